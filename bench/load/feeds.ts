@@ -2,6 +2,7 @@
 import type { LoadAnswer, LoadConnection } from './connection.ts'
 import { type Login, newCodeForm, obtainToken, onAll, proofHeader, tokenIn, userTokens } from './obtain.ts'
 import { assertionsOf, type BenchIdp, newProof, newProofKeys, type ProofKey } from './signer.ts'
+import type { KeyedMachine } from './target.ts'
 
 /** Forms are urlencoded, without the parameters that the feed adds. */
 export type FeedPlan =
@@ -19,6 +20,8 @@ export type FeedPlan =
   | { kind: 'exchanges'; form: string; same?: number }
   /** Assertions of an identity provider, with `subjects` subjects in rotation. */
   | { kind: 'assertions'; form: string; idp: BenchIdp; client_id: string; subjects: number }
+  /** The form with an assertion of each client in rotation (private_key_jwt). */
+  | { kind: 'client_assertions'; form: string; clients: readonly KeyedMachine[] }
   /** Sign-ins with a password. */
   | { kind: 'logins'; path: string; form: string }
   /** Several feeds, each with its share of the requests. */
@@ -106,9 +109,22 @@ const OPENERS: { [K in FeedPlan['kind']]: Opener<K> } = {
     return same ? rotation(same, make) : pool(make)
   },
   assertions: ({ form, idp, client_id, subjects }, { base, login }) => {
-    const assert = assertionsOf(idp)
+    const assert = assertionsOf(idp, 'oauth-id-jag+jwt')
     let made = 0
-    const next = () => shot(login, `${form}&assertion=${assert(`employee-${made++ % subjects}`, client_id, base)}`)
+    const next = () => {
+      const claims = { iss: idp.issuer, sub: `employee-${made++ % subjects}`, aud: base, client_id }
+      return shot(login, `${form}&assertion=${assert(claims)}`)
+    }
+    return pool(async (count) => Array.from({ length: count }, next))
+  },
+  client_assertions: ({ form, clients }, { base, login }) => {
+    const signers = clients.map((client) => assertionsOf(client, 'client-authentication+jwt'))
+    let made = 0
+    const next = () => {
+      const { client_id } = inTurn(clients, made)
+      const claims = { iss: client_id, sub: client_id, aud: base }
+      return shot(login, `${form}&client_assertion=${inTurn(signers, made++)(claims)}`)
+    }
     return pool(async (count) => Array.from({ length: count }, next))
   },
   logins: ({ path, form }, _site, [connection]) =>

@@ -1,8 +1,8 @@
 // Registers the clients, resources and users of a run, through the admin API and the login and consent pages.
 import { randomBytes } from 'node:crypto'
 import { callLoopback } from './loopback.ts'
-import type { BenchIdp } from './signer.ts'
-import type { BenchUser, InteractiveClient, Machine } from './target.ts'
+import { type BenchIdp, newSignerKey } from './signer.ts'
+import type { BenchUser, InteractiveClient, KeyedMachine, Machine } from './target.ts'
 
 export const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 export const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
@@ -12,6 +12,7 @@ interface Wanted {
   admin: string
   key: string
   machines: number
+  keyedMachines: number
   redirect_uri: string
   scope: string
   resource: string
@@ -36,7 +37,7 @@ export async function mapAtOnce<T, R>(items: readonly T[], map: (item: T) => Pro
 
 /** Creates resources, a user, a public client, confidential clients, and a gateway that may exchange tokens and redeem assertions. */
 export async function registerEverything(wanted: Wanted) {
-  const { admin, key, machines, redirect_uri, scope, resource, gatewayResource, idp } = wanted
+  const { admin, key, machines, keyedMachines, redirect_uri, scope, resource, gatewayResource, idp } = wanted
   const create = async <R>(what: string, body: object): Promise<R> => {
     const response = await callLoopback(`${admin}/${what}`, {
       method: 'POST',
@@ -57,14 +58,16 @@ export async function registerEverything(wanted: Wanted) {
       policy,
     })
   const createMachine = async (client_name: string, grant_types: string[]): Promise<Machine> => {
-    const { client_id, client_secret } = await create<Machine>('clients', {
-      client_name,
-      grant_types,
-      redirect_uris: [],
-      scope,
-      token_endpoint_auth_method: 'client_secret_post',
-    })
+    const method = { token_endpoint_auth_method: 'client_secret_post' }
+    const body = { client_name, grant_types, redirect_uris: [], scope, ...method }
+    const { client_id, client_secret } = await create<Machine>('clients', body)
     return { client_id, client_secret }
+  }
+  const createKeyedMachine = async (client_name: string): Promise<KeyedMachine> => {
+    const { kid, pem, jwk } = newSignerKey()
+    const method = { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [jwk] } }
+    const body = { client_name, grant_types: ['client_credentials'], redirect_uris: [], scope, ...method }
+    return { client_id: (await create<Machine>('clients', body)).client_id, kid, pem }
   }
   await createResource('bench', resource)
   const user: BenchUser = { email: 'bench@example.com', password: randomBytes(16).toString('hex') }
@@ -82,12 +85,13 @@ export async function registerEverything(wanted: Wanted) {
   const { issuer, jwks_uri } = idp
   const { id: idp_id } = await create<{ id: string }>('idps', { issuer, jwks_uri })
   await create('xaa/policies', { idp_id, client_ids: [client_id], scopes: scope.split(' '), resources: [resource] })
-  const numbers = Array.from({ length: machines }, (_, i) => i)
+  const numbers = (length: number) => Array.from({ length }, (_, i) => i)
   return {
     user,
     app: { client_id: app.client_id, redirect_uri },
     gateway,
-    machines: await mapAtOnce(numbers, (i) => createMachine(`Bench machine ${i}`, ['client_credentials'])),
+    machines: await mapAtOnce(numbers(machines), (i) => createMachine(`Bench machine ${i}`, ['client_credentials'])),
+    keyedMachines: await mapAtOnce(numbers(keyedMachines), (i) => createKeyedMachine(`Bench machine with a key ${i}`)),
   }
 }
 

@@ -1,4 +1,4 @@
-// Signatures of other parties: DPoP proofs of clients, and assertions of an identity provider. Each can be used once.
+// Signatures of other parties: DPoP proofs and assertions of clients, and assertions of an identity provider. Each can be used once.
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,15 +11,19 @@ export interface ProofKey {
   header: string
 }
 
-/** An identity provider with its private key, for the process that signs with it. */
-export interface BenchIdp {
-  issuer: string
-  jwks_uri: string
+/** A private key, for the process that signs with it. */
+export interface SignerKey {
   kid: string
   pem: string
 }
 
-/** Lifetime of an assertion in seconds: the default maximum of the service. */
+/** An identity provider. */
+export interface BenchIdp extends SignerKey {
+  issuer: string
+  jwks_uri: string
+}
+
+/** Lifetime of an assertion in seconds: the default maximum of the service for those of identity providers. */
 const ASSERTION_LIFE = 300
 const COORDINATE_BYTES = 32
 const now = () => Math.floor(Date.now() / 1000)
@@ -47,14 +51,20 @@ export const newProofKeys = (count: number): ProofKey[] =>
 export const newProof = ({ key, header }: ProofKey, htu: string): string =>
   signJws('ES256', key, header, JSON.stringify({ jti: randomUUID(), htm: 'POST', htu, iat: now() }))
 
-/** Starts an identity provider: a JWK set on loopback. It does not keep this process alive. */
-export async function startIdp(): Promise<BenchIdp> {
+/** A new key for ES256, and its public key as a JWK. */
+export function newSignerKey(): SignerKey & { jwk: Jwk } {
   const { privateKey, jwk } = newKeyPair()
   const kid = randomUUID()
-  const keys = [{ ...jwk, kid, alg: 'ES256', use: 'sig' }]
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+  return { kid, pem, jwk: { ...jwk, kid, alg: 'ES256', use: 'sig' } }
+}
+
+/** Starts an identity provider: a JWK set on loopback. It does not keep this process alive. */
+export async function startIdp(): Promise<BenchIdp> {
+  const { kid, pem, jwk } = newSignerKey()
   const server = createServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/jwk-set+json' })
-    response.end(JSON.stringify({ keys }))
+    response.end(JSON.stringify({ keys: [jwk] }))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   server.unref()
@@ -63,17 +73,17 @@ export async function startIdp(): Promise<BenchIdp> {
     issuer: 'https://idp.example.com',
     jwks_uri: `http://127.0.0.1:${port}/jwks`,
     kid,
-    pem: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
+    pem,
   }
 }
 
-/** Returns a function that creates assertions (ID-JAG) of an identity provider for a subject, a client and the server `aud`. */
-export function assertionsOf({ issuer, kid, pem }: BenchIdp): (sub: string, client_id: string, aud: string) => string {
+/** Returns a function that creates assertions of a type with some claims. Their id and times are added. */
+export function assertionsOf({ kid, pem }: SignerKey, typ: string): (claims: Record<string, string>) => string {
   const key = createPrivateKey(pem)
-  const header = headerSegment('oauth-id-jag+jwt', 'ES256', kid)
-  return (sub, client_id, aud) => {
+  const header = headerSegment(typ, 'ES256', kid)
+  return (claims) => {
     const iat = now()
-    const claims = { iss: issuer, sub, aud, client_id, jti: randomUUID(), iat, exp: iat + ASSERTION_LIFE }
-    return signJws('ES256', key, header, JSON.stringify(claims))
+    const payload = { ...claims, jti: randomUUID(), iat, exp: iat + ASSERTION_LIFE }
+    return signJws('ES256', key, header, JSON.stringify(payload))
   }
 }

@@ -2,12 +2,16 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:net'
 import type { ProbePlan } from '../run/probe.ts'
-import type { BenchIdp } from './signer.ts'
+import type { BenchIdp, SignerKey } from './signer.ts'
 
 /** A confidential client with client_credentials. */
 export interface Machine {
   client_id: string
   client_secret: string
+}
+/** A confidential client with client_credentials and a key of its own in place of a secret. */
+export interface KeyedMachine extends SignerKey {
+  client_id: string
 }
 /** A public client with authorization_code and refresh_token. */
 export interface InteractiveClient {
@@ -39,6 +43,8 @@ export interface BenchTarget {
   /** Clients in rotation, and clients that only the cold workload uses. */
   readonly machines: readonly Machine[]
   readonly coldMachines: readonly Machine[]
+  /** As many as there are clients in rotation. */
+  readonly keyedMachines?: readonly KeyedMachine[]
   readonly scope?: string
   readonly resource?: string
   /** Credentials and cookies of the user. */

@@ -1,4 +1,6 @@
 // The list of workloads. A workload defines the requests; everything else of a run is the same for all workloads.
+
+import { JWT_BEARER_ASSERTION } from '../../src/oauth/assertion_kind.ts'
 import type { FeedPlan, Site } from '../load/feeds.ts'
 import { callLoopback } from '../load/loopback.ts'
 import { JWT_BEARER, mapAtOnce, TOKEN_EXCHANGE } from '../load/register.ts'
@@ -87,6 +89,13 @@ const proofs: Work['load'] = async (target) =>
     keys: PROOF_KEYS,
   }
 
+const keyedMachines: Work['load'] = async ({ keyedMachines: clients, scope, resource }) =>
+  clients && {
+    kind: 'client_assertions',
+    form: form({ grant_type: 'client_credentials', client_assertion_type: JWT_BEARER_ASSERTION, scope, resource }),
+    clients,
+  }
+
 const ofGateway =
   (feedOf: (gateway: Gateway, target: BenchTarget) => FeedPlan): Work['load'] =>
   async (target) =>
@@ -123,6 +132,7 @@ const machineTokens: Work = { name: 'client_credentials', load: clientCredential
 export const works: readonly Work[] = [
   machineTokens,
   { name: 'client_credentials, cold', cold: true, load: clientCredentials((target) => target.coldMachines) },
+  { name: 'private_key_jwt', load: keyedMachines },
   { name: 'authorization_code', load: signedIn({ kind: 'codes' }) },
   { name: 'refresh_token', load: signedIn({ kind: 'chains', bound: false }) },
   { name: 'dpop, client_credentials', load: proofs },

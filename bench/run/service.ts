@@ -87,10 +87,11 @@ export async function startService({
   const running = runner(cwd, base, settings)
   await running.start()
   const idp = await startIdp()
-  const { machines, app, gateway, user } = await registerEverything({
+  const { machines, keyedMachines, app, gateway, user } = await registerEverything({
     admin: `${admin.base}/admin`,
     key: admin.key,
     machines: clients.hot + clients.cold,
+    keyedMachines: clients.hot,
     redirect_uri: REDIRECT_URI,
     scope: SCOPE,
     resource: RESOURCE,
@@ -103,6 +104,7 @@ export async function startService({
   for (const resource of [RESOURCE, GATEWAY_RESOURCE]) await signIn(base + authorizePath(resource), user, cookies)
   const one: BenchTarget = {
     ...hotAndCold(machines, clients),
+    keyedMachines,
     name: 'service',
     isService: true,
     base,
