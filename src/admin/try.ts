@@ -52,7 +52,7 @@ async function mint(app: App, form: Params, caller: Caller) {
   checkEnabled(app, clientCredentials)
   checkRegistered(client, clientCredentials)
   checkBinding(client, undefined)
-  return issue(app, request, await clientCredentials.run(app, { request, form, client }))
+  return issue(app, request, await clientCredentials.run(app, { request, form, client }), [])
 }
 
 /** The content of a token, its signature, and whether it is still active. */

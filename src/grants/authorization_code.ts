@@ -118,7 +118,6 @@ function authorizationOf(app: App, input: GrantInput, request: AuthorizationRequ
     family_id: family.id,
     consent_id,
     jkt: input.proof?.jkt,
-    proof: input.proof,
     commit,
   }
 }

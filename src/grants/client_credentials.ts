@@ -30,7 +30,6 @@ export const clientCredentials = {
       scope: names.join(' '),
       lifetime: app.config.client_credentials.token_expiry,
       jkt: proof?.jkt,
-      proof,
     }
   },
 } satisfies Grant

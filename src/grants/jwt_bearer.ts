@@ -38,7 +38,6 @@ export const jwtBearer = {
       about,
       lifetime: app.config.xaa.token_expiry,
       jkt: proof?.jkt,
-      proof,
     }
   },
 } satisfies Grant

@@ -117,7 +117,6 @@ function rotation(app: App, input: GrantInput, used: Bearer, family: TokenFamily
     family_id: family.id,
     consent_id: family.consent_id,
     jkt: input.proof?.jkt,
-    proof: input.proof,
     commit,
   }
 }

@@ -111,11 +111,10 @@ async function exchangeForeign(app: App, input: GrantInput, subject: ForeignToke
 }
 
 /** What every exchange has. */
-const exchangeOf = ({ config }: App, { client, proof }: GrantInput) => ({
+const exchangeOf = ({ config }: App, { client }: GrantInput) => ({
   grant_type: 'token_exchange',
   client,
   lifetime: config.token_exchange.token_expiry,
-  proof,
   extra: { issued_token_type: ACCESS_TOKEN },
 })
 

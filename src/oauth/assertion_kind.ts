@@ -5,6 +5,7 @@ import { OAuthError } from '../lib/error.ts'
 import type { WantedKey } from '../net/jwks.ts'
 import type { AuthMethod, Client } from '../records/client.ts'
 import type { Jwk, VerifiedAlg } from '../records/jwk.ts'
+import type { SingleUse } from '../records/single_use.ts'
 
 /** The client_assertion_type of RFC 7523 §2.2. */
 export const JWT_BEARER_ASSERTION = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
@@ -27,6 +28,13 @@ export interface AssertionCandidate {
   findKeys(query: WantedKey): readonly Jwk[] | Promise<readonly Jwk[]>
   /** The id of an assertion that may be used once, and the time until which it is remembered, in epoch seconds. */
   once?: { jti: string; until: number }
+}
+
+/** A client that has authenticated. */
+export interface AuthenticatedClient {
+  client: Client
+  /** The use of its assertion, to be committed with the token, or alone. */
+  use?: SingleUse
 }
 
 /** A kind of client assertion. */

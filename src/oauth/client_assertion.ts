@@ -6,11 +6,11 @@ import type { Request } from '../http/message.ts'
 import { OAuthError, unavailable } from '../lib/error.ts'
 import { FetchError, type FetchReason } from '../net/error.ts'
 import type { WantedKey } from '../net/jwks.ts'
-import type { Client } from '../records/client.ts'
 import { ED25519, type VerifiedAlg } from '../records/jwk.ts'
 import {
   type AssertionCandidate,
   type AssertionKind,
+  type AuthenticatedClient,
   JWT_BEARER_ASSERTION,
   refuseClient,
   type SentAssertion,
@@ -20,7 +20,7 @@ import { acceptsMethod } from './client_metadata.ts'
 import { federatedJwt } from './federated_jwt.ts'
 import { resolveClient } from './find_client.ts'
 import { privateKeyJwt } from './private_key_jwt.ts'
-import { consumeOnce } from './single_use.ts'
+import { useOnce } from './single_use.ts'
 
 /** The kinds of assertions. The first kind that matches is used. */
 const KINDS: readonly AssertionKind[] = [federatedJwt, privateKeyJwt]
@@ -46,12 +46,12 @@ const OTHER_TYPES = [
 /** Fetch errors that say nothing about the key set: its server is away. */
 const AWAY: readonly FetchReason[] = ['dns_failed', 'connect_failed', 'tls_failed', 'timeout', 'bad_response']
 
-/** The client of an assertion. Throws invalid_client, which is recorded, or 503 when its keys are not available. */
+/** The client of an assertion, whose use the caller must commit. Throws invalid_client, which is recorded, or 503 when its keys are not available. */
 export async function verifyClientAssertion(
   app: App,
   request: Request,
   credentials: AssertionCredentials,
-): Promise<Client> {
+): Promise<AuthenticatedClient> {
   try {
     return await verify(app, request, credentials)
   } catch (error) {
@@ -60,7 +60,16 @@ export async function verifyClientAssertion(
   }
 }
 
-async function verify(app: App, request: Request, credentials: AssertionCredentials): Promise<Client> {
+/** The refusal of an assertion that another process has used before, which is recorded. */
+export async function replayedAssertion(app: App, request: Request): Promise<OAuthError> {
+  const refusal = refuseReplay()
+  await noteFailure(app, request, refusal)
+  return refusal
+}
+
+const refuseReplay = () => refuseClient('assertion_replay', 'the assertion was used before')
+
+async function verify(app: App, request: Request, credentials: AssertionCredentials): Promise<AuthenticatedClient> {
   const sent = readAssertion(app, request, credentials)
   // Claimed, not verified: it is for the log and the trail.
   const { iss } = sent.jws.payload
@@ -77,9 +86,10 @@ async function verify(app: App, request: Request, credentials: AssertionCredenti
   if (keys.length === 0) throw refuseClient('assertion_unknown_key')
   if (!(await isSignedByOneOf(app.crypto, keys, query.alg, sent.jws))) throw refuseClient('assertion_signature')
   // The last step: what anybody else sends must not use up the id of an assertion.
-  if (once && !(await consumeOnce(app, 'client_assertion', client.client_id, once.jti, once.until)))
-    throw refuseClient('assertion_replay', 'the assertion was used before')
-  return client
+  if (!once) return { client }
+  const use = await useOnce(app, 'client_assertion', client.client_id, once.jti, once.until)
+  if (!use) throw refuseReplay()
+  return { client, use }
 }
 
 function readAssertion(app: App, { path }: Request, credentials: AssertionCredentials): SentAssertion {

@@ -3,29 +3,37 @@ import type { App } from '../context.ts'
 import type { Params, Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import type { Client } from '../records/client.ts'
-import { refuseClient } from './assertion_kind.ts'
-import { type AssertionCredentials, verifyClientAssertion } from './client_assertion.ts'
+import { type AuthenticatedClient, refuseClient } from './assertion_kind.ts'
+import { type AssertionCredentials, replayedAssertion, verifyClientAssertion } from './client_assertion.ts'
 import { type SecretCredentials, verifySecret } from './secret_auth.ts'
+import { commitUse } from './single_use.ts'
 
 const invalid = (reason: string, description: string) => new OAuthError('invalid_request', description, { reason })
 const twoWays = () => invalid('two_client_authentications', 'only one way to authenticate the client may be used')
 
-/**
- * Authenticates the client of a form request. `kind` confidential refuses clients that only name themselves.
- * Throws invalid_client, or invalid_request when two methods are used at once.
- */
-export async function authenticateClient(
+/** Which clients an endpoint serves: confidential refuses clients that only name themselves. */
+type ClientKind = 'any' | 'confidential'
+
+/** Authenticates the client of a form request. Throws invalid_client, or invalid_request when two methods are used at once. */
+export async function authenticateClient(app: App, request: Request, form: Params, kind: ClientKind): Promise<Client> {
+  const { client, use } = await authenticateForToken(app, request, form, kind)
+  if (use && !(await commitUse(app, use))) throw await replayedAssertion(app, request)
+  return client
+}
+
+/** The same for a token request: the use of an assertion is committed with the token, and not before. */
+export async function authenticateForToken(
   app: App,
   request: Request,
   form: Params,
-  kind: 'any' | 'confidential',
-): Promise<Client> {
+  kind: ClientKind,
+): Promise<AuthenticatedClient> {
   const credentials = readCredentials(request.headers.authorization, form)
   request.notes.client_id = credentials.client_id
   if ('client_assertion' in credentials) return verifyClientAssertion(app, request, credentials)
   const client = await verifySecret(app, credentials)
   if (kind === 'confidential' && credentials.client_secret === undefined) throw refuseClient('public_client')
-  return client
+  return { client }
 }
 
 function readCredentials(authorization: string | undefined, form: Params): SecretCredentials | AssertionCredentials {

@@ -7,11 +7,11 @@ import { DAY } from '../lib/time.ts'
 import type { Client } from '../records/client.ts'
 import type { Actor, Issuance } from '../records/issuance.ts'
 import type { AccessTokenTyp, TokenAudience } from '../records/resource.ts'
+import type { SingleUse } from '../records/single_use.ts'
 import type { NewIssuance } from '../store/issuances.ts'
 import { type ClaimsAbout, inToken } from './access.ts'
 import { claimsOf, tokenType } from './access_token.ts'
 import { type Commit, runCommit } from './commit.ts'
-import type { Proof } from './dpop.ts'
 import { nameOf } from './resource.ts'
 
 /** The decision of a grant, independent of JWTs, database rows, metrics and HTTP. */
@@ -28,8 +28,6 @@ export interface Authorization {
   not_after?: number
   /** Thumbprint of the key to which the token is bound. */
   jkt?: string
-  /** The DPoP proof, which is recorded as used when the token is committed. */
-  proof?: Proof
   act?: Actor
   /** The claims about the user. */
   about?: ClaimsAbout
@@ -55,12 +53,20 @@ export interface TokenResponse {
   scope?: string
 }
 
-/** Issues the token of an authorization. Its jti is the id of the request. The response is sent only after the commit. */
-export async function issue(app: App, request: Request, a: Authorization): Promise<TokenResponse> {
+/**
+ * Issues the token of an authorization. Its jti is the id of the request. The response is sent only after the commit, which also records
+ * the uses of the proof and the assertion of the request.
+ */
+export async function issue(
+  app: App,
+  request: Request,
+  a: Authorization,
+  uses: readonly SingleUse[],
+): Promise<TokenResponse> {
   const now = app.clock.now()
   const typ = a.vended ? undefined : a.resource?.access_token_typ
   const key = a.vended ? undefined : app.keyring.current(typ)
-  const issuance = recordOf(request, a, now, key, typ)
+  const issuance = recordOf(request, a, { now, uses, key, typ })
   const { access_token, refresh_token } = await (key ? sign(app, key, a, issuance) : vend(app, a, issuance))
   measure(app, request, issuance)
   touchClient(app, a.client, now)
@@ -95,9 +101,7 @@ async function vend(app: App, a: Authorization, issuance: NewIssuance): Promise<
 const recordOf = (
   request: Request,
   a: Authorization,
-  now: number,
-  key: SigningKey | undefined,
-  typ?: AccessTokenTyp,
+  { now, uses, key, typ }: { now: number; uses: readonly SingleUse[]; key?: SigningKey; typ?: AccessTokenTyp },
 ): NewIssuance => ({
   id: request.id,
   grant_type: a.grant_type,
@@ -119,7 +123,7 @@ const recordOf = (
   broker_provider: a.vended?.provider,
   ip: request.remote,
   typ,
-  use: a.proof?.use,
+  uses: uses.length > 0 ? uses : undefined,
 })
 
 /** Records that a client is in use, at most once a day, so that unused registrations can be found. The response does not wait for it. The storage reports its own failures. */

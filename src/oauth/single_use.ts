@@ -5,7 +5,7 @@ import { codeOf, OAuthError } from '../lib/error.ts'
 import { idFloor, newId } from '../lib/id.ts'
 import { ReplaySet } from '../lib/replay_set.ts'
 import { type Clock, DAY } from '../lib/time.ts'
-import type { SingleUse } from '../records/single_use.ts'
+import { type SingleUse, USED_BEFORE } from '../records/single_use.ts'
 import type { Store } from '../store/index.ts'
 
 const HASH_BYTES = 16
@@ -50,23 +50,39 @@ export async function consumeOnce(
   expires_at: number,
 ): Promise<boolean> {
   const use = await useOnce(app, kind, owner, value, expires_at)
-  if (!use) return false
+  return use !== undefined && (await commitUse(app, use))
+}
+
+/** Commits a use alone. False when another process has used the value before. */
+export async function commitUse(app: App, use: SingleUse): Promise<boolean> {
   try {
     await app.store.recordUse(use)
     return true
   } catch (error) {
-    if (isUsedBefore(error)) return false
-    await releaseUse(app, use, error)
+    if (usedBefore(error)) return false
+    if (isNothingStored(error)) await app.replays.remove(keyOf(use))
     throw error
   }
 }
 
-/** Allows a proof or assertion to be sent again after the storage was unavailable: the failed request has stored nothing, or its operation is undone. */
-export async function releaseUse(app: App, use: SingleUse | undefined, error: unknown): Promise<void> {
-  if (use && error instanceof OAuthError && error.reason === 'storage_unavailable') await app.replays.remove(keyOf(use))
+/**
+ * Ends the uses of a token request that was refused with `error`. If the storage was unavailable, the client may send the same proof and
+ * assertion again. Otherwise an assertion is used, at every instance, as if a token was issued. A proof is used at this instance only.
+ */
+export async function endUses(app: App, uses: readonly SingleUse[], error: unknown): Promise<void> {
+  for (const use of uses)
+    if (isNothingStored(error)) await app.replays.remove(keyOf(use))
+    else if (use.kind === 'client_assertion') await commitUse(app, use)
 }
 
-/** Whether an error of the store means that another process has already used the proof or assertion. */
-export const isUsedBefore = (error: unknown): boolean => codeOf(error) === 'USED_BEFORE'
+/** The failed request has stored nothing, or its operation is undone. */
+const isNothingStored = (error: unknown): boolean =>
+  error instanceof OAuthError && error.reason === 'storage_unavailable'
+
+/** What another process has used before, if that is the reason why an operation of the store failed. */
+export function usedBefore(error: unknown): SingleUse['kind'] | undefined {
+  const code = codeOf(error)
+  return code?.startsWith(USED_BEFORE) ? (code.slice(USED_BEFORE.length) as SingleUse['kind']) : undefined
+}
 
 const keyOf = ({ kind, hash }: SingleUse): string => `${kind[0]}${hash}`

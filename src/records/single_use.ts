@@ -6,3 +6,6 @@ export interface SingleUse {
   hash: string
   expires_at: number
 }
+
+/** Begins the code of the error that a value was used before; the kind of the use follows. A code also reaches callers in another thread. */
+export const USED_BEFORE = 'USED_BEFORE '

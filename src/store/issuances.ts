@@ -25,12 +25,12 @@ import {
 import { DEAD_AT, ENDED_BY, ISSUANCE_COLUMNS, readEvent, readIssuance } from './record.ts'
 import { recordUse } from './single_uses.ts'
 
-/** A token that is about to be issued, with the DPoP proof or assertion that it consumes. */
-export type NewIssuance = Issuance & { use?: SingleUse }
+/** A token that is about to be issued, with the DPoP proof and the client assertion that it consumes. */
+export type NewIssuance = Issuance & { uses?: readonly SingleUse[] }
 
-/** Records an issued token. Part of every operation that issues one. Throws when its proof was used before. */
+/** Records an issued token. Part of every operation that issues one. Throws when its proof or assertion was used before. */
 export function* recordIssuance(i: NewIssuance): Op<void> {
-  if (i.use) yield* recordUse(i.use)
+  for (const use of i.uses ?? []) yield* recordUse(use)
   yield* change(
     `INSERT INTO issuances (id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, retry, typ)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,

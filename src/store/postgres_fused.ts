@@ -25,10 +25,10 @@ const addFamily: Step = (condition) =>
   `INSERT INTO token_families (id, client_id, user_id, scope, asked_scope, resource, consent_id, authorization_id, jkt, created_at) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${condition} RETURNING 1`
 const addToken: Step = (condition) =>
   `INSERT INTO refresh_tokens (id, family_id, hash, expires_at) SELECT ?, ?, ?, ? WHERE ${condition} RETURNING 1`
-/** Fails when the proof was used before: the changes before it must not be made without it. */
+/** Fails when the proof or assertion was used before: the changes before it must not be made without it. */
 const addUse: Step = (condition) =>
   `INSERT INTO single_uses (id, kind, hash, expires_at) SELECT ?, ?, ?, ? WHERE ${condition} RETURNING 1`
-/** Makes no change when the proof was used before; there are no changes before it. */
+/** Makes no change when the proof or assertion was used before; there are no changes before it. */
 const addUseFirst: Step = (condition) =>
   `INSERT INTO single_uses (id, kind, hash, expires_at) SELECT ?, ?, ?, ? WHERE ${condition} ON CONFLICT DO NOTHING RETURNING 1`
 const addIssuance: Step = (condition) =>
@@ -41,22 +41,24 @@ function chain(...steps: readonly Step[]): string {
   return `WITH ${parts.join(', ')} SELECT 1 AS done FROM s${steps.length - 1}`
 }
 
-const ROTATE = chain(lockFamily, consumeToken, addToken, addIssuance)
-const ROTATE_WITH_PROOF = chain(lockFamily, consumeToken, addToken, addUse, addIssuance)
-const REDEEM = chain(consumeCode, addFamily, addIssuance)
-const REDEEM_WITH_PROOF = chain(consumeCode, addFamily, addUse, addIssuance)
-const REDEEM_WITH_REFRESH = chain(consumeCode, addFamily, addToken, addIssuance)
-const REDEEM_WITH_REFRESH_AND_PROOF = chain(consumeCode, addFamily, addToken, addUse, addIssuance)
-const RECORD_WITH_PROOF = chain(addUseFirst, addIssuance)
+/** The statements of an issuance with no use, with one (a proof or an assertion), and with two. */
+const withUses = (...steps: readonly Step[]): readonly string[] =>
+  [[], [addUse], [addUse, addUse]].map((uses) => chain(...steps, ...uses, addIssuance))
+
+const ROTATE = withUses(lockFamily, consumeToken, addToken)
+const REDEEM = withUses(consumeCode, addFamily)
+const REDEEM_WITH_REFRESH = withUses(consumeCode, addFamily, addToken)
+/** Without a use it is one statement already. */
+const RECORD = [undefined, chain(addUseFirst, addIssuance), chain(addUseFirst, addUse, addIssuance)]
+
+const usesOf = ({ uses = [] }: InputOf<'recordIssuance'>): number => uses.length
 
 /** The statement of each operation, by its input. */
 const FUSED: Partial<Record<OpName, (input: never) => string | undefined>> = {
-  rotateRefreshToken: ({ issuance }: InputOf<'rotateRefreshToken'>) => (issuance.use ? ROTATE_WITH_PROOF : ROTATE),
-  redeemCode({ refresh, issuance }: InputOf<'redeemCode'>) {
-    if (refresh) return issuance.use ? REDEEM_WITH_REFRESH_AND_PROOF : REDEEM_WITH_REFRESH
-    return issuance.use ? REDEEM_WITH_PROOF : REDEEM
-  },
-  recordIssuance: ({ use }: InputOf<'recordIssuance'>) => (use ? RECORD_WITH_PROOF : undefined),
+  rotateRefreshToken: ({ issuance }: InputOf<'rotateRefreshToken'>) => ROTATE[usesOf(issuance)],
+  redeemCode: ({ refresh, issuance }: InputOf<'redeemCode'>) =>
+    (refresh ? REDEEM_WITH_REFRESH : REDEEM)[usesOf(issuance)],
+  recordIssuance: (issuance: InputOf<'recordIssuance'>) => RECORD[usesOf(issuance)],
 }
 
 /** The row that the operations read: that of a family that is not revoked. */

@@ -98,8 +98,8 @@ export function openGroups({ lend, perform, lane }: GroupsOptions): Groups {
       if (op.startsWith('find')) return reads
       if (op === 'recordAudit') return events
       if (op === 'recordExchange') return exchanges
-      // An issuance that consumes a proof is more than one row.
-      return op === 'recordIssuance' && !(input as { use?: unknown }).use ? issuances : undefined
+      // An issuance that consumes a proof or assertion is more than one row.
+      return op === 'recordIssuance' && !(input as { uses?: unknown }).uses ? issuances : undefined
     },
     changes,
     all: [reads, issuances, events, exchanges, changes],

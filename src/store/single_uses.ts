@@ -1,12 +1,14 @@
 // Operations on single-use values: DPoP proofs and assertions.
-import type { SingleUse } from '../records/single_use.ts'
+import { type SingleUse, USED_BEFORE } from '../records/single_use.ts'
 import { all, change, idBytes, idText, num, type Op, str } from './op.ts'
 
 /** Thrown to roll back an operation whose proof or assertion was used before. */
 class UsedBefore extends Error {
-  readonly code = 'USED_BEFORE'
-  constructor() {
-    super('it was used before')
+  /** It says what was used before, because a request can have a proof and an assertion. */
+  readonly code: string
+  constructor(kind: SingleUse['kind']) {
+    super(`a value was used before: ${kind}`)
+    this.code = USED_BEFORE + kind
   }
 }
 
@@ -19,7 +21,7 @@ export function* recordUse(use: SingleUse): Op<void> {
     idBytes(use.hash),
     use.expires_at,
   )
-  if (added === 0) throw new UsedBefore()
+  if (added === 0) throw new UsedBefore(use.kind)
 }
 
 /** Every use that has not expired, in the order of creation. `since` is the smallest id that such a use can have. */

@@ -34,10 +34,10 @@ export function* undoRecordRetry({ issuance }: Parameters<typeof recordRetry>[0]
   yield* undoRecordIssuance(issuance)
 }
 
-/** Reverts an issuance: the token is revoked, and its proof is unused again. */
-export function* undoRecordIssuance({ id, issued_at, use }: NewIssuance): Op<void> {
+/** Reverts an issuance: the token is revoked, and its proof and assertion are unused again. */
+export function* undoRecordIssuance({ id, issued_at, uses = [] }: NewIssuance): Op<void> {
   yield* change('UPDATE issuances SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL', issued_at, idBytes(id))
-  if (use) yield* undoRecordUse(use)
+  for (const use of uses) yield* undoRecordUse(use)
 }
 
 /** Reverts the use of a proof or assertion. */

@@ -52,7 +52,7 @@ test('E01 a proof that is used a second time is refused', async () => {
 
 // Two processes share PostgreSQL, whose index decides which use was first. Here it is made to report another use.
 describe('E02 the same proof was used at another instance first: the database reports it, and nothing is issued', () => {
-  const usedBefore = Object.assign(new Error('it was used before'), { code: 'USED_BEFORE' })
+  const usedBefore = Object.assign(new Error('it was used before'), { code: 'USED_BEFORE dpop' })
   const first = (op: 'recordIssuance' | 'redeemCode' | 'rotateRefreshToken' | 'recordExchange') =>
     vi.spyOn(service.app.store, op).mockRejectedValueOnce(usedBefore)
 

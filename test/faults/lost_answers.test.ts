@@ -1,8 +1,9 @@
 // PostgreSQL commits, and its answer is lost: the caller gets a 503 and retries. The retry is no second use: refresh token, code
 // and proof still work at this instance, without oauth.refresh_grace, also where another of its front threads gets the retry.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { addKeyedClient, proving } from '../support/assertion.ts'
 import { dpop, proofKey } from '../support/dpop.ts'
-import { type Answer, authorize, isActive, machineToken, redeem, refresh } from '../support/flow.ts'
+import { type Answer, authorize, isActive, machineToken, post, redeem, refresh } from '../support/flow.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { openProxy, type TcpProxy } from '../support/proxy.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
@@ -119,6 +120,15 @@ describe.each([1, 2])('with %i front threads', (threads) => {
       const { status } = await sentAgain(Buffer.from(client.client_id), 1, send)
       expect(status).toBe(200)
       expect((await send()).body['error']).toBe('invalid_dpop_proof')
+    })
+
+    test('a client assertion is accepted at the retry, and only once', async () => {
+      const client = await addKeyedClient(service)
+      const form = { grant_type: 'client_credentials', ...(await proving(service, client)) }
+      const send = () => post(`${service.issuer}/oauth/token`, undefined, form, ALONE)
+      const { status } = await sentAgain(Buffer.from(client.client_id), 1, send)
+      expect(status).toBe(200)
+      expect((await send()).body['error']).toBe('invalid_client')
     })
   })
 

@@ -58,7 +58,7 @@ test('a refusal arrives as the same refusal, and an error keeps its code', async
       throw unavailable('gone', { reason: 'storage_unavailable', cause: new Error('disk') })
     },
     fail(_: undefined) {
-      throw Object.assign(new Error('it was used before'), { code: 'USED_BEFORE' })
+      throw Object.assign(new Error('it was used before'), { code: 'USED_BEFORE dpop' })
     },
   })
   const refused = await asking.ask('refuse', undefined).catch((error: unknown) => error)
@@ -71,7 +71,7 @@ test('a refusal arrives as the same refusal, and an error keeps its code', async
   expect(away).toMatchObject({ status: 503, reason: 'storage_unavailable', cause: 'Error: disk' })
   const failed = await asking.ask('fail', undefined).catch((error: unknown) => error)
   expect(failed).not.toBeInstanceOf(OAuthError)
-  expect(failed).toMatchObject({ code: 'USED_BEFORE', message: 'it was used before' })
+  expect(failed).toMatchObject({ code: 'USED_BEFORE dpop', message: 'it was used before' })
 })
 
 test('when the peer is gone, pending and later calls are rejected', async () => {

@@ -281,7 +281,7 @@ describe('single use', () => {
 
   test('a use in another process is found in the store', async () => {
     const { app, recordUse } = aService()
-    recordUse.mockRejectedValueOnce(Object.assign(new Error('used'), { code: 'USED_BEFORE' }))
+    recordUse.mockRejectedValueOnce(Object.assign(new Error('used'), { code: 'USED_BEFORE assertion' }))
     expect(await reasonOf(consumeAssertion(app, anAssertion()))).toBe('replay')
   })
 

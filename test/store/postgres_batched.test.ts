@@ -147,7 +147,7 @@ describe('batched writes', () => {
 
   test('accept each proof once, also if it occurs twice in one batch', async () => {
     const record = (hash: string) =>
-      store.recordIssuance({ ...anIssuance(), use: { id: newId(), kind: 'dpop', hash, expires_at: NOW + 60 } })
+      store.recordIssuance({ ...anIssuance(), uses: [{ id: newId(), kind: 'dpop', hash, expires_at: NOW + 60 }] })
     const hashes = Array.from({ length: 10 }, () => newId())
     const twice = await Promise.allSettled([...hashes, ...hashes].map(record))
     expect(twice.filter(({ status }) => status === 'fulfilled')).toHaveLength(10)
@@ -181,11 +181,11 @@ describe('batched exchanges', () => {
     const parent = anIssuance()
     await store.recordIssuance(parent)
     const use = { id: newId(), kind: 'dpop' as const, hash: newId(), expires_at: NOW + 60 }
-    await store.recordIssuance({ ...anIssuance(), use })
+    await store.recordIssuance({ ...anIssuance(), uses: [use] })
     const exchanges = Array.from({ length: 12 }, () => anIssuance({ parent_id: parent.id }))
     const outcomes = await Promise.allSettled(
       exchanges.map((each, i) =>
-        store.recordExchange({ ...each, use: { ...use, id: newId(), hash: i === 5 ? use.hash : newId() } }),
+        store.recordExchange({ ...each, uses: [{ ...use, id: newId(), hash: i === 5 ? use.hash : newId() }] }),
       ),
     )
     expect(outcomes.flatMap(({ status }, i) => (status === 'rejected' ? [i] : []))).toEqual([5])

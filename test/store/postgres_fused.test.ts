@@ -23,7 +23,9 @@ const use = { id: newId(), kind: 'dpop' as const, hash: newId(), expires_at: NOW
 const family = aFamily()
 const rotation = { used: newId(), next: aRefreshToken(family), issuance: issuanceOf(family), now: NOW }
 
-const proven = { ...rotation.issuance, use }
+const proven = { ...rotation.issuance, uses: [use] }
+const assertion = { ...use, id: newId(), kind: 'client_assertion' as const, hash: newId() }
+const twice = { ...rotation.issuance, uses: [assertion, use] }
 const redemption = { family, issuance: rotation.issuance, now: NOW }
 const withRefresh = { ...redemption, refresh: rotation.next }
 
@@ -59,6 +61,10 @@ describe('a fused statement', () => {
     ['redeemCode', withRefresh],
     ['redeemCode', { ...withRefresh, issuance: proven }],
     ['recordIssuance', proven],
+    ['rotateRefreshToken', { ...rotation, issuance: twice }],
+    ['redeemCode', { ...redemption, issuance: twice }],
+    ['redeemCode', { ...withRefresh, issuance: twice }],
+    ['recordIssuance', twice],
   ] as const)('%s: the constant is what the statements of the operation amount to', (op, input) => {
     const { statements, value } = rehearse({ op, input })
     const fused = fuse({ op, input })
@@ -89,15 +95,15 @@ test('is accepted by PostgreSQL, without a fallback to several statements', asyn
   const { family, refresh } = await signedIn(store)
   const rotate = { used: refresh.id, next: aRefreshToken(family), issuance: issuanceOf(family), now: NOW }
   expect(await store.rotateRefreshToken(rotate)).toBe('rotated')
-  await store.recordIssuance({ ...issuanceOf(family), use })
+  await store.recordIssuance({ ...issuanceOf(family), uses: [use] })
   expect(fellBack()).toBe(0)
   // A proof that was used: nothing of the rotation stands.
   const again = { ...rotate, used: rotate.next.id, next: aRefreshToken(family), issuance: issuanceOf(family) }
   const other = { ...use, id: newId() }
-  const replayed = store.rotateRefreshToken({ ...again, issuance: { ...again.issuance, use: other } })
-  await expect(replayed).rejects.toMatchObject({ code: 'USED_BEFORE' })
+  const replayed = store.rotateRefreshToken({ ...again, issuance: { ...again.issuance, uses: [other] } })
+  await expect(replayed).rejects.toMatchObject({ code: 'USED_BEFORE dpop' })
   const fresh = { ...other, hash: newId() }
-  expect(await store.rotateRefreshToken({ ...again, issuance: { ...again.issuance, use: fresh } })).toBe('rotated')
+  expect(await store.rotateRefreshToken({ ...again, issuance: { ...again.issuance, uses: [fresh] } })).toBe('rotated')
   expect(fellBack()).toBe(0)
 })
 

@@ -14,7 +14,7 @@ const aUse = (more: Partial<SingleUse> = {}): SingleUse => ({
   expires_at: NOW + 71,
   ...more,
 })
-const USED = { code: 'USED_BEFORE' }
+const USED = { code: 'USED_BEFORE dpop' }
 
 export function singleUseRules(bench: Bench): void {
   const find = (id: string) => bench.store.findIssuance({ id })
@@ -49,16 +49,26 @@ export function singleUseRules(bench: Bench): void {
 
     test('the proof is recorded together with the token', async () => {
       const issuance = anIssuance()
-      await bench.store.recordIssuance({ ...issuance, use })
+      await bench.store.recordIssuance({ ...issuance, uses: [use] })
       expect(await isRecorded(issuance)).toBe(true)
       expect(await bench.store.listUses({ since: use.id, now: NOW })).toContainEqual(use)
+    })
+
+    test('a token with a proof and an assertion: the error says which was used before, and the other stays unused', async () => {
+      const { store } = bench
+      const [proof, assertion] = [aUse(), aUse({ kind: 'client_assertion' })]
+      const record = (...uses: SingleUse[]) => store.recordIssuance({ ...anIssuance(), uses })
+      await record(aUse(), assertion)
+      await expect(record(proof, assertion)).rejects.toMatchObject({ code: 'USED_BEFORE client_assertion' })
+      await record(aUse({ kind: 'client_assertion' }), proof)
+      await expect(record(aUse({ kind: 'client_assertion' }), proof)).rejects.toMatchObject(USED)
     })
 
     test('no issuance and no exchanged token is recorded', async () => {
       const [direct, exchanged, subject] = [anIssuance(), anIssuance(), anIssuance()]
       await bench.store.recordIssuance(subject)
-      await expect(bench.store.recordIssuance({ ...direct, use })).rejects.toMatchObject(USED)
-      const next = { ...exchanged, parent_id: subject.id, use }
+      await expect(bench.store.recordIssuance({ ...direct, uses: [use] })).rejects.toMatchObject(USED)
+      const next = { ...exchanged, parent_id: subject.id, uses: [use] }
       await expect(bench.store.recordExchange(next)).rejects.toMatchObject(USED)
       expect([await isRecorded(direct), await isRecorded(exchanged)]).toEqual([false, false])
     })
@@ -67,7 +77,7 @@ export function singleUseRules(bench: Bench): void {
       const scene = await approved(bench.store)
       const { family, refresh, issuance } = redemption(scene)
       const redeem = (proof: SingleUse) =>
-        bench.store.redeemCode({ family, refresh, issuance: { ...issuance, use: proof }, now: NOW })
+        bench.store.redeemCode({ family, refresh, issuance: { ...issuance, uses: [proof] }, now: NOW })
       await expect(redeem(use)).rejects.toMatchObject(USED)
       expect((await bench.store.findCode({ id: scene.request.id }))?.request.consumed_at).toBeUndefined()
       expect(await bench.store.findRefreshToken({ id: refresh.id })).toBeUndefined()
@@ -81,7 +91,7 @@ export function singleUseRules(bench: Bench): void {
         bench.store.rotateRefreshToken({
           used: refresh.id,
           next,
-          issuance: { ...issuanceOf(family), use: proof },
+          issuance: { ...issuanceOf(family), uses: [proof] },
           now: NOW,
         })
       await expect(rotate(use)).rejects.toMatchObject(USED)
