@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { commaParts, issuesOf } from '../lib/field.ts'
 import { isObject } from '../lib/json.ts'
 import { putSecret } from '../lib/secret.ts'
-import type { Env } from './env.ts'
+import { type Env, fileVariable, SecretFileError, secretVariable } from './env.ts'
 import { type ConfigSchema, envNames, isConfigKey, type Key, keysOf, memberVariable } from './key.ts'
 import { RULES } from './rules.ts'
 import { type Config, schema } from './schema.ts'
@@ -34,15 +34,20 @@ export function loadConfig(file: string | undefined, env: Env): LoadedConfig {
   const written = file === undefined ? {} : readYaml(file)
   const problems = unknownKeys(schema, written)
   const config = {}
+  const broken: string[] = []
   for (const { path, key } of keysOf(schema)) {
-    const found = findValue(path, key, written, env)
-    const result = read(key, found.value)
+    const found = noting(problems, () => findValue(path, key, written, env))
+    const result = found ? read(key, found.value) : { issues: [] }
     if ('value' in result) put(config, path, result.value, key.secret)
-    else
-      for (const issue of result.issues) problems.push({ key: found.from + join(issue.path), message: issue.message })
+    else {
+      for (const issue of result.issues) problems.push({ key: found?.from + join(issue.path), message: issue.message })
+      // The rules see the default, so that one wrong value does not hide other problems.
+      put(config, path, key.type.safeParse(key.default).data, key.secret)
+      broken.push(path.join('.'))
+    }
   }
-  if (problems.length === 0) addEnvResource(config as Config, env, problems)
-  if (problems.length === 0) checkRules(config as Config, env, problems)
+  addEnvResource(config as Config, env, problems)
+  checkRules(config as Config, env, broken, problems)
   if (problems.length > 0) throw new ConfigError(problems)
   return { config: config as Config, warnings: strayVariables(env) }
 }
@@ -85,12 +90,17 @@ function findValue(
   env: Env,
 ): { value: unknown; from: string } {
   const name = path.join('.')
-  const variable = envNames(path, key).find((each) => env[each] !== undefined && env[each] !== '')
-  if (variable) return { value: env[variable], from: `${name} (${variable})` }
+  for (const variable of envNames(path, key)) {
+    const text = textOf(env, variable, key)
+    if (text) return { value: text, from: `${name} (${variable})` }
+  }
   let value: unknown = written
   for (const part of path) value = isObject(value) && Object.hasOwn(value, part) ? value[part] : undefined
   return { value: withVariables(path, key, value ?? undefined, env), from: name }
 }
+
+const textOf = (env: Env, variable: string, key?: Key): string | undefined =>
+  key?.secret ? secretVariable(env, variable) : env[variable]
 
 /** The records of a list with the members that variables set. */
 function withVariables(path: readonly string[], { records }: Key, value: unknown, env: Env): unknown {
@@ -98,7 +108,8 @@ function withVariables(path: readonly string[], { records }: Key, value: unknown
   return value.map((record: unknown) => {
     if (!isObject(record)) return record
     const set = Object.keys(records.members).flatMap((member) => {
-      const text = env[memberVariable(path, String(record[records.id]), member)]
+      const variable = memberVariable(path, String(record[records.id]), member)
+      const text = textOf(env, variable, records.members[member])
       return text ? [[member, text]] : []
     })
     return { ...record, ...Object.fromEntries(set) }
@@ -158,14 +169,33 @@ function addEnvResource(config: Config, env: Env, problems: ConfigProblem[]): vo
   else if (scopes.length > 0) twin.scopes = result.data[0]?.scopes ?? []
 }
 
-function checkRules(config: Config, env: Env, problems: ConfigProblem[]): void {
-  for (const rule of RULES)
-    if (rule.bad(config, env)) problems.push({ key: rule.keys.join(', '), message: rule.message })
+/** Checks the rules that concern no broken key. */
+function checkRules(config: Config, env: Env, broken: readonly string[], problems: ConfigProblem[]): void {
+  for (const rule of RULES) {
+    if (rule.keys.some((key) => broken.some((each) => key.startsWith(each)))) continue
+    if (noting(problems, () => rule.bad(config, env)))
+      problems.push({ key: rule.keys.join(', '), message: rule.message })
+  }
+}
+
+/** The result, or undefined with one problem for each file of a secret that cannot be used. */
+function noting<T>(problems: ConfigProblem[], find: () => T): T | undefined {
+  try {
+    return find()
+  } catch (error) {
+    if (!(error instanceof SecretFileError)) throw error
+    const { variable: key, problem: message } = error
+    if (!problems.some((each) => each.key === key)) problems.push({ key, message })
+    return undefined
+  }
 }
 
 /** A misspelt SERVICE_ variable would silently have no effect. */
 function strayVariables(env: Env): string[] {
-  const known = [...keysOf(schema)].flatMap(({ path, key }) => envNames(path, key))
+  const known = [...keysOf(schema)].flatMap(({ path, key }) => {
+    const names = envNames(path, key)
+    return key.secret ? [...names, ...names.map(fileVariable)] : names
+  })
   return Object.keys(env).flatMap((name) => {
     if (!name.startsWith('SERVICE_') || known.includes(name)) return []
     const near = nearest(name, known)

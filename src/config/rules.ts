@@ -1,6 +1,7 @@
 // Rules between configuration keys. All violated rules are reported together.
 import { isSchemeRule } from '../lib/redirect_scheme.ts'
 import { isLocalhost, normalisedUrl } from '../lib/url.ts'
+import { secretVariable } from './env.ts'
 import { OIDC_RULES } from './oidc_rules.ts'
 import { endpointsOf } from './provider_record.ts'
 import { isProduction, type Rule } from './rule.ts'
@@ -173,7 +174,7 @@ export const RULES: readonly Rule[] = [
     keys: ['data_encryption.aes_master.key_env'],
     bad: (c, env) => {
       if (c.data_encryption.driver !== 'aes_master') return false
-      const key = env[c.data_encryption.aes_master.key_env]
+      const key = secretVariable(env, c.data_encryption.aes_master.key_env)
       return !isDataKey(key) || new Set(key).size === 1
     },
     message: 'must name a variable that contains 64 hex characters (256 bits), not all the same',
@@ -181,8 +182,11 @@ export const RULES: readonly Rule[] = [
   {
     keys: ['data_encryption.aes_master.old_key_env'],
     bad: (c, env) => {
-      const old = c.data_encryption.driver === 'aes_master' ? env[c.data_encryption.aes_master.old_key_env] : undefined
-      const key = env[c.data_encryption.aes_master.key_env] ?? ''
+      const old =
+        c.data_encryption.driver === 'aes_master'
+          ? secretVariable(env, c.data_encryption.aes_master.old_key_env)
+          : undefined
+      const key = secretVariable(env, c.data_encryption.aes_master.key_env) ?? ''
       return Boolean(old) && (!isDataKey(old) || old?.toLowerCase() === key.toLowerCase())
     },
     message: 'must name a variable that contains 64 hex characters, other than the current key',
@@ -201,7 +205,7 @@ export const RULES: readonly Rule[] = [
     keys: ['data_encryption.secretstore_transit_encrypt.token_env'],
     bad: (c, env) => {
       const t = transitEncrypt(c)
-      return t?.auth_method === 'token' && !env[t.token_env]
+      return t?.auth_method === 'token' && !secretVariable(env, t.token_env)
     },
     message: 'must name a variable that contains the token',
   },
@@ -209,7 +213,10 @@ export const RULES: readonly Rule[] = [
     keys: ['data_encryption.secretstore_transit_encrypt.approle'],
     bad: (c, env) => {
       const t = transitEncrypt(c)
-      return t?.auth_method === 'approle' && !(env[t.approle.role_id_env] && env[t.approle.secret_id_env])
+      return (
+        t?.auth_method === 'approle' &&
+        !(secretVariable(env, t.approle.role_id_env) && secretVariable(env, t.approle.secret_id_env))
+      )
     },
     message: 'role_id_env and secret_id_env must name variables that are set',
   },

@@ -2,7 +2,7 @@
 // the row that it was encrypted for.
 
 import { hkdfSync } from 'node:crypto'
-import type { Env } from '../config/env.ts'
+import { type Env, secretVariable } from '../config/env.ts'
 import type { Config } from '../config/schema.ts'
 import { systemClock } from '../lib/time.ts'
 import type { SealPurpose } from '../records/seal_purpose.ts'
@@ -27,9 +27,9 @@ export async function openAtRest(
   { transit = commandParts(config), mayMakeKey = async () => false }: AtRestParts = {},
 ): Promise<AtRest | undefined> {
   const { driver, aes_master, secretstore_transit_encrypt: there } = config.data_encryption
-  if (driver === 'aes_master') return aesMaster(env[aes_master.key_env] ?? '', env[aes_master.old_key_env])
+  const named = (variable: string) => secretVariable(env, variable) ?? ''
+  if (driver === 'aes_master') return aesMaster(named(aes_master.key_env), secretVariable(env, aes_master.old_key_env))
   if (driver !== 'secretstore_transit_encrypt') return undefined
-  const named = (variable: string) => env[variable] ?? ''
   const credentials =
     there.auth_method === 'token'
       ? { token: named(there.token_env) }

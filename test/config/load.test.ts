@@ -314,3 +314,10 @@ describe('the redacted snapshot', () => {
     expect(config.oidc.client_secret).toBe('S-oidc')
   })
 })
+
+test('a wrong value does not hide the problems of other keys', () => {
+  const file = { server: { issuer: 'https://auth.example.com', frobnicate: true }, signing: { algorithm: 'HS256' } }
+  const found = keys(file, { SERVICE_XAA_TOKEN_EXPIRY: 'soon' }).join(' ')
+  for (const key of ['server.frobnicate', 'signing.algorithm', 'xaa.token_expiry', 'session.secret', 'session.secure'])
+    expect(found).toContain(key)
+})

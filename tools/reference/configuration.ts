@@ -110,7 +110,8 @@ const withoutDialect = ({ items, ...json }: Key['json'] & { items?: { $schema?: 
 
 const PAGE_INTRO = `Precedence, lowest to highest: the defaults below, the YAML file of \`--config\`, environment variables. A variable is named after its key:
 \`SERVICE_\` and the path in upper case with \`_\`. Some keys also have a shorter name. An empty variable counts as unset. Lists in variables are
-separated by commas, booleans are \`true\`, \`false\`, \`1\` or \`0\`, durations are written like \`10s\`, \`5m\` or \`1h30m\`. Unknown keys are refused, and all
+separated by commas, booleans are \`true\`, \`false\`, \`1\` or \`0\`, durations are written like \`10s\`, \`5m\` or \`1h30m\`. A variable \`NAME\` of a
+secret can be replaced by \`NAME_FILE\`, which names a file that contains the secret; both at once are refused. Unknown keys are refused, and all
 errors are reported together. \`config.example.yaml\` has every key. \`config.schema.json\` is a JSON Schema, with which an editor can complete and check the file.`
 
 /** docs/reference/configuration.md: a table per section. */
