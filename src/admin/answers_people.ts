@@ -27,6 +27,7 @@ export const accessOfUser = z.strictObject({
 
 export const group = z.strictObject({
   name: z.string(),
-  users: count.describe('Number of users in the group.'),
+  users: count.describe('Number of users in the group. Counting stops at 1000.'),
+  more_users: z.literal(true).optional().describe('The group has more than 1000 users. Absent when `users` is exact.'),
   resources: texts.describe('Slugs of the resources whose access or scopes name the group.'),
 })

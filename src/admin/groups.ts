@@ -2,8 +2,12 @@
 import { z } from 'zod'
 import { groupName, int } from '../lib/field.ts'
 import type { Resource } from '../records/resource.ts'
+import type { GroupCount } from '../store/groups.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers_people.ts'
+
+/** Maximum number of users that are counted for a group. */
+const COUNTED = 1000
 
 export const groups: AdminResource = {
   name: 'group',
@@ -23,15 +27,22 @@ export const groups: AdminResource = {
       async run({ store }, { query: { after, limit } }) {
         const named = namedIn(await store.listResources({}))
         const isPastUsers = after !== undefined && (await store.listEmptyGroups({ names: [after] })).length > 0
-        const used = isPastUsers ? [] : await store.listGroups({ after, limit })
+        const used = isPastUsers ? [] : await store.listGroups({ after, limit, cap: COUNTED + 1 })
         const empty = used.length < limit ? await store.listEmptyGroups({ names: [...named.keys()] }) : []
         const rest = empty.filter((name) => !isPastUsers || name > after).sort()
         const found = [...used, ...rest.map((name) => ({ name, users: 0 }))].slice(0, limit)
-        return { shown: found.map((group) => ({ ...group, resources: named.get(group.name) ?? [] })) }
+        return { shown: found.map((group) => groupJson(group, named.get(group.name) ?? [])) }
       },
     }),
   },
 }
+
+const groupJson = ({ name, users }: GroupCount, resources: readonly string[]) => ({
+  name,
+  users: Math.min(users, COUNTED),
+  ...(users > COUNTED ? { more_users: true } : {}),
+  resources,
+})
 
 /** The slugs of the resources that name a group, by group. */
 function namedIn(resources: readonly Resource[]): Map<string, string[]> {

@@ -3,17 +3,28 @@ import { all, num, type Op, str, where } from './op.ts'
 
 export interface GroupCount {
   name: string
-  /** Number of users in it. */
+  /** Number of users in it, at most `cap`. */
   users: number
 }
 
-/** Groups that have users, in the order of the database, after a name. */
-export function* listGroups({ after, limit }: { after?: string; limit: number }): Op<GroupCount[]> {
+/**
+ * Groups that have users, in the order of the database, after a name. The index is entered once for each group, and at most `cap` users
+ * of a group are counted, so that a page costs the same however many users there are.
+ */
+export function* listGroups({ after, limit, cap }: { after?: string; limit: number; cap: number }): Op<GroupCount[]> {
   const { sql, params } = where(after === undefined ? undefined : ['name > ?', after])
   const rows = yield* all(
-    `SELECT name, COUNT(*) AS users FROM user_groups ${sql} GROUP BY name ORDER BY name LIMIT ?`,
+    `WITH RECURSIVE named(name, place) AS (
+       SELECT MIN(name), 1 FROM user_groups ${sql}
+       UNION ALL
+       SELECT (SELECT MIN(g.name) FROM user_groups g WHERE g.name > named.name), place + 1
+       FROM named WHERE name IS NOT NULL AND place < ?
+     )
+     SELECT name, (SELECT COUNT(*) FROM (SELECT 1 FROM user_groups g WHERE g.name = named.name LIMIT ?) AS first) AS users
+     FROM named WHERE name IS NOT NULL ORDER BY name`,
     ...params,
     limit,
+    cap,
   )
   return rows.map(({ name, users }) => ({ name: str(name), users: num(users) }))
 }

@@ -7,6 +7,8 @@ export interface ListSpec {
   /** A table, or tables that are joined. Then the names of columns have the alias of their table. */
   table: string
   columns: string
+  /** The table with the columns of the age, when others are joined to it. */
+  aged?: string
   at: string
   id: string
   /** The condition of every row of the list. */
@@ -50,6 +52,43 @@ function byAge({ at, id }: Pick<ListSpec, 'at' | 'id'>, order: Order, after: Cur
   return { sql: `ORDER BY ${at} ${word}, ${id} ${word}`, beyond }
 }
 
+/** The condition that a row comes after a cursor and is not past another one. */
+const within = (list: ListSpec, { after, order }: Pick<Search, 'after' | 'order'>, last: Cursor): Condition[] => [
+  ...(after ? [byAge(list, order, after).beyond as Condition] : []),
+  [`(${list.at}, ${list.id}) ${order === 'oldest' ? '<=' : '>='} (?, ?)`, last.at, last.id],
+]
+
+/** Whether a list has at least `rows` rows after a cursor and not past another one. */
+export function* hasRowsWithin(
+  list: ListSpec,
+  { rows, ...range }: Pick<Search, 'after' | 'order' | 'rows'>,
+  last: Cursor,
+): Op<boolean> {
+  const { sql, params } = where(list.only, ...within(list, range, last))
+  const found = yield* one(
+    `SELECT 1 AS found FROM ${list.aged ?? list.table} ${sql} LIMIT 1 OFFSET ?`,
+    ...params,
+    rows - 1,
+  )
+  return found !== undefined
+}
+
+/** The last of the next rows of a list. Undefined when fewer rows are left. */
+export function* lastOfWindow(
+  list: ListSpec,
+  { after, order, rows }: Pick<Search, 'after' | 'order' | 'rows'>,
+): Op<Cursor | undefined> {
+  const { at, id } = list
+  const age = byAge(list, order, after)
+  const { sql, params } = where(list.only, age.beyond)
+  const last = yield* one(
+    `SELECT ${at}, ${id} FROM ${list.aged ?? list.table} ${sql} ${age.sql} LIMIT 1 OFFSET ?`,
+    ...params,
+    rows - 1,
+  )
+  return last && { at: num(last[withoutAlias(at)]), id: str(last[withoutAlias(id)]) }
+}
+
 /** The rows of a page that match the conditions. */
 export function* listPage(
   list: ListSpec,
@@ -73,11 +112,7 @@ export function* searchRows(
   const range = where(list.only, age.beyond)
   /** The columns as the page below names them. */
   const named = { at: withoutAlias(at), id: withoutAlias(id) }
-  const last = yield* one(
-    `SELECT ${at}, ${id} FROM ${table} ${range.sql} ${age.sql} LIMIT 1 OFFSET ?`,
-    ...range.params,
-    size - 1,
-  )
+  const next = yield* lastOfWindow(list, { after, order, rows: size })
   const { sql, params } = where(...fitting)
   const rows = yield* all(
     `SELECT * FROM (SELECT ${columns} FROM ${table} ${range.sql} ${age.sql} LIMIT ?) page ${sql} ${byAge(named, order, after).sql}`,
@@ -85,7 +120,7 @@ export function* searchRows(
     size,
     ...params,
   )
-  return { rows, next: last && { at: num(last[named.at]), id: str(last[named.id]) } }
+  return { rows, next }
 }
 
 const withoutAlias = (column: string) => column.slice(column.indexOf('.') + 1)

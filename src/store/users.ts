@@ -4,7 +4,16 @@ import { type Person, personOf } from '../records/person.ts'
 import { groupsOf, type User } from '../records/user.ts'
 import { forgetConnections } from './connections.ts'
 import { endFamilies } from './families.ts'
-import { type Found, type ListPage, type ListSpec, listPage, type Search, searchRows } from './list.ts'
+import {
+  type Found,
+  hasRowsWithin,
+  type ListPage,
+  type ListSpec,
+  lastOfWindow,
+  listPage,
+  type Search,
+  searchRows,
+} from './list.ts'
 import { change, columnsOf, containing, forUpdate, is, maybeStr, type Op, one, orNull } from './op.ts'
 import { addGroups, deleteGroups } from './user_groups.ts'
 import { changeable, emailKey, insertUsers, readUser, USER_COLUMNS } from './user_rows.ts'
@@ -35,6 +44,7 @@ const LIST: ListSpec = { table: 'users', columns: `${USER_COLUMNS}, email_key`, 
 const membersOf = (group: string): ListSpec => ({
   table: 'user_groups g JOIN users u ON u.id = g.user_id',
   columns: `${columnsOf('u', USER_COLUMNS)}, u.email_key, g.user_id`,
+  aged: 'user_groups g',
   at: 'g.created_at',
   id: 'g.user_id',
   only: ['g.name = ?', group],
@@ -52,8 +62,24 @@ export function* listUsers({ email, group, ...page }: { email?: string } & UserF
 
 /** The users among the next rows of the list whose email, name or id contains the text. */
 export function* listUsersWith({ group, ...search }: UserFilter & Search): Op<Found<User>> {
-  const { rows, next } = yield* searchRows(listOf(group), search, containing(search.q, 'email_key', 'name', 'id'))
+  const matching = containing(search.q, 'email_key', 'name', 'id')
+  const { rows, next } =
+    group !== undefined && (yield* isCommon(group, search))
+      ? yield* searchRows(LIST, search, matching, [
+          'EXISTS (SELECT 1 FROM user_groups g WHERE g.user_id = page.id AND g.name = ?)',
+          group,
+        ])
+      : yield* searchRows(listOf(group), search, matching)
   return { rows: rows.map(readUser), next }
+}
+
+/** Reading users in order of age is about this many times as fast as looking up the users of a group. */
+const FASTER = 5
+/** Whether at least one in FASTER of the next users is in the group. The search is then faster in the list of all users. */
+function* isCommon(group: string, search: Search): Op<boolean> {
+  const last = yield* lastOfWindow(LIST, search)
+  if (!last) return false
+  return yield* hasRowsWithin(membersOf(group), { ...search, rows: Math.ceil(search.rows / FASTER) }, last)
 }
 
 /** Adds a user. `exists` when the email, or the subject at its provider, is taken. */

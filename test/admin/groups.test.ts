@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { User } from '../../src/records/user.ts'
 import { callAdmin, okAdmin } from '../support/admin.ts'
 import { envOf, okHere } from '../support/cli.ts'
+import { aUser } from '../support/records.ts'
 import { addResource, addUser, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -89,6 +91,18 @@ test('users of a group are listed in pages, oldest first, and can be searched', 
   expect(await found(`email=${made[2]?.email}`)).toEqual([made[2]?.id])
   expect(await members('group=cre')).toEqual([])
   expect(await members(`group=staff&email=${made[2]?.email}`)).toEqual([])
+})
+
+test('counting stops at 1000 users, and the answer says that there are more', async () => {
+  const before = await list()
+  const users = Array.from({ length: 1001 }, () => aUser({ operator_groups: ['everyone', 'zz'] }))
+  const load = (part: User[]) => service.app.store.importUsers({ users: part, skip: false, dry_run: false })
+  await load(users.slice(0, 1000))
+  const found = async (name: string) => (await list()).find((group) => group.name === name)
+  expect(await found('everyone')).toEqual({ name: 'everyone', users: 1000, resources: [] })
+  await load(users.slice(1000))
+  expect(await found('everyone')).toEqual({ name: 'everyone', users: 1000, more_users: true, resources: [] })
+  expect((await list()).length).toBe(before.length + 2)
 })
 
 test('the command line lists groups, and users by group', async () => {

@@ -41,7 +41,8 @@ export const GroupsPage = () => (
         {
           title: 'Users',
           kind: 'number',
-          cell: ({ users }) => (users === 0 ? <Badge tone="warn">no users</Badge> : users),
+          cell: ({ users, more_users }) =>
+            users === 0 ? <Badge tone="warn">no users</Badge> : more_users ? `more than ${users}` : users,
         },
         { title: 'Resources that name it', cell: ({ resources }) => <ResourceLinks of={resources} /> },
       ]}

@@ -48,12 +48,15 @@ export function userRules(bench: Bench): void {
       await created({ operator_groups: [crew], provider_groups: [rest], created_at: NOW + 8, name: 'Early' }),
     ]
     const { store } = bench
-    const groups = await store.listGroups({ limit: 10_000 })
+    const groups = await store.listGroups({ limit: 10_000, cap: 3 })
     expect(groups.filter(({ name }) => name.endsWith(mark))).toEqual([
       { name: crew, users: 2 },
       { name: rest, users: 1 },
     ])
-    expect((await store.listGroups({ after: crew, limit: 1 }))[0]).toEqual({ name: rest, users: 1 })
+    expect((await store.listGroups({ after: crew, limit: 1, cap: 3 }))[0]).toEqual({ name: rest, users: 1 })
+    expect(await store.listGroups({ after: `crew ${mark}`.slice(0, -1), limit: 1, cap: 1 })).toEqual([
+      { name: crew, users: 1 },
+    ])
     expect(await store.listUsers({ group: crew })).toEqual([early, late])
     expect(await store.listUsers({ group: crew, after: { at: NOW + 8, id: early.id }, limit: 5 })).toEqual([late])
     expect(await store.listUsersWith({ group: crew, q: 'early', order: 'newest', rows: 1 })).toEqual({
@@ -65,6 +68,35 @@ export function userRules(bench: Bench): void {
     expect((await store.listEmptyGroups({ names: [crew, ...none, rest] })).sort()).toEqual(none.sort())
     await store.deleteUser({ id: early.id, force: true, now: NOW })
     expect(await store.listEmptyGroups({ names: [crew, rest] })).toEqual([rest])
+  })
+
+  test('a search in a group finds the same users when most users are in the group and when few are', async () => {
+    const mark = aUser().id
+    const [most, few] = [`most ${mark}`, `few ${mark}`]
+    const members: User[] = []
+    for (let i = 0; i < 12; i++) {
+      const operator_groups = [...(i % 4 === 0 ? [] : [most]), ...(i === 7 ? [few] : [])]
+      const name = i % 2 === 0 ? `Even ${mark}` : `Odd ${mark}`
+      members.push(await created({ operator_groups, name, created_at: NOW + 1000 + (i >> 1) }))
+    }
+    const found = async (group: string, q: string, order: 'oldest' | 'newest', rows: number) => {
+      const names: string[] = []
+      for (let after: { at: number; id: string } | undefined; ; ) {
+        const page = await bench.store.listUsersWith({ group, q: `${q} ${mark}`, order, rows, after })
+        names.push(...page.rows.map(({ id }) => id))
+        if (!page.next) return names
+        after = page.next
+      }
+    }
+    const byAge = [...members].sort((a, b) => a.created_at - b.created_at || (a.id < b.id ? -1 : 1))
+    for (const group of [most, few])
+      for (const q of ['Even', 'Odd'])
+        for (const rows of [1, 5, 1000]) {
+          const expected = byAge.filter((user) => user.name === `${q} ${mark}` && user.operator_groups.includes(group))
+          const ids = expected.map(({ id }) => id)
+          expect(await found(group, q, 'oldest', rows)).toEqual(ids)
+          expect(await found(group, q, 'newest', rows)).toEqual(ids.reverse())
+        }
   })
 
   test('an import adds all users with their groups; if an email is in use, it adds none, or only the other users', async () => {
