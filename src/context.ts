@@ -12,6 +12,7 @@ import type { Admission } from './http/admission.ts'
 import type { Buckets, LoginAttempts } from './http/rate_limit.ts'
 import type { RequestLog } from './http/request_log.ts'
 import type { SharedBuckets } from './http/shared_buckets.ts'
+import type { WaitingRoom } from './http/waiting_room.ts'
 import type { Build } from './lib/build.ts'
 import type { OAuthError } from './lib/error.ts'
 import type { Markup } from './lib/html.ts'
@@ -91,8 +92,10 @@ export interface App {
   readonly series: Series
   /** Capacity and utilisation of this process. */
   readonly headroom: Headroom
-  /** Failed logins by address. */
-  readonly lockout: LoginAttempts
+  /** Login attempts in progress, by address. */
+  readonly loginAttempts: LoginAttempts
+  /** Where login attempts wait whose account had too many failures. */
+  readonly waitingRoom: WaitingRoom
   /** The front threads; set in the supervisor of several. */
   frontPool?: FrontPool
   /** The metrics of the whole process in the text format of Prometheus. */

@@ -31,3 +31,17 @@ export const group = z.strictObject({
   more_users: z.literal(true).optional().describe('The group has more than 1000 users. Absent when `users` is exact.'),
   resources: texts.describe('Slugs of the resources whose access or scopes name the group.'),
 })
+
+export const lockout = z.strictObject({
+  id: z.string(),
+  address: z
+    .string()
+    .optional()
+    .describe('Address that is locked out. For IPv6 it is the /64 prefix. Absent for an account.'),
+  user_id: z.string().optional().describe('User of the account whose logins wait. Absent for an address.'),
+  email: z.string().optional().describe('Email of the user.'),
+  failures: count.describe('Number of failed logins since `since`.'),
+  since: z.iso.datetime(),
+  locked_at: z.iso.datetime(),
+  locked_until: z.iso.datetime().describe('Time at which the lockout ends.'),
+})

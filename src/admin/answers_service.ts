@@ -102,7 +102,11 @@ export const systemStatus = z.strictObject({
     ),
   purges: z.array(purgeRun).describe('Last run of each target of `service purge`.'),
   headroom,
-  lockouts: count.describe('Addresses that are locked out now.'),
+  lockouts: count
+    .optional()
+    .describe(
+      'Addresses that are locked out now, and accounts whose logins wait. Absent while the database is unavailable.',
+    ),
   instances: count.describe('Instances that share the database, this one included.'),
   storage: z.strictObject({ bytes: z.number().optional() }).optional(),
   concerns: z.array(concern).optional().describe('Unsafe settings of the running service.'),

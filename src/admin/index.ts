@@ -10,6 +10,7 @@ import { consentGrants } from './grants.ts'
 import { groups } from './groups.ts'
 import { idps } from './idps.ts'
 import { issuances } from './issuances.ts'
+import { lockouts } from './lockouts.ts'
 import { apiDocument } from './openapi.ts'
 import { providers } from './providers.ts'
 import { resourcePolicies } from './resource_policies.ts'
@@ -27,6 +28,7 @@ export const adminResources: readonly AdminResource[] = [
   clientSecrets,
   users,
   groups,
+  lockouts,
   resources,
   ...resourcePolicies,
   providers,

@@ -207,7 +207,7 @@ async function statusOf(app: App) {
       started_at: rfc3339(started_at),
       finished_at: rfc3339(finished_at),
     })),
-    lockouts: app.lockout.locked,
+    lockouts: await store.countLockouts({ now: clock.now() }).catch(() => undefined),
     instances: store.driver.instances(),
     headroom: shownHeadroom(headroom.show()),
     // The status above reports an unavailable database.

@@ -110,7 +110,13 @@ export const oauthKeys = {
       doc: 'Failed logins from one address before it is locked out, counted across all instances. 0 disables the lockout.',
     }),
     auth_fail_window: durationKey({ default: '10m', doc: 'Period in which failed logins are counted.' }),
-    auth_lockout: durationKey({ default: '15m', doc: 'How long a lockout lasts.' }),
+    auth_lockout: durationKey({ default: '15m', doc: 'How long a lockout of an address lasts.' }),
+    account_fail_max: intKey({
+      default: 50,
+      min: 0,
+      max: 1_000_000,
+      doc: 'Failed logins to one account within an hour, from all addresses and at all instances, after which each further login to the account waits a second. The right password still works. 0 disables the wait.',
+    }),
   },
   oauth: {
     assertion_max_lifetime: durationKey({

@@ -3,14 +3,14 @@ import { DEFAULT_PROVIDER } from '../config/oidc_keys.ts'
 import type { App, OidcProvider } from '../context.ts'
 import { MAX_PASSWORD_BYTES } from '../crypto/pool.ts'
 import { type Params, parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
-import type { LoginResult } from '../http/rate_limit.ts'
 import { OAuthError } from '../lib/error.ts'
 import { html, isolated, type Markup } from '../lib/html.ts'
 import { isCrossSite } from '../lib/url.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
+import type { DetailOf } from '../oauth/audit_events.ts'
 import type { User } from '../records/user.ts'
 import { messagesOf } from './language.ts'
-import { beginLogin, endLogin } from './login_limit.ts'
+import { beginLogin, delayLogin, endLogin, type LoginResult, loginAttempt } from './login_limit.ts'
 import { en, type Messages } from './messages/en.ts'
 import { errorPage, page } from './pages.ts'
 import { endSession, findSignedIn, isLoginToken, loginToken, startSession } from './session.ts'
@@ -118,21 +118,38 @@ export async function login(app: App, request: Request): Promise<Reply> {
   }
   if (!form || isCrossSite(request) || !isLoginToken(app, request, form.csrf_token))
     return refuse({ result: 'invalid', status: 422 })
-  const wait = await beginLogin(app, request.remote)
-  if (wait > 0)
-    return refuse({
+  return attemptLogin(app, request, form, refuse)
+}
+
+/** Verifies the credentials of a form within the limits of failed logins. */
+async function attemptLogin(
+  app: App,
+  request: Request,
+  form: Params,
+  refuse: (problem: Problem) => Reply,
+): Promise<Reply> {
+  const refuseFor = (seconds: number) =>
+    refuse({
       result: 'locked_out',
       status: 429,
       email: form.email,
-      headers: { 'retry-after': String(wait) },
+      headers: { 'retry-after': String(seconds) },
     })
+  const email = form.email?.trim() ?? ''
+  const attempt = loginAttempt(app, request.remote, email.length > MAX_EMAIL ? undefined : email)
+  const wait = await beginLogin(app, attempt)
+  if (wait > 0) return refuseFor(wait)
 
   let result: LoginResult = 'undecided'
+  let named: User | undefined
   try {
-    const user = await verifyCredentials(app, form.email, form.password)
-    result = user ? 'success' : 'failure'
-    if (!user) {
-      await record(app, request, 'user_login_failed', '')
+    const delay = await delayLogin(app, attempt)
+    if (delay > 0) return refuseFor(delay)
+    const { user, right } = await verifyCredentials(app, email, form.password)
+    named = user
+    result = right ? 'success' : 'failure'
+    if (!user || !right) {
+      await record(app, request, 'user_login_failed', '', { user_id: user?.id })
       return refuse({ result: 'failure', status: 422, email: form.email })
     }
     const cookie = await startSession(app, request, user.id)
@@ -140,7 +157,10 @@ export async function login(app: App, request: Request): Promise<Reply> {
     app.metrics.count('core_login_attempts_total', { result: 'success' })
     return redirect(safeRedirect(app, form.redirect), { 'set-cookie': cookie })
   } finally {
-    if (await endLogin(app, request.remote, result)) await record(app, request, 'auth_locked_out', '')
+    const began = await endLogin(app, attempt, result, named?.id)
+    if (began.address) await record(app, request, 'auth_locked_out', '')
+    // Also for an email without an account: the response must not reveal by its time whether the account exists.
+    if (began.account) await record(app, request, 'account_throttled', '', { user_id: named?.id })
   }
 }
 
@@ -154,18 +174,25 @@ function readForm(request: Request): Params | undefined {
   }
 }
 
-async function verifyCredentials(app: App, email = '', password = ''): Promise<User | undefined> {
-  if (email.length > MAX_EMAIL || Buffer.byteLength(password) > MAX_PASSWORD_BYTES) return undefined
-  const user = email === '' ? undefined : await app.store.findUserByEmail({ email: email.trim() })
+/** The user with an email, if there is one, and whether the password signs the user in. */
+async function verifyCredentials(app: App, email: string, password = ''): Promise<{ user?: User; right: boolean }> {
+  if (email.length > MAX_EMAIL || Buffer.byteLength(password) > MAX_PASSWORD_BYTES) return { right: false }
+  const user = email === '' ? undefined : await app.store.findUserByEmail({ email })
   const { right, rehashed } = await app.crypto.verifyPassword(password, user?.password_hash)
-  if (user?.provider !== 'local' || !user.password_hash || !right || user.status !== 'active') return undefined
+  if (user?.provider !== 'local' || !user.password_hash || !right || user.status !== 'active')
+    return { user, right: false }
   if (rehashed) await app.store.rehashPassword({ id: user.id, from: user.password_hash, to: rehashed })
-  return user
+  return { user, right: true }
 }
 
-type RecordedAction = 'user_login' | 'user_login_failed' | 'user_logout' | 'auth_locked_out'
-const record = (app: App, request: Request, action: RecordedAction, actor_id: string) =>
-  audit(app, { action, actor_id, ...sentBy(request) })
+type RecordedAction = 'user_login' | 'user_login_failed' | 'user_logout' | 'auth_locked_out' | 'account_throttled'
+const record = <A extends RecordedAction>(
+  app: App,
+  request: Request,
+  action: A,
+  actor_id: string,
+  detail?: DetailOf<A>,
+) => audit(app, { action, actor_id, detail, ...sentBy(request) })
 
 /** Signs the user out: ends the session of the browser. */
 export async function logout(app: App, request: Request): Promise<Reply> {

@@ -1,33 +1,90 @@
-// The limit of failed logins. Each instance serializes the concurrent attempts of an address; all instances share the count.
+// The limits of failed logins. All instances share the counts. An address is locked out; the logins to an account only wait, because otherwise
+// anybody could lock its user out.
 import type { App } from '../context.ts'
-import { type LoginResult, subscriber } from '../http/rate_limit.ts'
+import { subscriber } from '../http/rate_limit.ts'
+import { HOUR } from '../lib/time.ts'
+import type { FailureKey } from '../store/login_failures.ts'
 
-/** Starts a login attempt. Returns 0 when it is allowed, otherwise the number of seconds to wait. */
-export async function beginLogin({ lockout, store, clock, config }: App, address: string): Promise<number> {
-  const { auth_fail_max: max, auth_fail_window } = config.rate_limit
-  const wait = await lockout.begin(address)
-  if (wait > 0 || max === 0) return wait
-  const now = clock.now()
-  const { locked_until } = await store
-    .findLoginFailures({ address: subscriber(address), since: now - auth_fail_window })
-    .catch(async (error: unknown) => {
-      await lockout.end(address, 'undecided')
-      throw error
-    })
-  if (locked_until <= now) return 0
-  await lockout.end(address, 'undecided')
-  return locked_until - now
+/** The outcome of an attempt; `undecided` when it was aborted. */
+export type LoginResult = 'success' | 'failure' | 'undecided'
+
+/** A login attempt: where it comes from, and the account that it names, whether or not that exists. */
+export interface LoginAttempt {
+  address: string
+  /** A MAC of the email, because users sometimes type a password into its field. Undefined when no account can have the email. */
+  account: string | undefined
 }
 
-/** Ends an attempt that beginLogin() allowed. Returns whether it locked the address out. */
-export async function endLogin(app: App, address: string, result: LoginResult): Promise<boolean> {
-  const { lockout, store, clock, config } = app
-  const { auth_fail_max: max, auth_fail_window: window, auth_lockout } = config.rate_limit
-  const here = await lockout.end(address, result)
-  if (max === 0 || result === 'undecided') return here
-  const shared = subscriber(address)
-  if (result === 'failure')
-    return store.addLoginFailure({ address: shared, now: clock.now(), window, max, lockout: auth_lockout })
-  await store.clearLoginFailures({ address: shared })
-  return here
+/** The attempt of an address to sign in with an email. */
+export const loginAttempt = (app: App, address: string, email: string | undefined): LoginAttempt => ({
+  address,
+  account: email && app.sealer.mac('login failures of an account', email.toLowerCase()),
+})
+
+const limitsOf = ({ config: { rate_limit } }: App) => ({
+  address: {
+    max: rate_limit.auth_fail_max,
+    window: Math.floor(rate_limit.auth_fail_window),
+    lockout: Math.floor(rate_limit.auth_lockout),
+  },
+  account: { max: rate_limit.account_fail_max, window: HOUR, lockout: HOUR },
+})
+
+/** Starts a login attempt. Returns 0 when it is allowed, otherwise the number of seconds to wait. Attempts in progress count as failures. */
+export async function beginLogin(app: App, { address }: LoginAttempt): Promise<number> {
+  const { max, window } = limitsOf(app).address
+  if (max === 0) return 0
+  let allowed = false
+  const inProgress = await app.loginAttempts.begin(address)
+  try {
+    if (inProgress > max) return 1
+    const now = app.clock.now()
+    const key = { address: subscriber(address) }
+    const { failures, locked_until } = await app.store.findLoginFailures({ key, now, window })
+    if (locked_until > now) return locked_until - now
+    allowed = failures + inProgress <= max
+    return allowed ? 0 : 1
+  } finally {
+    if (!allowed) await app.loginAttempts.end(address)
+  }
+}
+
+/**
+ * Lets an attempt wait when its account had too many failures. The attempts of one address wait for each other, those of other addresses do
+ * not. Returns 0 afterwards, or the number of seconds to wait when too many attempts of the address wait already.
+ */
+export async function delayLogin(app: App, { address, account }: LoginAttempt): Promise<number> {
+  const { max, window } = limitsOf(app).account
+  if (max === 0 || account === undefined) return 0
+  const now = app.clock.now()
+  const { locked_until } = await app.store.findLoginFailures({ key: { account }, now, window })
+  if (locked_until <= now) return 0
+  app.metrics.count('ext_logins_delayed_total')
+  return app.waitingRoom.enter(`${subscriber(address)} ${account}`)
+}
+
+/** Ends an attempt that beginLogin() allowed. Returns whether it began a lockout of the address or of the account. */
+export async function endLogin(
+  app: App,
+  { address, account }: LoginAttempt,
+  result: LoginResult,
+  user_id?: string,
+): Promise<{ address: boolean; account: boolean }> {
+  const limits = limitsOf(app)
+  const now = app.clock.now()
+  const expired_before = now - Math.max(limits.address.window, limits.account.window)
+  const fail = async (key: FailureKey, { max, ...limit }: (typeof limits)['address'], user_id?: string) =>
+    max > 0 && app.store.addLoginFailure({ key, user_id, now, max, ...limit, expired_before })
+  const key = { address: subscriber(address) }
+  try {
+    if (result === 'success' && limits.address.max > 0) await app.store.clearLoginFailures({ key })
+    if (result !== 'failure') return { address: false, account: false }
+    const [byAddress, byAccount] = await Promise.all([
+      fail(key, limits.address),
+      account !== undefined && fail({ account }, limits.account, user_id),
+    ])
+    return { address: byAddress, account: byAccount }
+  } finally {
+    if (limits.address.max > 0) await app.loginAttempts.end(address)
+  }
 }

@@ -1,4 +1,4 @@
-// Rate limits and the login lockout. All of them are bounded in memory.
+// Rate limits, and the login attempts in progress. All of them are bounded in memory.
 import { Lru } from '../lib/lru.ts'
 import { peerAddress } from './front.ts'
 
@@ -140,77 +140,33 @@ export function subscriber(address: string): string {
   return `${groups.slice(0, 4).join(':')}::/64`
 }
 
-interface LockoutOptions {
-  /** Number of failures that lock an address out; 0 disables the lockout. */
-  max: number
-  /** Seconds for which a failure counts. */
-  window: number
-  /** Duration of a lockout in seconds. */
-  lockout: number
-}
-interface Attempts {
-  failures: number[]
-  pending: number
-  lockedUntilMs: number
-}
-
-/** The outcome of an attempt; `undecided` when it was aborted. */
-export type LoginResult = 'success' | 'failure' | 'undecided'
-
-/** Counts login attempts by address, in this thread or, for all threads, in the supervisor. */
+/** The login attempts in progress by address, in this thread or, for all threads, in the supervisor. */
 export interface LoginAttempts {
+  /** Begins an attempt. Returns the number of attempts of the address in progress, this one included. */
   begin(address: string): number | Promise<number>
-  end(address: string, result: LoginResult): boolean | Promise<boolean>
-  readonly locked: number
+  end(address: string): void | Promise<void>
 }
 
-/** Failed logins by address. An attempt in progress counts as a failure, so that parallel attempts cannot exceed the limit. */
-export class Lockout implements LoginAttempts {
-  private readonly options: LockoutOptions
-  private readonly known = new Lru<Attempts>(MAX_TRACKED)
+/** Counts attempts in progress. It has an entry for each address with an attempt, so that it is as large as the number of requests in progress. */
+export class AttemptsInProgress implements LoginAttempts {
+  private readonly running = new Map<string, number>()
 
-  constructor(options: LockoutOptions) {
-    this.options = options
-  }
-
-  /** Begins an attempt. Returns 0 when it is allowed, otherwise the seconds to wait. */
   begin(address: string): number {
-    const { max } = this.options
-    if (max === 0) return 0
-    const attempts = this.of(address)
-    const nowMs = performance.now()
-    if (attempts.lockedUntilMs > nowMs) return Math.ceil((attempts.lockedUntilMs - nowMs) / 1000)
-    if (attempts.failures.length + attempts.pending >= max) return 1
-    attempts.pending++
-    return 0
-  }
-
-  /** Ends an attempt that begin() allowed. Returns true when it locked the address out. */
-  end(address: string, result: LoginResult): boolean {
-    const { max, lockout } = this.options
-    if (max === 0) return false
-    const attempts = this.of(address)
-    attempts.pending = Math.max(0, attempts.pending - 1)
-    if (result === 'success') attempts.failures = []
-    if (result === 'failure') attempts.failures.push(performance.now())
-    if (attempts.failures.length < max) return false
-    attempts.failures = []
-    attempts.lockedUntilMs = performance.now() + lockout * 1000
-    return true
-  }
-
-  /** The number of addresses that are locked out now. */
-  get locked(): number {
-    const nowMs = performance.now()
-    return [...this.known.values()].filter(({ lockedUntilMs }) => lockedUntilMs > nowMs).length
-  }
-
-  private of(address: string): Attempts {
     const key = subscriber(address)
-    const attempts = this.known.get(key) ?? { failures: [], pending: 0, lockedUntilMs: 0 }
-    const oldest = performance.now() - this.options.window * 1000
-    attempts.failures = attempts.failures.filter((at) => at > oldest)
-    this.known.set(key, attempts)
-    return attempts
+    const count = (this.running.get(key) ?? 0) + 1
+    this.running.set(key, count)
+    return count
+  }
+
+  end(address: string): void {
+    const key = subscriber(address)
+    const count = (this.running.get(key) ?? 0) - 1
+    if (count > 0) this.running.set(key, count)
+    else this.running.delete(key)
+  }
+
+  /** The number of addresses with an attempt in progress. */
+  get size(): number {
+    return this.running.size
   }
 }

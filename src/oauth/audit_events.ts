@@ -3,6 +3,7 @@
 /** The meaning of the members of a detail, which is the same in every event. They contain names, never secrets or tokens. */
 export const DETAIL = {
   added: 'Entries that were added to the list of a policy, or groups that were added to a user',
+  address: 'Address that was locked out',
   agent: 'Agent to which the request was limited',
   assertion: 'true when an ID-JAG assertion was examined instead of a token',
   before: 'Previous registration mode',
@@ -103,6 +104,10 @@ export const AUDIT_EVENTS = {
     doc: 'A user was refused because the user may not use the resource, or may have none of the scopes. If the refusal was at a refresh, the sign-in ends.',
     detail: ['user_id', 'resource', 'rule'],
   },
+  account_throttled: {
+    doc: 'An account had `rate_limit.account_fail_max` failed logins within an hour. Each further login to it waits until an hour after the last failure. Without `user_id` no account has the email.',
+    detail: ['user_id'],
+  },
   admin_ui_login: { doc: 'An operator signed in to the admin page.', detail: [] },
   auth_code_reused: {
     doc: 'An authorization code was used a second time with its verifier. The tokens of the first use are revoked.',
@@ -187,6 +192,10 @@ export const AUDIT_EVENTS = {
     detail: ['kid', 'current_kid', 'tokens', 'clients'],
   },
   key_rotated: { doc: 'The signing key was rotated.', detail: ['current_kid', 'previous_kid'] },
+  lockout_deleted: {
+    doc: 'An operator ended the lockout of an address or of an account.',
+    detail: ['address', 'user_id'],
+  },
   refresh_token_reused: {
     doc: 'A refresh token was used a second time. Its token family was revoked: every token of that sign-in.',
     detail: ['family'],
@@ -222,7 +231,10 @@ export const AUDIT_EVENTS = {
   user_disabled: { doc: 'A user was disabled; sessions and refresh tokens were revoked.', detail: ['user_id'] },
   user_enabled: { doc: 'A disabled user was enabled.', detail: ['user_id'] },
   user_login: { doc: 'A user signed in with a password.', detail: [] },
-  user_login_failed: { doc: 'A sign-in with a password failed. The event names no user.', detail: [] },
+  user_login_failed: {
+    doc: 'A sign-in with a password failed. The event names the user of the account if there is one, and never what was typed.',
+    detail: ['user_id'],
+  },
   user_logout: { doc: 'A user signed out.', detail: [] },
   user_backchannel_logout: {
     doc: 'An upstream provider signed a user out with a logout token.',

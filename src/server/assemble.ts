@@ -16,9 +16,10 @@ import { transitParts } from '../crypto/transit_client.ts'
 import { openBranding } from '../endpoints/branding.ts'
 import { Admission, loopBusyMs } from '../http/admission.ts'
 import { checkListeners } from '../http/node.ts'
-import { Buckets, Lockout, type LoginAttempts } from '../http/rate_limit.ts'
+import { AttemptsInProgress, Buckets, type LoginAttempts } from '../http/rate_limit.ts'
 import { openRequestLog } from '../http/request_log.ts'
 import { SharedBuckets } from '../http/shared_buckets.ts'
+import { WaitingRoom } from '../http/waiting_room.ts'
 import { readBuild, userAgent } from '../lib/build.ts'
 import { newSecret } from '../lib/id.ts'
 import type { ReplayCache } from '../lib/replay_set.ts'
@@ -84,7 +85,7 @@ export interface Parts {
   sealing: string
   refreshSecret: string
   replays: ReplayCache
-  lockout: LoginAttempts
+  loginAttempts: LoginAttempts
   activity: ActivityLog
   knees?: Knees
   /** Returns the metrics of the whole process; the metrics of this thread when it is absent. */
@@ -122,7 +123,7 @@ async function openParts(config: Config, log: Logger, settings: Settings): Promi
     sealing: config.session.secret || newSecret(),
     refreshSecret: await refreshSecretOf(config, store, clock),
     replays,
-    lockout: openLockout(config),
+    loginAttempts: new AttemptsInProgress(),
     activity: new ActivityLog(),
     knees,
   }
@@ -145,13 +146,6 @@ function openCryptoPool({ server }: Config, log: Logger, serves: boolean): Crypt
   const isSupervisor = server.front_threads > 1
   return openCrypto({ threads: isSupervisor ? 1 : server.crypto_threads, eager: serves && !isSupervisor }, log)
 }
-
-const openLockout = ({ rate_limit }: Config): Lockout =>
-  new Lockout({
-    max: rate_limit.auth_fail_max,
-    window: rate_limit.auth_fail_window,
-    lockout: rate_limit.auth_lockout,
-  })
 
 /** session.secret. Without it (local use), a secret that is stored in the database, because a retried refresh must also be answered after a restart. */
 const refreshSecretOf = async ({ session, oauth }: Config, store: Store, clock: Clock): Promise<string> =>
@@ -214,6 +208,7 @@ export function assemble(
     clientKeys: openClientKeys(config, { fetcher: client, clock, hosts: documents.hosts }),
     failedAssertions: new Buckets(1, 20),
     branding: openBranding(),
+    waitingRoom: new WaitingRoom(),
     oidc: openOidcProviders(config, { crypto, clock, metrics }),
     documents,
     registrations: openRegistrationLimit(config, store),
@@ -266,6 +261,7 @@ async function collectAndRender({ frontPool, metrics }: App): ReturnType<App['sc
 /** Closes the parts when their work in progress is done. Token renewals are awaited first, because a provider may return a refresh token only once. */
 export async function closeApp(app: App): Promise<void> {
   app.lifecycle.draining = true
+  app.waitingRoom.close()
   await app.renewals.settled()
   app.series.stop()
   app.headroom.stop()

@@ -81,7 +81,7 @@ async function openThreadApp(
     sealing: data.sealing,
     refreshSecret: data.refreshSecret,
     replays: sharedReplays(supervisor),
-    lockout: sharedLockout(supervisor),
+    loginAttempts: sharedAttempts(supervisor),
     scrape: () => supervisor.ask('scrape', undefined),
     activity: new ActivityLog(true),
   }
@@ -107,8 +107,7 @@ const sharedReplays = (supervisor: Supervisor): ReplayCache => ({
   remove: (value) => supervisor.ask('forgetUse', value),
 })
 
-const sharedLockout = (supervisor: Supervisor): LoginAttempts => ({
+const sharedAttempts = (supervisor: Supervisor): LoginAttempts => ({
   begin: (address) => supervisor.ask('beginLogin', address),
-  end: (address, result) => supervisor.ask('endLogin', { address, result }),
-  locked: 0,
+  end: (address) => supervisor.ask('endLogin', address),
 })

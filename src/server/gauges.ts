@@ -37,6 +37,10 @@ export function addGauges(app: App): void {
     'core_active_token_families',
     cached(() => store.countActiveFamilies()),
   )
+  metrics.gauge(
+    'ext_lockouts',
+    cached(() => store.countLockouts({ now: clock.now() })),
+  )
   metrics.gauge('ext_storage_healthy', () => Number(store.driver.isHealthy()))
   metrics.gauge('ext_instances', () => store.driver.instances())
   metrics.gauge('ext_db_pool_connections', () => store.driver.connections?.() ?? {}, 'state')

@@ -2,7 +2,6 @@
 import type { Env } from '../config/env.ts'
 import type { App } from '../context.ts'
 import type { SharedKey } from '../crypto/shared_keys.ts'
-import type { LoginResult } from '../http/rate_limit.ts'
 import { unavailable } from '../lib/error.ts'
 import type { Serialised } from '../lib/secret.ts'
 import { lookUpName } from '../lib/system_names.ts'
@@ -40,7 +39,7 @@ interface FrontNotices {
 
 /** Makes the handlers of the supervisor for one front thread. */
 export function supervisorHandlers(app: App, notices: FrontNotices) {
-  const { store, crypto, replays, lockout, keyring, log } = app
+  const { store, crypto, replays, loginAttempts, keyring, log } = app
   return {
     ...notices,
     call: ({ op, input }: Write): unknown => store.driver.call(op, input),
@@ -57,8 +56,8 @@ export function supervisorHandlers(app: App, notices: FrontNotices) {
         throw unavailable('the signing key no longer exists', { reason: 'signing_key_gone' })
       return key.sign(input)
     },
-    beginLogin: (address: string) => lockout.begin(address),
-    endLogin: ({ address, result }: { address: string; result: LoginResult }) => lockout.end(address, result),
+    beginLogin: (address: string) => loginAttempts.begin(address),
+    endLogin: (address: string) => loginAttempts.end(address),
     scrape: (_: undefined) => app.scrape(),
     lookUpName,
     log({ level, msg, fields }: LogEvent): void {

@@ -1,57 +1,145 @@
-// Operations on failed logins by address, which all instances share.
-import { change, forUpdate, num, type Op, one } from './op.ts'
+// Operations on failed logins by address and by account, which all instances share.
+import { newId } from '../lib/id.ts'
+import type { LockoutRecord } from '../records/lockout.ts'
+import { all, change, forUpdate, maybeNum, maybeStr, num, type Op, one, orNull, type Row, str } from './op.ts'
 
-/** Until when an address is locked out, and its number of failures. */
-export function* findLoginFailures({ address, since }: { address: string; since: number }): Op<{
+/** Whose failures are counted: an address, or an account by the MAC of its email. */
+export type FailureKey = { address: string } | { account: string }
+
+const ACCOUNT = 'account:'
+const keyOf = (key: FailureKey): string => ('address' in key ? key.address : `${ACCOUNT}${key.account}`)
+
+interface Counted {
   failures: number
+  since: number
   locked_until: number
-}> {
-  const row = yield* one('SELECT failures, since, locked_until FROM login_failures WHERE address = ?', address)
-  if (!row) return { failures: 0, locked_until: 0 }
-  return { failures: num(row.since) > since ? num(row.failures) : 0, locked_until: num(row.locked_until) }
+}
+/** The failures of a row that still count: those of the window, and those of a lockout that has not ended. */
+function counted(row: Row | undefined, now: number, window: number): Counted {
+  const locked_until = row ? num(row.locked_until) : 0
+  if (!row || (locked_until <= now && (locked_until > 0 || num(row.since) <= now - window)))
+    return { failures: 0, since: now, locked_until: 0 }
+  return { failures: num(row.failures), since: num(row.since), locked_until }
 }
 
-export interface LoginFailure {
-  address: string
+/** The number of failures, and until when the address or account is locked; 0 when it is not. */
+export function* findLoginFailures({ key, now, window }: FailureQuery): Op<Omit<Counted, 'since'>> {
+  const row = yield* one('SELECT failures, since, locked_until FROM login_failures WHERE address = ?', keyOf(key))
+  const { failures, locked_until } = counted(row, now, window)
+  return { failures, locked_until }
+}
+interface FailureQuery {
+  key: FailureKey
   now: number
   /** Seconds, from the first failure on, in which failures are counted. */
   window: number
-  /** Number of failures that locks an address out. */
+}
+
+export interface LoginFailure extends FailureQuery {
+  /** The user of an account that exists. */
+  user_id?: string
+  /** Number of failures that locks an address or account. */
   max: number
-  /** Seconds that a lockout lasts. */
+  /** Seconds that a lockout lasts after the last failure. */
   lockout: number
+  /** Rows whose first failure is older may be deleted: they count for no window. */
+  expired_before: number
 }
 /** Expired rows that are deleted with each failure: more than it can add. */
 const SWEPT = 2
 
-/** Counts a failure. Returns whether this failure locks the address out. */
-export function* addLoginFailure({ address, now, window, max, lockout }: LoginFailure): Op<boolean> {
+/** Counts a failure. Returns whether this failure begins a lockout. */
+export function* addLoginFailure(f: LoginFailure): Op<boolean> {
+  const { key, now, window, max } = f
+  const name = keyOf(key)
   yield* change(
     'INSERT INTO login_failures (address, failures, since, locked_until) VALUES (?, 0, ?, 0) ON CONFLICT (address) DO NOTHING',
-    address,
+    name,
     now,
   )
-  const row = yield* forUpdate('SELECT failures, since FROM login_failures WHERE address = ?', address)
-  const [failures, since] = row && num(row.since) > now - window ? [num(row.failures) + 1, num(row.since)] : [1, now]
-  const locks = failures >= max
+  const row = yield* forUpdate(
+    'SELECT failures, since, locked_until, id, locked_at FROM login_failures WHERE address = ?',
+    name,
+  )
+  const before = counted(row, now, window)
+  const locks = before.failures + 1 >= max
+  const begins = locks && before.locked_until === 0
   yield* change(
     `DELETE FROM login_failures WHERE address IN
        (SELECT address FROM login_failures WHERE since <= ? AND locked_until <= ? AND address <> ? ORDER BY since LIMIT ${SWEPT})`,
-    now - window,
+    f.expired_before,
     now,
-    address,
+    name,
   )
+  // A lockout of an email without an account has no id: operators can do nothing about it.
+  const id = 'address' in key || f.user_id !== undefined ? (maybeStr(row?.id) ?? newId()) : undefined
   yield* change(
-    `UPDATE login_failures SET failures = ?, since = ?${locks ? ', locked_until = ?' : ''} WHERE address = ?`,
-    locks ? 0 : failures,
-    since,
-    ...(locks ? [now + lockout] : []),
-    address,
+    'UPDATE login_failures SET failures = ?, since = ?, locked_until = ?, id = ?, user_id = ?, locked_at = ? WHERE address = ?',
+    before.failures + 1,
+    before.since,
+    locks ? now + f.lockout : 0,
+    locks ? orNull(id) : null,
+    orNull(f.user_id),
+    locks ? (begins ? now : (maybeNum(row?.locked_at) ?? now)) : null,
+    name,
   )
-  return locks
+  return begins
 }
 
-/** Deletes the failures of an address after a successful login. */
-export function* clearLoginFailures({ address }: { address: string }): Op<void> {
-  yield* change('DELETE FROM login_failures WHERE address = ?', address)
+/** Deletes the failures of an address or account. */
+export function* clearLoginFailures({ key }: { key: FailureKey }): Op<void> {
+  yield* change('DELETE FROM login_failures WHERE address = ?', keyOf(key))
+}
+
+const LOCKED = 'f.id IS NOT NULL AND f.locked_until > ?'
+/** The addresses and accounts that are locked, the most recent lockout first. */
+export function* listLockouts({ now, limit, offset }: LockoutPage): Op<LockoutRecord[]> {
+  const rows = yield* all(
+    `SELECT f.id, f.address, f.user_id, u.email, f.failures, f.since, f.locked_at, f.locked_until
+     FROM login_failures f LEFT JOIN users u ON u.id = f.user_id
+     WHERE ${LOCKED} ORDER BY f.locked_at DESC, f.id DESC LIMIT ? OFFSET ?`,
+    now,
+    limit,
+    offset,
+  )
+  return rows.map(readLockout)
+}
+interface LockoutPage {
+  now: number
+  limit: number
+  offset: number
+}
+
+const addressOf = (name: string) => (name.startsWith(ACCOUNT) ? undefined : name)
+const readLockout = (row: Row): LockoutRecord => ({
+  id: str(row.id),
+  address: addressOf(str(row.address)),
+  user_id: maybeStr(row.user_id),
+  email: maybeStr(row.email),
+  failures: num(row.failures),
+  since: num(row.since),
+  locked_at: num(row.locked_at),
+  locked_until: num(row.locked_until),
+})
+
+/** The number of addresses and accounts that are locked. */
+export function* countLockouts({ now }: { now: number }): Op<number> {
+  const row = yield* one(`SELECT count(*) AS n FROM login_failures f WHERE ${LOCKED}`, now)
+  return Number(row?.n)
+}
+
+/** Ends a lockout: its failures no longer count. Returns what was locked, or undefined when there is no such lockout. */
+export function* deleteLockout({
+  id,
+  now,
+}: {
+  id: string
+  now: number
+}): Op<Pick<LockoutRecord, 'address' | 'user_id'> | undefined> {
+  const row = yield* one(
+    'DELETE FROM login_failures WHERE id = ? AND locked_until > ? RETURNING address, user_id',
+    id,
+    now,
+  )
+  return row && { address: addressOf(str(row.address)), user_id: maybeStr(row.user_id) }
 }

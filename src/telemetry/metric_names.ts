@@ -23,6 +23,10 @@ export const COUNTERS = {
     labels: ['result'],
     zero: ['success', 'failure', 'locked_out', 'invalid'],
   },
+  ext_logins_delayed_total: {
+    help: 'Logins that waited because their account had too many failures (rate_limit.account_fail_max)',
+    labels: [],
+  },
   core_refresh_token_reuse_total: { help: 'Detected reuses of a refresh token', labels: [] },
   ext_refresh_retries_total: { help: 'Refresh requests answered as retries (oauth.refresh_grace)', labels: [] },
   core_introspection_total: { help: 'Calls of /oauth/introspect', labels: ['result'], zero: ['active', 'inactive'] },
@@ -131,6 +135,7 @@ export const GAUGES = {
   ext_lane_running: 'Batches that the workers of a queue are running',
   ext_db_pool_connections: 'PostgreSQL connections by state, and operations waiting for one; absent with SQLite',
   ext_storage_healthy: '1 when the database answers and is writable, otherwise 0',
+  ext_lockouts: 'Addresses that are locked out, and accounts whose logins wait, after too many failed logins',
   ext_instances: 'Instances that share the database, including this one; each enforces its share of the request limit',
   ext_signing_key_age_seconds: 'Age of the current signing key',
   ext_build_info: 'Always 1; the label has the running version',

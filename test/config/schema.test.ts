@@ -54,6 +54,7 @@ const DEFAULTS: Record<string, unknown> = {
   'rate_limit.auth_fail_max': 10,
   'rate_limit.auth_fail_window': 600,
   'rate_limit.auth_lockout': 900,
+  'rate_limit.account_fail_max': 50,
   'oauth.require_scope': true,
   'client_credentials.enabled': true,
   'client_credentials.token_expiry': HOUR,

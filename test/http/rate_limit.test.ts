@@ -1,6 +1,6 @@
-// Buckets, subscribers and lockouts.
+// Buckets, subscribers and login attempts in progress.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { Buckets, Lockout, SharedBucket, subscriber, TokenBucket } from '../../src/http/rate_limit.ts'
+import { AttemptsInProgress, Buckets, SharedBucket, subscriber, TokenBucket } from '../../src/http/rate_limit.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance'] })
@@ -107,82 +107,22 @@ describe('subscriber', () => {
   })
 })
 
-describe('lockout', () => {
-  const options = { max: 3, window: 600, lockout: 900 }
-  const fail = (lockout: Lockout, address = 'a') => {
-    const waiting = lockout.begin(address)
-    return waiting > 0 ? waiting : lockout.end(address, 'failure')
-  }
-
-  test('the last allowed failure locks the address out for the configured time', () => {
-    const lockout = new Lockout(options)
-    expect([fail(lockout), fail(lockout), fail(lockout)]).toEqual([false, false, true])
-    expect(lockout.begin('a')).toBe(900)
-    wait(899)
-    expect(lockout.begin('a')).toBe(1)
-    wait(1)
-    expect(lockout.begin('a')).toBe(0)
+describe('login attempts in progress', () => {
+  test('the attempts of an address are counted until they end, those of one IPv6 subscriber together', () => {
+    const attempts = new AttemptsInProgress()
+    expect([attempts.begin('a'), attempts.begin('a'), attempts.begin('b')]).toEqual([1, 2, 1])
+    attempts.end('a')
+    expect(attempts.begin('a')).toBe(2)
+    expect([attempts.begin('2001:db8:1:2::1'), attempts.begin('2001:db8:1:2:ffff::1')]).toEqual([1, 2])
+    expect(attempts.begin('2001:db8:1:3::1')).toBe(1)
   })
 
-  test('another address is not locked out', () => {
-    const lockout = new Lockout(options)
-    for (let i = 0; i < 3; i++) fail(lockout)
-    expect(lockout.begin('b')).toBe(0)
-  })
-
-  test('all addresses of one IPv6 subscriber are counted together', () => {
-    const lockout = new Lockout(options)
-    for (let i = 0; i < 3; i++) fail(lockout, `2001:db8:1:2::${i}`)
-    expect(lockout.begin('2001:db8:1:2:ffff::1')).toBeGreaterThan(0)
-    expect(lockout.begin('2001:db8:1:3::1')).toBe(0)
-  })
-
-  test('a success resets the failures before it', () => {
-    const lockout = new Lockout(options)
-    fail(lockout)
-    fail(lockout)
-    lockout.begin('a')
-    expect(lockout.end('a', 'success')).toBe(false)
-    expect([fail(lockout), fail(lockout)]).toEqual([false, false])
-  })
-
-  test('an undecided attempt is not counted', () => {
-    const lockout = new Lockout(options)
-    fail(lockout)
-    fail(lockout)
-    for (let i = 0; i < 5; i++) {
-      expect(lockout.begin('a')).toBe(0)
-      expect(lockout.end('a', 'undecided')).toBe(false)
-    }
-    expect(fail(lockout)).toBe(true)
-  })
-
-  test('failures outside the window are not counted', () => {
-    const lockout = new Lockout(options)
-    fail(lockout)
-    fail(lockout)
-    wait(601)
-    expect([fail(lockout), fail(lockout)]).toEqual([false, false])
-  })
-
-  test('parallel attempts cannot exceed the limit', () => {
-    const lockout = new Lockout(options)
-    const begun = Array.from({ length: 50 }, () => lockout.begin('a'))
-    expect(begun.filter((waiting) => waiting === 0).length).toBe(3)
-    const locked = begun.filter((waiting) => waiting === 0).map(() => lockout.end('a', 'failure'))
-    expect(locked).toEqual([false, false, true])
-  })
-
-  test('parallel attempts after earlier failures cannot exceed the limit', () => {
-    const lockout = new Lockout(options)
-    fail(lockout)
-    fail(lockout)
-    expect([lockout.begin('a'), lockout.begin('a')]).toEqual([0, 1])
-  })
-
-  test('0 disables the lockout', () => {
-    const lockout = new Lockout({ ...options, max: 0 })
-    for (let i = 0; i < 100; i++) expect(fail(lockout)).toBe(false)
+  test('an address without an attempt takes no memory', () => {
+    const attempts = new AttemptsInProgress()
+    for (let i = 0; i < 1000; i++) attempts.begin(`a${i}`)
+    expect(attempts.size).toBe(1000)
+    for (let i = 0; i < 1000; i++) attempts.end(`a${i}`)
+    expect(attempts.size).toBe(0)
   })
 })
 

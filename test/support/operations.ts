@@ -84,6 +84,14 @@ const MAKERS: Readonly<Record<string, Make>> = {
   'user.enable': async (service) => ({ params: { id: (await addUser(service, { status: 'disabled' })).id } }),
   'user.update': async (service) => ({ ...(await user(service)), body: { name: 'Other' } }),
   user,
+  'lockout.list': async () => ({}),
+  'lockout.delete': async ({ app }) => {
+    const now = app.clock.now()
+    const key = { address: newId() }
+    await app.store.addLoginFailure({ key, now, window: 60, max: 1, lockout: 60, expired_before: 0 })
+    const found = await app.store.listLockouts({ now, limit: 1000, offset: 0 })
+    return { params: { id: found.find(({ address }) => address === key.address)?.id ?? '' } }
+  },
   'resource.list': async () => ({}),
   'resource.create': async () => {
     const slug = `r-${newId().toLowerCase().replaceAll('_', '-')}`

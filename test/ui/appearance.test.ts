@@ -43,6 +43,7 @@ const NAMES = [
     'issuances',
     'issuance',
     'audit',
+    'lockouts',
     'keys',
     'settings',
     'try it',
@@ -101,6 +102,7 @@ describe(`in ${CHROMIUM}`, () => {
         'policies',
         'mappings',
         'issuances',
+        'lockouts',
       ]) {
         const { page } = await openAdmin(reopen, empty, place)
         await page.locator('.empty h2').waitFor()

@@ -53,6 +53,18 @@ describe(`in ${CHROMIUM}`, () => {
     await page.getByText('Nothing fits.').waitFor()
   })
 
+  test('lockouts: shows the address and the account, and ends the lockout of the account', async ({ reopen }) => {
+    const { page } = await openAdmin(reopen, world.service)
+    await page.locator('.figures').getByRole('link', { name: 'addresses and accounts' }).click()
+    await page.getByRole('row', { name: /203\.0\.113\.7 locked out/ }).waitFor()
+    const account = page.getByRole('row', { name: new RegExp(`${world.user.email} each login waits`) })
+    await account.getByRole('button', { name: 'End' }).click()
+    await press(page, 'End it')
+    await account.waitFor({ state: 'detached' })
+    expect(await read('/admin/lockouts')).toMatchObject([{ address: '203.0.113.7' }])
+    expect((await eventsOf(world.service, 'lockout_deleted'))[0]?.detail).toEqual({ user_id: world.user.id })
+  })
+
   test('users: creates a user who can sign in, resets the password, disables the user, and logs the user out', async ({
     reopen,
   }) => {

@@ -56,6 +56,9 @@ export async function openWorld(): Promise<World> {
     token_claims: ['groups'],
   })
   const now = service.app.clock.now()
+  const failed = { now, window: 600, max: 1, lockout: 900, expired_before: 0 }
+  await service.app.store.addLoginFailure({ key: { address: '203.0.113.7' }, ...failed })
+  await service.app.store.addLoginFailure({ key: { account: 'mac' }, user_id: user.id, ...failed })
   const delegated = anIssuance({
     id: newId(),
     grant_type: 'token_exchange',
@@ -98,6 +101,7 @@ export const placesOf = ({ machine, user, resource, delegated }: World): Readonl
   issuances: 'issuances',
   issuance: `issuances/${delegated}`,
   audit: 'audit',
+  lockouts: 'lockouts',
   keys: 'keys',
   settings: 'settings',
   'try it': 'try',

@@ -136,7 +136,7 @@ const ADVICE: readonly (readonly [reason: RegExp, why: string, todo: string])[] 
   [
     /^login_locked_out$/,
     'Too many failed sign-ins from this address.',
-    'Wait until the lockout ends, and look for the guessed accounts in the audit trail.',
+    'Wait until the lockout ends, or end it on the page Lockouts. The page shows which accounts are attacked.',
   ],
   [
     /consent/,

@@ -1,4 +1,5 @@
 // Home: health, traffic and unsafe settings.
+import type { ComponentChildren } from 'preact'
 import { get } from '../lib/api.ts'
 import { compact, formatBytes, latency, number, span } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
@@ -42,7 +43,11 @@ export function Home() {
           under={stats.data && `${compact(stats.data.users)} users`}
         />
         <Figure name="Database" value={sizeOf(status.data)} under={growthOf(status.data)} />
-        <Figure name="Locked out" value={status.data && number(status.data.lockouts ?? 0)} under="addresses now" />
+        <Figure
+          name="Locked out"
+          value={status.data && number(status.data.lockouts ?? 0)}
+          under={<a href={href(['lockouts'])}>addresses and accounts</a>}
+        />
       </dl>
       <div class="grid">
         {series.data && <Charts of={series.data} />}
@@ -87,7 +92,7 @@ export function Home() {
   )
 }
 
-const Figure = ({ name, value, under }: { name: string; value?: string; under?: string }) => (
+const Figure = ({ name, value, under }: { name: string; value?: string; under?: ComponentChildren }) => (
   <div>
     <dt>{name}</dt>
     <dd>

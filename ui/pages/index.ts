@@ -10,6 +10,7 @@ import { Home } from './home.tsx'
 import { Idps } from './idps.tsx'
 import { Issuances } from './issuances.tsx'
 import { KeysPage } from './keys.tsx'
+import { Lockouts } from './lockouts.tsx'
 import { Mappings } from './mappings.tsx'
 import { Policies } from './policies.tsx'
 import { Providers } from './providers.tsx'
@@ -46,6 +47,7 @@ export const PAGES: readonly PageEntry[] = [
   { name: 'mappings', title: 'Subject mappings', group: 'Federation', needs: 'mapping.list', show: Mappings },
   { name: 'issuances', title: 'Issuances', group: 'Record', show: Issuances },
   { name: 'audit', title: 'Audit', group: 'Record', show: Audit },
+  { name: 'lockouts', title: 'Lockouts', group: 'Operate', show: Lockouts },
   { name: 'keys', title: 'Keys', group: 'Operate', show: KeysPage },
   { name: 'settings', title: 'Settings', group: 'Operate', show: SettingsPage },
   { name: 'try', title: 'Try it', group: 'Operate', needs: 'try.token', keeps: true, show: Try },

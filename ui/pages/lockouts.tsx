@@ -1,0 +1,76 @@
+// Lockouts: the addresses that may not sign in for a while, and the accounts that are attacked.
+import { call, segment } from '../lib/api.ts'
+import { number } from '../lib/format.ts'
+import { href } from '../lib/router.ts'
+import type { LockoutAnswer } from '../lib/types.ts'
+import { ConfirmButton } from '../parts/dialog.tsx'
+import { useVersion } from '../parts/entity.tsx'
+import { type Column, List } from '../parts/list.tsx'
+import { Badge, Empty, Name, PageHead, Time } from '../parts/text.tsx'
+
+const PATH = '/admin/lockouts'
+
+const nameOf = ({ address, email, user_id }: LockoutAnswer) => address ?? email ?? user_id ?? 'this account'
+
+const columnsOf = (onChange: () => void): Column<LockoutAnswer>[] => [
+  {
+    title: 'Address or account',
+    cell: ({ address, user_id = '', email }) =>
+      address === undefined ? (
+        <a class="main" href={href(['users', user_id])}>
+          <Name of={email} or={user_id} />
+        </a>
+      ) : (
+        <code>{address}</code>
+      ),
+  },
+  {
+    title: 'Effect',
+    cell: ({ address }) =>
+      address === undefined ? <Badge tone="warn">each login waits</Badge> : <Badge tone="bad">locked out</Badge>,
+  },
+  { title: 'Failed logins', kind: 'number', cell: ({ failures }) => number(failures) },
+  { title: 'Locked', kind: 'tight', cell: ({ locked_at }) => <Time at={locked_at} /> },
+  { title: 'Ends', kind: 'tight', cell: ({ locked_until }) => <Time at={locked_until} /> },
+  {
+    title: 'Actions',
+    kind: 'acts',
+    cell: (row) => (
+      <ConfirmButton
+        label="End"
+        verb="End it"
+        harmless
+        title={`End the lockout of ${nameOf(row)}?`}
+        run={() => call('DELETE', `${PATH}/${segment(row.id)}`)}
+        after={onChange}
+      >
+        Its failed logins no longer count, at every instance. If the attack goes on, the lockout begins again.
+      </ConfirmButton>
+    ),
+  },
+]
+
+/** The list of lockouts. */
+export function Lockouts() {
+  const [version, changed] = useVersion()
+  return (
+    <>
+      <PageHead
+        title="Lockouts"
+        about="After too many failed logins an address is locked out. When an account has too many, each login to it waits a second; the right password still works."
+      />
+      <List<LockoutAnswer>
+        label="Lockouts"
+        path={PATH}
+        version={version}
+        keyOf={({ id }) => id}
+        columns={columnsOf(changed)}
+        empty={
+          <Empty title="No lockout now">
+            <p>Addresses and accounts with too many failed logins appear here.</p>
+          </Empty>
+        }
+      />
+    </>
+  )
+}
