@@ -10,6 +10,7 @@ const [EVERY_MS, RETRY_MS] = [1000, 200]
 const DISK_FULL = '53100'
 /** A write without an answer for this long means that no write is answered. */
 export const SILENT_MS = 3000
+const SILENT = 'a commit had no answer for three seconds: the disk is slow, or a synchronous standby is unavailable'
 
 export interface DurabilityOptions {
   /** Commits a small write. `wide` also allocates space on the disk, as rows of tokens do. */
@@ -35,82 +36,98 @@ export interface Durability {
 }
 
 /** Starts the writes. They end with close(). */
-export function watchDurability({ write, isReachable, onSilent, onBack, log }: DurabilityOptions): Durability {
-  let works = true
-  let closed = false
-  let provenMs = performance.now()
-  /** Failures in a row. A single failure may be only a lost connection. */
-  let failures = 0
-  let isFull = false
-
-  const set = (now: boolean, reason?: string): void => {
-    if (now === works) return
-    works = now
-    if (works) {
-      log.info('the database can commit writes again')
-      onBack()
-    } else if (!closed) log.error({ reason }, 'the database cannot commit writes')
+export function watchDurability(options: DurabilityOptions): Durability {
+  const watch = new DurabilityWatch(options)
+  return {
+    first: new Promise((resolve) => void watch.run(resolve)),
+    works: () => watch.works,
+    proven: () => watch.proven(),
+    failed: (error) => watch.failed(error),
+    close: () => watch.close(),
   }
-  const attempt = async (): Promise<void> => {
-    const beganMs = performance.now()
+}
+
+class DurabilityWatch {
+  works = true
+  readonly #options: DurabilityOptions
+  #closed = false
+  #provenMs = performance.now()
+  /** Failures in a row. A single failure may be only a lost connection. */
+  #failures = 0
+  #isFull = false
+
+  constructor(options: DurabilityOptions) {
+    this.#options = options
+  }
+
+  /** Writes until close(). Calls `tried` after each attempt. */
+  async run(tried: () => void): Promise<void> {
+    while (!this.#closed) {
+      if (this.#options.isReachable()) await this.#attempt()
+      tried()
+      const works = this.#isFull || (this.works && this.#failures === 0)
+      await sleep(works ? EVERY_MS : RETRY_MS, undefined, { ref: false })
+    }
+  }
+
+  proven(): void {
+    this.#provenMs = performance.now()
+  }
+
+  failed(error: unknown): void {
+    if (!(error instanceof Error) || codeOf(error.cause) !== DISK_FULL) return
+    this.#isFull = true
+    this.#set(false, reasonOf(error))
+  }
+
+  close(): void {
+    this.#closed = true
+  }
+
+  #set(now: boolean, reason?: string): void {
+    if (now === this.works) return
+    this.works = now
+    if (this.works) {
+      this.#options.log.info('the database can commit writes again')
+      this.#options.onBack()
+    } else if (!this.#closed) this.#options.log.error({ reason }, 'the database cannot commit writes')
+  }
+
+  async #attempt(): Promise<void> {
     let isOver = false
-    const wide = isFull
-    const writing = write(wide).then(
-      () => {
-        provenMs = performance.now()
-        failures = 0
-        // The disk became full during this write: the next write shows whether it still is.
-        if (isFull && !wide) return
-        isFull = false
-        set(true)
-      },
-      (error: Error) => {
-        // An operation that was committed in the meantime counts more than one lost connection.
-        if (isReachable() && provenMs < beganMs && ++failures > 1) set(false, reasonOf(error))
-      },
-    )
+    const writing = this.#write()
     void writing.finally(() => {
       isOver = true
     })
     await withTimeout(SILENT_MS, writing)
-    while (!isOver && !closed) {
+    while (!isOver && !this.#closed) {
       // Reads continue. Writes are refused at once, because they would not be answered.
-      if (isReachable() && performance.now() - provenMs >= SILENT_MS) {
-        set(
-          false,
-          'a commit had no answer for three seconds: the disk is slow, or a synchronous standby is unavailable',
-        )
-        onSilent()
+      if (this.#options.isReachable() && performance.now() - this.#provenMs >= SILENT_MS) {
+        this.#set(false, SILENT)
+        this.#options.onSilent()
       }
       await withTimeout(RETRY_MS, writing)
     }
   }
-  const run = async (): Promise<void> => {
-    while (!closed) {
-      if (isReachable()) await attempt()
-      tried()
-      await sleep(isFull || (works && failures === 0) ? EVERY_MS : RETRY_MS, undefined, { ref: false })
+
+  /** One write. Its failure is noted and not thrown. */
+  async #write(): Promise<void> {
+    const beganMs = performance.now()
+    const wide = this.#isFull
+    try {
+      await this.#options.write(wide)
+    } catch (error) {
+      // An operation that was committed in the meantime counts more than one lost connection.
+      if (this.#options.isReachable() && this.#provenMs < beganMs && ++this.#failures > 1)
+        this.#set(false, reasonOf(error as Error))
+      return
     }
-  }
-  let tried: () => void = () => {}
-  const first = new Promise<void>((resolve) => {
-    tried = resolve
-  })
-  void run()
-  return {
-    first,
-    works: () => works,
-    proven() {
-      provenMs = performance.now()
-    },
-    failed(error) {
-      if (!(error instanceof Error) || codeOf(error.cause) !== DISK_FULL) return
-      isFull = true
-      set(false, reasonOf(error))
-    },
-    close() {
-      closed = true
-    },
+    this.proven()
+    this.#failures = 0
+    // The disk became full during this write: the next write shows whether it still is.
+    if (this.#isFull && !wide) return
+    this.#isFull = false
+    this.#set(true)
   }
 }
 

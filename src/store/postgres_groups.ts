@@ -41,57 +41,12 @@ export interface Groups {
 const [GROUP, GROUPS] = [64, 4]
 
 /** Opens the lanes of batched operations. */
-export function openGroups({ lend, perform, lane }: GroupsOptions): Groups {
-  /** Runs an operation individually. The rest of its batch does not wait for it. */
-  const individually = (task: Task): Outcome<unknown> => ({ value: lane.push(task) })
-
-  const read = async (jobs: Job[]): Promise<Outcomes> => {
-    const isLost = (outcome: Outcome<unknown>) => 'error' in outcome && outcome.error instanceof OAuthError
-    const outcomes = await lend((client) => readBatched(client, jobs), {
-      use: 'reading',
-      isSound: (found) => !found.some(isLost),
-    })
-    return outcomes.map((outcome, i) =>
-      'error' in outcome && (runsIndividually(outcome.error) || isCollision(outcome.error))
-        ? individually(jobs[i] as Job)
-        : outcome,
-    )
-  }
-  /** Work that succeeds for all operations of a batch or for none. If one operation makes it fail, each of them is run individually. */
-  const forAll = async (jobs: Task[], work: (client: pg.PoolClient) => Promise<Outcomes>): Promise<Outcomes> => {
-    try {
-      return await lend(work, { use: 'writing' })
-    } catch (error) {
-      if (error instanceof OAuthError && !runsIndividually(error)) throw error
-      return jobs.map(individually)
-    }
-  }
-  const append = (jobs: Job[]): Promise<Outcomes> =>
-    forAll(jobs, async (client) => {
-      await appendBatched(client, jobs)
-      return jobs.map(() => ({ value: undefined }))
-    })
-  const record = (jobs: Job[]): Promise<Outcomes> =>
-    forAll(jobs, async (client) => (await recordBatched(client, jobs)).map((value) => ({ value })))
-  const change = async (tasks: Change[]): Promise<Outcomes> => {
-    const [only] = tasks
-    if (only && tasks.length === 1) {
-      // The next batch waits for it only for this time.
-      const value = perform(only)
-      await withTimeout(LOCK_MS, settled(value))
-      return [{ value }]
-    }
-    return forAll(tasks, async (client) => {
-      const statements = tasks.map(({ fused }) => fused.statement)
-      const made = await changeBatched(client, statements)
-      return tasks.map((task, i) => (made[i] ? { value: task.fused.value } : individually(task)))
-    })
-  }
-
+export function openGroups(options: GroupsOptions): Groups {
+  const batches = batchesOf(options)
   const grouping = <J extends Task>(run: (jobs: J[]) => Promise<Outcomes>) =>
     new Lane<J, unknown>({ name: 'store', workers: GROUPS, maxBatch: GROUP, maxQueue: MAX_QUEUE, run })
-  const [reads, issuances, events] = [grouping(read), grouping(append), grouping(append)]
-  const [exchanges, changes] = [grouping(record), grouping(change)]
+  const [reads, issuances, events] = [grouping(batches.read), grouping(batches.append), grouping(batches.append)]
+  const [exchanges, changes] = [grouping(batches.record), grouping(batches.change)]
 
   return {
     of({ op, input }) {
@@ -103,5 +58,57 @@ export function openGroups({ lend, perform, lane }: GroupsOptions): Groups {
     },
     changes,
     all: [reads, issuances, events, exchanges, changes],
+  }
+}
+
+/** How each kind of batch is run. */
+function batchesOf({ lend, perform, lane }: GroupsOptions) {
+  /** Runs an operation individually. The rest of its batch does not wait for it. */
+  const individually = (task: Task): Outcome<unknown> => ({ value: lane.push(task) })
+  /** Work that succeeds for all operations of a batch or for none. If one operation makes it fail, each of them is run individually. */
+  const forAll = async (jobs: Task[], work: (client: pg.PoolClient) => Promise<Outcomes>): Promise<Outcomes> => {
+    try {
+      return await lend(work, { use: 'writing' })
+    } catch (error) {
+      if (error instanceof OAuthError && !runsIndividually(error)) throw error
+      return jobs.map(individually)
+    }
+  }
+  return {
+    async read(jobs: Job[]): Promise<Outcomes> {
+      const isLost = (outcome: Outcome<unknown>) => 'error' in outcome && outcome.error instanceof OAuthError
+      const outcomes = await lend((client) => readBatched(client, jobs), {
+        use: 'reading',
+        isSound: (found) => !found.some(isLost),
+      })
+      return outcomes.map((outcome, i) =>
+        'error' in outcome && (runsIndividually(outcome.error) || isCollision(outcome.error))
+          ? individually(jobs[i] as Job)
+          : outcome,
+      )
+    },
+    append: (jobs: Job[]): Promise<Outcomes> =>
+      forAll(jobs, async (client) => {
+        await appendBatched(client, jobs)
+        return jobs.map(() => ({ value: undefined }))
+      }),
+    record: (jobs: Job[]): Promise<Outcomes> =>
+      forAll(jobs, async (client) => (await recordBatched(client, jobs)).map((value) => ({ value }))),
+    async change(tasks: Change[]): Promise<Outcomes> {
+      const [only] = tasks
+      if (only && tasks.length === 1) {
+        // The next batch waits for it only for this time.
+        const value = perform(only)
+        await withTimeout(LOCK_MS, settled(value))
+        return [{ value }]
+      }
+      return forAll(tasks, async (client) => {
+        const made = await changeBatched(
+          client,
+          tasks.map(({ fused }) => fused.statement),
+        )
+        return tasks.map((task, i) => (made[i] ? { value: task.fused.value } : individually(task)))
+      })
+    },
   }
 }

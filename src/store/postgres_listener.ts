@@ -1,16 +1,16 @@
 // Receives the invalidations of other instances: one connection that executes LISTEN, and that reads each second the versions which every
 // such write increments. So a lost notification, or a server without notifications, costs only a second or two. The same query renews the
 // registration of the instance.
-import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { newId } from '../lib/id.ts'
 import { withTimeout } from '../lib/timeout.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import { type Drop, type Invalidation, STALE_MS } from './cache.ts'
+import { type Invalidation, STALE_MS } from './cache.ts'
 import { UNHEALTHY_MS } from './index.ts'
 import type { Statement } from './op.ts'
 import { type ConnectionSettings, PostgresConnection } from './postgres_connection.ts'
-import { openPresence } from './postgres_instances.ts'
+import { openPresence, type Presence } from './postgres_instances.ts'
+import { KnownVersions } from './postgres_versions.ts'
 
 const CHANNEL = 'service_store'
 /** Milliseconds between two queries, until the next attempt to connect, and until a query or an attempt counts as lost. */
@@ -19,8 +19,6 @@ const [POLL_MS, RETRY_MS, LOST_MS] = [1000, 200, 2000]
 const ROWS = { keys: 1, records: 8 } as const
 /** A notification has less than 8000 bytes. A change that does not fit is announced without its content. */
 const MAX_DETAIL = 6000
-/** Notifications of changes that a result shows arrive right after the result. */
-const NOTIFIED_MS = 20
 
 const COUNT = 'UPDATE store_versions SET version = version + 1 WHERE name = ?'
 const TELL = `WITH counted AS (${COUNT} RETURNING name, version)
@@ -52,7 +50,7 @@ export interface ListenerOptions {
   /** Whether this process is a server and counts as an instance. */
   serves: boolean
   /** Called when another instance has written, and without an invalidation whenever it may have: at most STALE_MS after the last proof that none has. */
-  onNews(about?: Invalidation): void
+  onInvalidation(about?: Invalidation): void
   /** Called when the connection is lost, or gets no answer: other connections to the server are lost as well. */
   onLost(): void
   /** Called with a new connection before it is used. */
@@ -61,151 +59,158 @@ export interface ListenerOptions {
 }
 
 /** Starts to listen. Rejects when the database is unreachable. After a first success, a lost connection is replaced. */
-export async function openListener({
-  settings,
-  serves,
-  onNews,
-  onLost,
-  onFound,
-  log,
-}: ListenerOptions): Promise<Listener> {
+export async function openListener(options: ListenerOptions): Promise<Listener> {
   const self = newId()
-  const presence = openPresence(self, serves)
-  /** The last known versions. */
-  const heard = new Map<string, number>()
-  let client: pg.Client | undefined
-  /** Start time of the last query that was answered. */
-  let provenMs = performance.now()
-  let asking = false
-  let closed = false
-  let isFirst = true
-  let canListen = true
+  const presence = openPresence(self, options.serves)
+  const connection = new ListeningConnection(options, presence, self)
+  await connection.start()
+  return {
+    isHealthy: () => connection.silentMs() < UNHEALTHY_MS,
+    instances: presence.count,
+    connection: () => connection.client,
+    prove: presence.prove,
+    announcement: (about) => announcementOf(about, self, connection.canListen),
+    close: () => connection.close(),
+  }
+}
 
-  /**
-   * Compares a version with the last one. Every difference is reported. A version is lower after a restored backup or a failover that
-   * lost commits; then nothing that was read before is valid.
-   */
-  const hear = (name: string, version: number, told?: { ours: boolean; detail: string }): void => {
-    const before = heard.get(name)
-    if (version === before) return
-    heard.set(name, version)
-    const kind = name.startsWith('keys') ? 'keys' : 'records'
-    if (before === undefined || version < before) onNews()
-    else if (!told || version !== before + 1) onNews(kind)
-    else if (!told.ours) onNews(kind === 'keys' ? kind : dropsIn(told.detail))
+/** The statement that increments a version, and notifies the other instances if the server can do that. */
+function announcementOf(about: Invalidation, self: string, canListen: boolean): Statement {
+  const kind = typeof about === 'string' ? about : 'records'
+  const name = `${kind}-${Math.floor(Math.random() * ROWS[kind])}`
+  if (!canListen) return { sql: COUNT, params: [name], want: 'run' }
+  const detail = JSON.stringify(about)
+  const fits = Buffer.byteLength(detail) <= MAX_DETAIL
+  return { sql: TELL, params: [name, self, fits ? detail : ''], want: 'run' }
+}
+
+class ListeningConnection {
+  /** Undefined while the server is unavailable. */
+  client: pg.Client | undefined
+  canListen = true
+  readonly #options: ListenerOptions
+  readonly #presence: Presence
+  readonly #self: string
+  readonly #versions: KnownVersions
+  /** Start time of the last query that was answered. */
+  #provenMs = performance.now()
+  #asking = false
+  #closed = false
+  #timers: readonly NodeJS.Timeout[] = []
+
+  constructor(options: ListenerOptions, presence: Presence, self: string) {
+    this.#options = options
+    this.#presence = presence
+    this.#self = self
+    this.#versions = new KnownVersions(options.onInvalidation)
   }
-  const readVersions = async (from: pg.Client): Promise<void> => {
-    const rows = await presence.ask(from)
-    const different = rows
-      .map(({ name, version }) => ({ name, version, before: heard.get(name) }))
-      .filter(({ version, before }) => version !== before)
-    if (different.length === 0) return
-    // A notification contains what changed; a version shows only that something changed.
-    if (canListen) await sleep(NOTIFIED_MS)
-    for (const { name, version, before } of different) if (heard.get(name) === before) hear(name, version)
+
+  silentMs(): number {
+    return performance.now() - this.#provenMs
   }
-  const listen = async (on: pg.Client): Promise<void> => {
-    try {
-      if (canListen) await on.query(`LISTEN ${CHANNEL}`)
-    } catch (error) {
-      if (!CANNOT_LISTEN.includes(String((error as pg.DatabaseError).code))) throw error
-      canListen = false
-      log.warn('the database does not support LISTEN: it is polled every second for changes of other instances')
-    }
+
+  async start(): Promise<void> {
+    this.client = await this.#connect((work) => work)
+    const poll = setInterval(() => void this.#ask(), POLL_MS)
+    const retry = setInterval(() => {
+      if (!this.client) void this.#ask()
+    }, RETRY_MS)
+    this.#timers = [poll.unref(), retry.unref()]
   }
-  const enter = async (fresh: pg.Client): Promise<void> => {
-    // A server may not support these settings.
-    await fresh.query(SESSION).catch(() => {})
-    await listen(fresh)
-    await presence.enter(fresh)
-    // It may be another server, or an earlier state of the same server.
-    heard.clear()
-    for (const { name, version } of await presence.ask(fresh)) heard.set(name, version)
+
+  async close(): Promise<void> {
+    this.#closed = true
+    for (const timer of this.#timers) clearInterval(timer)
+    // The connection may have been lost in the meantime.
+    const last = this.client
+    if (!last) return
+    await withTimeout(LOST_MS, this.#presence.leave(last))
+    end(last)
   }
-  const connect = async (): Promise<pg.Client> => {
-    const fresh = new PostgresConnection(settings)
-    fresh.on('error', (error) => lost(fresh, error))
-    fresh.on('end', () => lost(fresh, new Error('the connection ended')))
+
+  /** A new connection that listens. `limit` rejects work that takes too long; the first connection has no limit. */
+  async #connect(limit: (work: Promise<void>) => Promise<void>): Promise<pg.Client> {
+    const fresh = new PostgresConnection(this.#options.settings)
+    fresh.on('error', (error) => this.#lost(fresh, error))
+    fresh.on('end', () => this.#lost(fresh, new Error('the connection ended')))
     fresh.on('notification', ({ payload = '' }) => {
       const [speaker, name = '', version, ...detail] = payload.split(' ')
-      hear(name, Number(version), { ours: speaker === self, detail: detail.join(' ') })
+      const notice = { ours: speaker === this.#self, detail: detail.join(' ') }
+      this.#versions.receive({ name, version: Number(version) }, notice)
     })
     try {
       await fresh.connect()
-      await (isFirst ? enter(fresh) : answered(enter(fresh)))
-      await onFound(fresh)
+      await limit(this.#enter(fresh))
+      await this.#options.onFound(fresh)
       return fresh
     } catch (error) {
       end(fresh)
       throw error
     }
   }
-  const lost = (which: pg.Client, error: unknown): void => {
-    if (which !== client) return
-    client = undefined
-    provenMs = Number.NEGATIVE_INFINITY
-    onNews()
+
+  async #enter(fresh: pg.Client): Promise<void> {
+    // A server may not support these settings.
+    await fresh.query(SESSION).catch(() => {})
+    await this.#listen(fresh)
+    await this.#presence.enter(fresh)
+    this.#versions.reset(await this.#presence.ask(fresh))
+  }
+
+  async #listen(on: pg.Client): Promise<void> {
+    try {
+      if (this.canListen) await on.query(`LISTEN ${CHANNEL}`)
+    } catch (error) {
+      if (!CANNOT_LISTEN.includes(String((error as pg.DatabaseError).code))) throw error
+      this.canListen = false
+      this.#options.log.warn(
+        'the database does not support LISTEN: it is polled every second for changes of other instances',
+      )
+    }
+  }
+
+  #lost(which: pg.Client, error: unknown): void {
+    const { onInvalidation, onLost, log } = this.#options
+    if (which !== this.client) return
+    this.client = undefined
+    this.#provenMs = Number.NEGATIVE_INFINITY
+    onInvalidation()
     end(which)
-    if (closed) return
+    if (this.#closed) return
     log.error({ err: error }, 'the database is unavailable')
     onLost()
-    void ask()
+    void this.#ask()
   }
-  const ask = async (): Promise<void> => {
+
+  /** Reads the versions, or connects again. */
+  async #ask(): Promise<void> {
     // A process that was suspended for a while detects here first that it may have missed changes.
-    if (performance.now() - provenMs > STALE_MS - POLL_MS / 2) onNews()
-    if (asking) return
-    asking = true
+    if (this.silentMs() > STALE_MS - POLL_MS / 2) this.#options.onInvalidation()
+    if (this.#asking) return
+    this.#asking = true
     const askedMs = performance.now()
     let failed: unknown
     try {
-      if (client) await answered(readVersions(client))
-      else {
-        const fresh = await connect()
-        if (closed) return end(fresh)
-        client = fresh
-        onNews()
-        log.info('the database is available again')
-      }
-      provenMs = askedMs
+      if (this.client) await answered(this.#readVersions(this.client))
+      else await this.#reconnect()
+      if (this.client) this.#provenMs = askedMs
     } catch (error) {
       failed = error
     }
-    asking = false
-    if (failed && client) lost(client, failed)
+    this.#asking = false
+    if (failed && this.client) this.#lost(this.client, failed)
   }
 
-  client = await connect()
-  isFirst = false
-  const poll = setInterval(() => void ask(), POLL_MS)
-  poll.unref()
-  const retry = setInterval(() => {
-    if (!client) void ask()
-  }, RETRY_MS)
-  retry.unref()
-  return {
-    isHealthy: () => performance.now() - provenMs < UNHEALTHY_MS,
-    instances: presence.count,
-    connection: () => client,
-    prove: presence.prove,
-    announcement(about) {
-      const kind = typeof about === 'string' ? about : 'records'
-      const name = `${kind}-${Math.floor(Math.random() * ROWS[kind])}`
-      if (!canListen) return { sql: COUNT, params: [name], want: 'run' }
-      const detail = JSON.stringify(about)
-      const fits = Buffer.byteLength(detail) <= MAX_DETAIL
-      return { sql: TELL, params: [name, self, fits ? detail : ''], want: 'run' }
-    },
-    async close() {
-      closed = true
-      clearInterval(poll)
-      clearInterval(retry)
-      // The connection may have been lost in the meantime.
-      const last = client
-      if (!last) return
-      await withTimeout(LOST_MS, presence.leave(last))
-      end(last)
-    },
+  async #readVersions(from: pg.Client): Promise<void> {
+    await this.#versions.compare(await this.#presence.ask(from), this.canListen)
+  }
+
+  async #reconnect(): Promise<void> {
+    const fresh = await this.#connect(answered)
+    if (this.#closed) return end(fresh)
+    this.client = fresh
+    this.#options.onInvalidation()
+    this.#options.log.info('the database is available again')
   }
 }
 
@@ -226,14 +231,4 @@ async function answered(work: Promise<unknown>): Promise<void> {
 function end(client: pg.Client): void {
   client.end().catch(() => {})
   setTimeout(() => client.connection.stream.destroy(), LOST_MS).unref()
-}
-
-/** The invalidation in a notification; everything if it contains none. */
-function dropsIn(detail: string): readonly Drop[] | 'records' {
-  try {
-    const drops: unknown = JSON.parse(detail)
-    return Array.isArray(drops) ? drops : 'records'
-  } catch {
-    return 'records'
-  }
 }

@@ -43,58 +43,26 @@ interface Loan {
 }
 
 /** Opens the pool; connections are opened when they are needed. */
-export function openPool({ config, backends, log, refusal, onLeft }: PoolOptions): ConnectionPool {
-  const pool = new pg.Pool({ ...config, onConnect: (client) => backends.identify(client) })
+export function openPool(options: PoolOptions): ConnectionPool {
+  const pool = new pg.Pool({ ...options.config, onConnect: (client) => options.backends.identify(client) })
   const clients = new Set<pg.PoolClient>()
   const loans = new Map<pg.PoolClient, Loan>()
   let discarding = false
   // Only the message: the error of the pool contains the whole connection.
   pool.on('error', ({ message }) => {
-    if (!discarding) log.warn({ reason: message }, 'an idle database connection was lost')
+    if (!discarding) options.log.warn({ reason: message }, 'an idle database connection was lost')
   })
   pool.on('connect', (client) => clients.add(client))
   pool.on('remove', (client) => clients.delete(client))
 
-  const destroy = (client: pg.PoolClient) => client.connection.stream.destroy(new Error('the connection was abandoned'))
   const leave = async (client: pg.PoolClient): Promise<void> => {
     destroy(client)
-    const gone = backends.gone(client)
-    onLeft()
+    const gone = options.backends.gone(client)
+    options.onLeft()
     await gone
   }
-  const check = (use: PoolUse) => {
-    const refused = refusal(use)
-    if (refused) throw refused
-  }
-  const connect = async (): Promise<pg.PoolClient> => {
-    try {
-      return await pool.connect()
-    } catch (error) {
-      throw unsent(failureOf(error))
-    }
-  }
-
   return {
-    async lend(work, { use, isSound = () => true }) {
-      check(use)
-      const client = await connect()
-      loans.set(client, { use, sinceMs: performance.now() })
-      let isUsable = true
-      try {
-        // The state may have changed while this call waited for a connection.
-        check(use)
-        const result = await work(client)
-        isUsable = isSound(result)
-        return result
-      } catch (error) {
-        isUsable = error instanceof OAuthError ? isUnsent(error) : await isRolledBack(client)
-        throw error
-      } finally {
-        loans.delete(client)
-        if (isUsable) client.release()
-        else void leave(client).then(() => client.release(true))
-      }
-    },
+    lend: lenderOf(pool, loans, options.refusal, leave),
     discard() {
       discarding = true
       for (const client of [...clients]) {
@@ -112,6 +80,48 @@ export function openPool({ config, backends, log, refusal, onLeft }: PoolOptions
     close: () => pool.end(),
   }
 }
+
+function lenderOf(
+  pool: pg.Pool,
+  loans: Map<pg.PoolClient, Loan>,
+  refusal: PoolOptions['refusal'],
+  leave: (client: pg.PoolClient) => Promise<void>,
+): Lend {
+  const check = (use: PoolUse) => {
+    const refused = refusal(use)
+    if (refused) throw refused
+  }
+  return async (work, { use, isSound = () => true }) => {
+    check(use)
+    const client = await connect(pool)
+    loans.set(client, { use, sinceMs: performance.now() })
+    let isUsable = true
+    try {
+      // The state may have changed while this call waited for a connection.
+      check(use)
+      const result = await work(client)
+      isUsable = isSound(result)
+      return result
+    } catch (error) {
+      isUsable = error instanceof OAuthError ? isUnsent(error) : await isRolledBack(client)
+      throw error
+    } finally {
+      loans.delete(client)
+      if (isUsable) client.release()
+      else void leave(client).then(() => client.release(true))
+    }
+  }
+}
+
+async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
+  try {
+    return await pool.connect()
+  } catch (error) {
+    throw unsent(failureOf(error))
+  }
+}
+
+const destroy = (client: pg.PoolClient) => client.connection.stream.destroy(new Error('the connection was abandoned'))
 
 const isRolledBack = (client: pg.PoolClient): Promise<boolean> =>
   command(client, 'ROLLBACK').then(

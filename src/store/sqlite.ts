@@ -2,7 +2,7 @@
 import { unavailable } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
 import { Lane } from '../lib/lane.ts'
-import { openThreads } from '../lib/threads.ts'
+import { openThreads, type Threads } from '../lib/threads.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { BatchResult, Failure, Job } from './database.ts'
 import { watchHealth } from './health.ts'
@@ -36,19 +36,11 @@ export function openSqlite(
     maxQueue: MAX_QUEUE,
     async run(jobs, worked) {
       if (jobs.some(({ op }) => !isRead(op))) stats.commits++
-      let result: BatchResult
-      try {
-        // One JSON text is transferred to the thread several times faster than a list of objects.
-        result = (await thread.run(JSON.stringify(jobs))) as BatchResult
-      } catch (error) {
-        // The batch may have been committed or not: the caller must retry.
-        throw unavailable('the storage is not available', { reason: 'storage_thread_failed', cause: error })
-      }
-      worked(result.ms)
+      const { outcomes = jobs.map(() => ({ value: undefined })), ms, foreign } = await runBatch(thread, jobs)
+      worked(ms)
       // Every answer shows that the storage is reachable: under overload the health check itself may be refused.
-      const { outcomes = jobs.map(() => ({ value: undefined })) } = result
       if (outcomes.some((outcome) => 'value' in outcome)) health.answered()
-      if (result.foreign) for (const listener of listeners) listener()
+      if (foreign) for (const listener of listeners) listener()
       return outcomes.map((outcome, i) => {
         if (!('failed' in outcome)) return outcome
         const error = failureOf(outcome.failed)
@@ -82,6 +74,16 @@ export function openSqlite(
       await thread.close()
       unlock()
     },
+  }
+}
+
+async function runBatch(thread: Threads, jobs: readonly Job[]): Promise<BatchResult> {
+  try {
+    // One JSON text is transferred to the thread several times faster than a list of objects.
+    return (await thread.run(JSON.stringify(jobs))) as BatchResult
+  } catch (error) {
+    // The batch may have been committed or not: the caller must retry.
+    throw unavailable('the storage is not available', { reason: 'storage_thread_failed', cause: error })
   }
 }
 
