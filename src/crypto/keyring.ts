@@ -52,6 +52,13 @@ export const JWKS_MAX_AGE_SECONDS = 300
 /** Every caller can send the id of a key that does not exist, so the interval between reads is bounded. */
 const SEEK_MS = 5000
 
+interface JwksDocument {
+  body: string
+  etag: string
+  /** Epoch seconds: the time at which the first key is no longer published. */
+  until: number
+}
+
 interface Options {
   source: KeySource
   clock: Clock
@@ -66,7 +73,7 @@ export async function openKeyring({ source, clock, onError, place = source.name 
   let keys = await source.load()
   let known = loadAny(keys)
   let changed = async (): Promise<unknown> => undefined
-  let document: { body: string; etag: string; until: number } | undefined
+  let document: JwksDocument | undefined
 
   const loaded = (): Loaded => {
     if (!known) throw new Error(`no signing key in ${place}: is the server running, is --config right?`)
@@ -99,16 +106,7 @@ export async function openKeyring({ source, clock, onError, place = source.name 
       return find(kid)
     },
     jwks() {
-      if (document && document.until > clock.now()) return document
-      const shown = published()
-      const body = JSON.stringify({
-        keys: shown.map(({ jwk, kid, alg }) => ({ ...jwk, kid, alg, use: 'sig' })),
-      })
-      document = {
-        body,
-        etag: `"${digest(body)}"`,
-        until: Math.min(...shown.map((key) => key.remove_at ?? Number.POSITIVE_INFINITY)),
-      }
+      if (!document || document.until <= clock.now()) document = jwksOf(published())
       return document
     },
     async rotate() {
@@ -119,9 +117,8 @@ export async function openKeyring({ source, clock, onError, place = source.name 
     },
     async revoke(kid) {
       const left = await source.revoke(kid)
-      if (!left) return undefined
-      await use(left)
-      return { current_kid: loaded().signing['at+jwt'].kid }
+      if (left) await use(left)
+      return left && { current_kid: loaded().signing['at+jwt'].kid }
     },
     reload,
     keys: () => keys,
@@ -131,6 +128,12 @@ export async function openKeyring({ source, clock, onError, place = source.name 
     remote: source.remote,
     close: () => stop?.(),
   }
+}
+
+function jwksOf(keys: readonly PublishedKey[]): JwksDocument {
+  const body = JSON.stringify({ keys: keys.map(({ jwk, kid, alg }) => ({ ...jwk, kid, alg, use: 'sig' })) })
+  const until = Math.min(...keys.map((key) => key.remove_at ?? Number.POSITIVE_INFINITY))
+  return { body, etag: `"${digest(body)}"`, until }
 }
 
 const loadAny = (keys: readonly SourceKey[]): Loaded | undefined => (keys.length > 0 ? load(keys) : undefined)

@@ -5,7 +5,14 @@ import { type OAuthError, unavailable } from '../lib/error.ts'
 import { type BatchListener, Lane, type LaneStats, type Outcome } from '../lib/lane.ts'
 import { openThreads, type Threads } from '../lib/threads.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import { type CryptoBatchResult, type CryptoJob, type LocalKey, packJobs, type Verification } from './batch.ts'
+import {
+  type CryptoBatchResult,
+  type CryptoJob,
+  type CryptoResult,
+  type LocalKey,
+  packJobs,
+  type Verification,
+} from './batch.ts'
 import { signingInput } from './jws.ts'
 
 /** Signs in a remote engine, which does not reveal the private key. */
@@ -85,10 +92,7 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
         ;({ results = [], ms } = (await runOn(crypto, { ...batch, keys })) as CryptoBatchResult)
       }
       worked(ms)
-      return results.map(
-        (result): Outcome<string | boolean> =>
-          typeof result === 'object' ? { error: new Error(result.failed) } : { value: result },
-      )
+      return results.map(outcomeOf)
     },
   })
 
@@ -99,7 +103,6 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
     maxQueue: QUEUE.password,
     run: async (jobs) => ((await runOn(password, jobs)) as PasswordResult[]).map((value) => ({ value })),
   })
-  const normal = (text: string) => text.normalize('NFC')
 
   return {
     sign(key, claims, onBatch) {
@@ -121,6 +124,11 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
     },
   }
 }
+
+const outcomeOf = (result: CryptoResult): Outcome<string | boolean> =>
+  typeof result === 'object' ? { error: new Error(result.failed) } : { value: result }
+
+const normal = (text: string) => text.normalize('NFC')
 
 async function signRemotely({ header, key }: SigningKey & { key: RemoteSigner }, payload: string): Promise<string> {
   const input = signingInput(header, payload)

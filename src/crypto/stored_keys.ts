@@ -63,16 +63,6 @@ export function storedKeys(options: StoredKeysOptions): KeySource {
     if (leftMs > 0) await new Promise((resolve) => setTimeout(resolve, leftMs))
     return kid
   }
-  const retired = (found: StoredKey[]): StoredKey[] => {
-    const now = clock.now()
-    return found
-      .filter((key) => !key.next)
-      .map((key) =>
-        key.retired_at === undefined ? { ...key, retired_at: now, remove_at: now + longestLife + SKEW_SECONDS } : key,
-      )
-      .filter((key) => (key.remove_at as number) > now)
-  }
-
   return {
     name,
     async load() {
@@ -83,23 +73,14 @@ export function storedKeys(options: StoredKeysOptions): KeySource {
         const keys = there.length > 0 ? there : [make()]
         return keys.some((key) => key.next) ? keys : withNext(keys)
       })
-      if (found.length === 0) return (await making).map(opened)
-      // Keys that can be read but not written (a read-only mount, a full disk) can still sign.
-      const made = await making.catch((error: unknown) => {
-        log.warn(
-          { err: error },
-          'the next signing key could not be created: a rotation would use a key that verifiers have not loaded yet',
-        )
-        return found
-      })
-      return made.map(opened)
+      return (await (found.length === 0 ? making : orReadOnly(making, found, log))).map(opened)
     },
     async rotate() {
       const kid = await awaitNext()
       const keys = await change((found) => {
         // Another process has already rotated to this key, and may have rotated again.
         if (found.some((key) => key.kid === kid && !key.next)) return found
-        return withNext([...retired(found), nextOf(found, kid)])
+        return withNext([...retired(found, clock.now(), longestLife), nextOf(found, kid)])
       })
       return keys.map(opened)
     },
@@ -108,16 +89,44 @@ export function storedKeys(options: StoredKeysOptions): KeySource {
       let known = false
       const keys = await change((found) => {
         known = found.some((key) => key.kid === kid)
-        if (!known) return found
-        const left = found.filter((key) => key.kid !== kid)
-        if (currentOf(found).kid !== kid) return left.some((key) => key.next) ? left : withNext(left)
-        const next = left.find((key) => key.next)
-        return withNext([...left.filter((key) => !key.next), next ? nextOf(left, next.kid) : make()])
+        return known ? without(found, kid, make) : found
       })
       return known ? keys.map(opened) : undefined
     },
   }
 }
+
+/** Keys that can be read but not written (a read-only mount, a full disk) can still sign. */
+const orReadOnly = (
+  making: Promise<StoredKey[]>,
+  found: StoredKey[],
+  log: StoredKeysOptions['log'],
+): Promise<StoredKey[]> =>
+  making.catch((error: unknown) => {
+    log.warn(
+      { err: error },
+      'the next signing key could not be created: a rotation would use a key that verifiers have not loaded yet',
+    )
+    return found
+  })
+
+/** The keys without a revoked one. If it was the current key, the next key signs. There is always a next key. */
+function without(found: StoredKey[], kid: string, make: () => StoredKey): StoredKey[] {
+  const left = found.filter((key) => key.kid !== kid)
+  const next = left.find((key) => key.next)
+  const ahead = (): StoredKey => ({ ...make(), next: true })
+  if (currentOf(found).kid !== kid) return next ? left : [...left, ahead()]
+  return [...left.filter((key) => !key.next), next ? nextOf(left, next.kid) : make(), ahead()]
+}
+
+/** The keys after a rotation: the current key becomes a previous one, and expired ones are removed. */
+const retired = (found: StoredKey[], now: number, longestLife: number): StoredKey[] =>
+  found
+    .filter((key) => !key.next)
+    .map((key) =>
+      key.retired_at === undefined ? { ...key, retired_at: now, remove_at: now + longestLife + SKEW_SECONDS } : key,
+    )
+    .filter((key) => (key.remove_at as number) > now)
 
 /** The next key, in the form of a current key. */
 function nextOf(keys: readonly StoredKey[], kid: string): StoredKey {

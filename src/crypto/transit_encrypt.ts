@@ -4,7 +4,7 @@ import type { AtRest } from './encryption.ts'
 import type { MayMakeFirst } from './key_source.ts'
 import { createTransitClient, type TransitAccess, type TransitParts } from './transit_client.ts'
 import { bootError, storeUnavailable, TransitRefusal } from './transit_error.ts'
-import { ensureKey } from './transit_key.ts'
+import { ensureKey, type TransitKey } from './transit_key.ts'
 import { pathOf } from './transit_lease.ts'
 
 export interface TransitEncryptOptions {
@@ -58,28 +58,31 @@ export async function transitEncrypt(options: TransitEncryptOptions, parts: Tran
     isCurrent: (sealed) => versionOf(sealed) >= latest,
   }
 
-  async function start(): Promise<void> {
+  try {
     const key = await ensureKey(client, { mount, name, type: TYPES[0] as string, mayMake })
     if (!key) throw new Error(`there is no key ${mount}/${name}: is the server running, is --config right?`)
-    if (!TYPES.includes(key.type) || key.derived)
-      throw new Error(
-        `the key ${name} is of type ${key.type}${key.derived ? ', derived' : ''}, but ${TYPES[0]} is needed`,
-      )
     latest = key.latest
-    const sealed = await atRest.seal('signing_key', ROW, ROW)
-    if ((await atRest.open('signing_key', ROW, sealed)) !== ROW) throw new Error(`the key ${name} does not decrypt`)
-    // Vault before 1.13 ignores unknown parameters: a text of one row could be decrypted in another.
-    const elsewhere = await atRest.open('signing_key', `not ${ROW}`, sealed).catch((error: unknown) => {
-      if (error instanceof Error && error.cause instanceof TransitRefusal && error.cause.status === 400)
-        return undefined
-      throw error
-    })
-    if (elsewhere !== undefined) throw new Error('the engine ignores associated_data: Vault 1.13 or OpenBao is needed')
-  }
-  await start().catch((error: unknown) => {
+    await testKey(key, name, atRest)
+  } catch (error) {
     throw bootError(access.setting, access.address, error)
-  })
+  }
   return atRest
+}
+
+/** Rejects unless the key encrypts, decrypts, and binds a text to its row. */
+async function testKey(key: TransitKey, name: string, atRest: AtRest): Promise<void> {
+  if (!TYPES.includes(key.type) || key.derived)
+    throw new Error(
+      `the key ${name} is of type ${key.type}${key.derived ? ', derived' : ''}, but ${TYPES[0]} is needed`,
+    )
+  const sealed = await atRest.seal('signing_key', ROW, ROW)
+  if ((await atRest.open('signing_key', ROW, sealed)) !== ROW) throw new Error(`the key ${name} does not decrypt`)
+  // Vault before 1.13 ignores unknown parameters: a text of one row could be decrypted in another.
+  const elsewhere = await atRest.open('signing_key', `not ${ROW}`, sealed).catch((error: unknown) => {
+    if (error instanceof Error && error.cause instanceof TransitRefusal && error.cause.status === 400) return undefined
+    throw error
+  })
+  if (elsewhere !== undefined) throw new Error('the engine ignores associated_data: Vault 1.13 or OpenBao is needed')
 }
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64')

@@ -5,8 +5,13 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { TransitAnswer } from './transit_answer.ts'
 import { TransitRefusal } from './transit_error.ts'
 
+interface AppRole {
+  role_id: string
+  secret_id: string
+  mount: string
+}
 /** A configured token, or an AppRole for the login. */
-export type Credentials = { token: string } | { role_id: string; secret_id: string; mount: string }
+export type Credentials = { token: string } | AppRole
 
 export interface TransitLease {
   /** The token to use now. Rejects when none can be obtained. */
@@ -34,83 +39,103 @@ interface Held {
 const PAUSE = 10
 
 /** Manages one token. It is obtained with the first call. */
-export function openLease(options: Options): TransitLease {
-  const { setting, credentials, send, clock, log } = options
-  const login = 'token' in credentials ? () => lookUp(credentials.token) : () => logIn(credentials)
-  let held: Held | undefined
-  let firstLife = 0
-  let loggedInAt = Number.NEGATIVE_INFINITY
-  const calls = new SingleFlight<void>()
+export const openLease = (options: Options): TransitLease => new Lease(options)
 
-  /** Callers that need a token while one is being obtained wait for that one. */
-  const once = (work: () => Promise<void>): Promise<void> => calls.run('token', work)
-  /** The lifetime counts from the time of the request, because the answer may have taken long. */
-  const hold = (token: string, seconds: number, renewable: boolean, askedAt: number) => {
-    const life = seconds || Number.POSITIVE_INFINITY
-    held = { token, renewable, renewAt: askedAt + Math.max(PAUSE, life / 2), expiresAt: askedAt + life }
+class Lease implements TransitLease {
+  readonly #options: Options
+  readonly #calls = new SingleFlight<void>()
+  #held: Held | undefined
+  #firstLife = 0
+  #loggedInAt = Number.NEGATIVE_INFINITY
+
+  constructor(options: Options) {
+    this.#options = options
   }
 
-  async function logIn({ role_id, secret_id, mount }: Exclude<Credentials, { token: string }>): Promise<void> {
-    const askedAt = clock.now()
-    loggedInAt = askedAt
+  async token(): Promise<string> {
+    const { clock } = this.#options
+    const isOver = this.#held !== undefined && clock.now() >= this.#held.expiresAt && this.#hasLogin
+    if (!this.#held || isOver) await this.#once(() => this.#obtain())
+    const current = this.#held as Held
+    if (clock.now() >= current.renewAt && (current.renewable || this.#hasLogin)) this.#renewAside(current)
+    return current.token
+  }
+
+  async replace(refused: string): Promise<string | undefined> {
+    // Another token may already be requested.
+    await this.#calls.settled()
+    if (this.#held && this.#held.token !== refused) return this.#held.token
+    const isPaused = !this.#calls.get('token') && this.#options.clock.now() < this.#loggedInAt + PAUSE
+    if (!this.#hasLogin || isPaused) return undefined
+    await this.#once(() => this.#obtain())
+    return this.#held?.token
+  }
+
+  get #hasLogin(): boolean {
+    return !('token' in this.#options.credentials)
+  }
+
+  /** Callers that need a token while one is being obtained wait for that one. */
+  #once(work: () => Promise<void>): Promise<void> {
+    return this.#calls.run('token', work)
+  }
+
+  #obtain(): Promise<void> {
+    const { credentials } = this.#options
+    return 'token' in credentials ? this.#lookUp(credentials.token) : this.#logIn(credentials)
+  }
+
+  /** The lifetime counts from the time of the request, because the answer may have taken long. */
+  #hold(token: string, seconds: number, renewable: boolean, askedAt: number): void {
+    const life = seconds || Number.POSITIVE_INFINITY
+    this.#held = { token, renewable, renewAt: askedAt + Math.max(PAUSE, life / 2), expiresAt: askedAt + life }
+  }
+
+  async #logIn({ role_id, secret_id, mount }: AppRole): Promise<void> {
+    const askedAt = this.#options.clock.now()
+    this.#loggedInAt = askedAt
     const path = `auth/${pathOf(mount)}/login`
-    const { status, auth, errors } = await send('POST', path, { role_id, secret_id })
+    const { status, auth, errors } = await this.#options.send('POST', path, { role_id, secret_id })
     if (status !== 200 || typeof auth['client_token'] !== 'string') throw new TransitRefusal(status, path, errors)
-    firstLife = secondsOf(auth['lease_duration'])
-    hold(auth['client_token'], firstLife, auth['renewable'] === true, askedAt)
+    this.#firstLife = secondsOf(auth['lease_duration'])
+    this.#hold(auth['client_token'], this.#firstLife, auth['renewable'] === true, askedAt)
   }
 
   /** Looks up the lifetime of the configured token. A token without the right to do so is used nevertheless. */
-  async function lookUp(token: string): Promise<void> {
+  async #lookUp(token: string): Promise<void> {
+    const { setting, send, clock, log } = this.#options
     const askedAt = clock.now()
     const { status, data, errors } = await send('GET', 'auth/token/lookup-self', undefined, token)
     if (status !== 200) {
       log.warn({ status, errors }, `${setting}: the token may not look itself up, and will not be renewed`)
-      return hold(token, 0, false, askedAt)
+      return this.#hold(token, 0, false, askedAt)
     }
     const renewable = data['renewable'] === true
     const ttl = secondsOf(data['ttl'])
     if (ttl > 0 && !renewable) log.warn({ ttl }, `${setting}: the token expires and cannot be renewed`)
-    hold(token, ttl, renewable, askedAt)
+    this.#hold(token, ttl, renewable, askedAt)
   }
 
   /** Renews the token. If that no longer extends its lifetime, logs in again. */
-  async function renew({ token, renewable }: Held): Promise<void> {
+  async #renew({ token, renewable }: Held): Promise<void> {
     if (renewable) {
-      const askedAt = clock.now()
-      const { status, auth } = await send('POST', 'auth/token/renew-self', {}, token)
+      const askedAt = this.#options.clock.now()
+      const { status, auth } = await this.#options.send('POST', 'auth/token/renew-self', {}, token)
       const life = secondsOf(auth['lease_duration'])
       // Near the maximum lifetime of the server, each renewal is shorter than the last.
-      if (status === 200 && ('token' in credentials || life * 2 >= firstLife))
-        return hold(token, life, auth['renewable'] === true, askedAt)
+      if (status === 200 && (!this.#hasLogin || life * 2 >= this.#firstLife))
+        return this.#hold(token, life, auth['renewable'] === true, askedAt)
     }
-    if ('token' in credentials) throw new Error('the token cannot be renewed')
-    await login()
+    if (!this.#hasLogin) throw new Error('the token cannot be renewed')
+    await this.#obtain()
   }
 
-  function renewAside(current: Held): void {
+  #renewAside(current: Held): void {
+    const { setting, clock, log } = this.#options
     current.renewAt = clock.now() + PAUSE
-    once(() => renew(current)).catch((error: unknown) => {
+    this.#once(() => this.#renew(current)).catch((error: unknown) => {
       log.warn({ err: error }, `${setting}: the lease could not be renewed; the renewal is retried`)
     })
-  }
-
-  return {
-    async token() {
-      const isOver = held !== undefined && clock.now() >= held.expiresAt && !('token' in credentials)
-      if (!held || isOver) await once(login)
-      const current = held as Held
-      if (clock.now() >= current.renewAt && (current.renewable || !('token' in credentials))) renewAside(current)
-      return current.token
-    },
-    async replace(refused) {
-      // Another token may already be requested.
-      await calls.settled()
-      if (held && held.token !== refused) return held.token
-      if ('token' in credentials || (!calls.get('token') && clock.now() < loggedInAt + PAUSE)) return undefined
-      await once(login)
-      return held?.token
-    },
   }
 }
 

@@ -60,29 +60,29 @@ export function createTransitSigner(
     const results = data?.['batch_results']
     if (!Array.isArray(results) || results.length !== jobs.length)
       throw new TransitRefusal(data ? 200 : 404, path, data ? 'not one result for each input' : 'not found')
-    return results.map((result) => outcomeOf(result as Record<string, unknown>, version))
-  }
-
-  function outcomeOf({ signature, error }: Record<string, unknown>, version: number): Outcome<string> {
-    if (error) {
-      onRefused()
-      return { error: storeUnavailable(new TransitRefusal(200, path, String(error))) }
-    }
-    const [, signedBy, text = ''] = SIGNATURE.exec(String(signature)) ?? []
-    const bytes = Buffer.from(text, 'base64')
-    if (
-      Number(signedBy) !== version ||
-      bytes.length < ES256_BYTES ||
-      (key.alg === 'ES256' && bytes.length > ES256_BYTES)
-    )
-      return {
-        error: storeUnavailable(new Error(`${path}: the signature is not one of version ${version} for ${key.alg}`)),
-      }
-    return { value: bytes.toString('base64url') }
+    return results.map((result: Record<string, unknown>) => {
+      if (result['error']) onRefused()
+      return outcomeOf(result, path, version, key.alg)
+    })
   }
 
   return {
     sign: (version, input) => lane.push({ version, digest: createHash('sha256').update(input).digest('base64') }),
     stats: lane.stats,
   }
+}
+
+function outcomeOf(
+  { signature, error }: Record<string, unknown>,
+  path: string,
+  version: number,
+  alg: Alg,
+): Outcome<string> {
+  if (error) return { error: storeUnavailable(new TransitRefusal(200, path, String(error))) }
+  const [, signedBy, text = ''] = SIGNATURE.exec(String(signature)) ?? []
+  const bytes = Buffer.from(text, 'base64')
+  const isTooLong = alg === 'ES256' && bytes.length > ES256_BYTES
+  if (Number(signedBy) !== version || bytes.length < ES256_BYTES || isTooLong)
+    return { error: storeUnavailable(new Error(`${path}: the signature is not one of version ${version} for ${alg}`)) }
+  return { value: bytes.toString('base64url') }
 }
