@@ -51,6 +51,14 @@ export function addServerCommands(
 /** Adds the commands that keep the data in order: `purge`, `backup`, `restore`, `rekey`. */
 export function addMaintenanceCommands(program: Command, env: Env, exit: (code: number) => void): void {
   const options = () => program.opts<GlobalOptions>()
+  addPurge(program, env, options, exit)
+  addBackup(program, env, options)
+  addRekey(program, env, options, exit)
+}
+
+type Options = () => GlobalOptions
+
+function addPurge(program: Command, env: Env, options: Options, exit: (code: number) => void): void {
   program
     .command('purge')
     .description('Deletes expired rows. `serve` never deletes them: schedule this command.')
@@ -74,6 +82,9 @@ export function addMaintenanceCommands(program: Command, env: Env, exit: (code: 
       print(purged, json)
       exit(ok ? EXIT.ok : EXIT.failed)
     })
+}
+
+function addBackup(program: Command, env: Env, options: Options): void {
   program
     .command('backup')
     .description(
@@ -97,6 +108,9 @@ export function addMaintenanceCommands(program: Command, env: Env, exit: (code: 
       const { from, force = false, allowUnencrypted: allowsClear = false } = flags
       print(await restore(config, env, { from, force, allowsClear }), json)
     })
+}
+
+function addRekey(program: Command, env: Env, options: Options, exit: (code: number) => void): void {
   program
     .command('rekey')
     .description(

@@ -14,12 +14,23 @@ import { commandAt, type GlobalOptions } from './tree.ts'
 /** Adds the commands. `exit` takes the exit code of the check. */
 export function addFirstSteps(program: Command, env: Env, exit: (code: number) => void): void {
   const options = () => program.opts<GlobalOptions>()
-  const within = async (work: (config: Config, sender: AdminClient) => Promise<void>) => {
+  const within: Within = async (work) => {
     const { withSender } = await import('./send.ts')
     const { config } = loadConfig(options().config, env)
     await withSender(config, env, (sender) => work(config, sender))
   }
+  addQuickstart(program, within, options)
+  commandAt(program, 'try').description('Runs a flow against the running server.')
+  addTryAuthorize(program, within, options)
+  addTryAssertion(program, env, options)
+  addDoctor(program, env, options, exit)
+}
 
+/** Runs work with the configuration and the admin API of the running server. */
+type Within = (work: (config: Config, sender: AdminClient) => Promise<void>) => Promise<void>
+type Options = () => GlobalOptions
+
+function addQuickstart(program: Command, within: Within, options: Options): void {
   program
     .command('quickstart')
     .description(
@@ -33,8 +44,9 @@ export function addFirstSteps(program: Command, env: Env, exit: (code: number) =
         else process.stdout.write(quickstartText(toured))
       }),
     )
+}
 
-  commandAt(program, 'try').description('Runs a flow against the running server.')
+function addTryAuthorize(program: Command, within: Within, options: Options): void {
   commandAt(program, 'try authorize')
     .description('Signs a user in with the browser, as a native client does, and shows the token.')
     .option('--resource <slug>', 'Resource that the token is for. Default: the only resource.')
@@ -49,7 +61,9 @@ export function addFirstSteps(program: Command, env: Env, exit: (code: number) =
         print(await tryAuthorize(config, sender, { ...flags, port }, say), options().json)
       }),
     )
+}
 
+function addTryAssertion(program: Command, env: Env, options: Options): void {
   commandAt(program, 'try assertion')
     .description(
       'Creates a client assertion (private_key_jwt) and shows the request that sends it, as a curl command. Sends nothing.',
@@ -68,7 +82,9 @@ export function addFirstSteps(program: Command, env: Env, exit: (code: number) =
       if (options().json) print(tried, true)
       else process.stdout.write(assertionText(tried))
     })
+}
 
+function addDoctor(program: Command, env: Env, options: Options, exit: (code: number) => void): void {
   program
     .command('doctor')
     .description(
