@@ -162,20 +162,21 @@ export async function connectAs(
  * state of another user.
  */
 export async function finishConnect(app: App, { slug, params }: ConnectCallback, actor: AuditActor): Promise<string> {
-  const { code, state: text = '' } = params
-  if (code === undefined && params.error === undefined) throw invalidRequest('code is missing', 'missing_code')
-  const { state, provider } = await findState(app, slug, text)
-  if (state.user_id !== actor.actor_id)
-    throw new OAuthError('access_denied', 'another user started this connection', { reason: 'state_of_another_user' })
-  if (!(await app.store.takeConnectState({ id: state.id }))) throw badState('state_used')
+  const { code } = params
   const failed = async (reason: string, error?: unknown): Promise<void> => {
     const detail = { provider: slug, user_id: actor.actor_id, reason }
     app.log.warn({ ...detail, request_id: actor.request_id, err: error }, 'a user could not be connected to a provider')
     await audit(app, { action: 'broker_connect_failed', detail, ...actor })
   }
+  const { state, provider } = await takeState(app, { slug, params }, actor).catch(async (error: unknown) => {
+    // The provider reports an error that belongs to no known request. Only the operator can do something about it.
+    if (params.error !== undefined && (await app.store.findProvider({ name: slug })))
+      await failed(upstreamReason(params.error), error)
+    throw error
+  })
   if (code === undefined) {
     await failed(upstreamReason(params.error))
-    return withError(state, params.error === 'access_denied' ? 'access_denied' : 'server_error')
+    return withError(state.return_url, params.error === 'access_denied' ? 'access_denied' : 'server_error')
   }
   try {
     const { credential, granted } = await redeemUpstreamCode(app, provider, {
@@ -189,11 +190,22 @@ export async function finishConnect(app: App, { slug, params }: ConnectCallback,
   } catch (error) {
     await failed(error instanceof UpstreamRefusal ? `upstream_${error.code}` : asOAuthError(error).reason, error)
     const isUnavailable = error instanceof OAuthError && error.code === 'temporarily_unavailable'
-    return withError(state, isUnavailable ? 'temporarily_unavailable' : 'server_error')
+    return withError(state.return_url, isUnavailable ? 'temporarily_unavailable' : 'server_error')
   }
 }
 
 const badState = (reason: string) => invalidRequest('this connection request has expired or was already used', reason)
+
+/** The state with which a user returns. It is used up. Throws invalid_request, or access_denied for the state of another user. */
+async function takeState(app: App, { slug, params }: ConnectCallback, { actor_id }: AuditActor) {
+  if (params.state === undefined) throw invalidRequest('state is missing', 'missing_state')
+  if (params.code === undefined && params.error === undefined) throw invalidRequest('code is missing', 'missing_code')
+  const found = await findState(app, slug, params.state)
+  if (found.state.user_id !== actor_id)
+    throw new OAuthError('access_denied', 'another user started this connection', { reason: 'state_of_another_user' })
+  if (!(await app.store.takeConnectState({ id: found.state.id }))) throw badState('state_used')
+  return found
+}
 
 async function findState(app: App, slug: string, text: string) {
   const [id = ''] = text.split('.')
@@ -205,6 +217,7 @@ async function findState(app: App, slug: string, text: string) {
   return { state, provider }
 }
 
-function withError({ return_url }: ConnectState, error: string): string {
+/** A return URL with an error. */
+export function withError(return_url: string, error: string): string {
   return `${return_url}${return_url.includes('?') ? '&' : '?'}${new URLSearchParams({ error })}`
 }

@@ -11,6 +11,8 @@ import type { User } from '../records/user.ts'
 import { messagesOf } from './language.ts'
 import { page } from './pages.ts'
 
+const ACCESS_REFUSED = 403
+
 export interface RefusedAccess {
   user: User
   resource: Resource
@@ -33,6 +35,16 @@ export async function answerAccessRefused(
   await noteAccessRefused(app, request, back.client.client_id, error)
   const href = responseUri(app, back, error)
   if (prompt.includes('none') || !prefersHtml(request)) return redirect(href)
+  return accessRefusedPage(app, request, { user, resource, rule, another }, { href, place: placeOf(back.redirect_uri) })
+}
+
+/** The page for a user who may not use a resource, with the way back to the application. */
+export function accessRefusedPage(
+  app: App,
+  request: Request,
+  { user, resource, rule, another }: RefusedAccess,
+  back: { href: string; place: string },
+): Reply {
   const messages = messagesOf(request)
   const { accessRefused: t } = messages
   return page(
@@ -41,8 +53,8 @@ export async function answerAccessRefused(
     t.title,
     html`<h1>${t.heading(isolated(user.email ?? user.name), isolated(resource.display_name))}</h1>
 <p class="note bad" role="alert">${t[rule]}</p>
-<p class="after"><a class="button main" href="${href}">${messages.returnTo(placeOf(back.redirect_uri))}</a></p>
+<p class="after"><a class="button main" href="${back.href}">${messages.returnTo(back.place)}</a></p>
 <p class="after"><a class="button" href="${another}">${messages.useAnotherAccount}</a></p>`,
-    { status: error.status },
+    { status: ACCESS_REFUSED },
   )
 }

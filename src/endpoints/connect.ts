@@ -9,16 +9,34 @@ import {
   connectAs,
   finishConnect,
   readConnectRequest,
+  withError,
 } from '../broker/connect.ts'
 import { protocolOf } from '../broker/protocols.ts'
 import { configOf } from '../broker/provider.ts'
 import { apikeyConfig } from '../config/provider_record.ts'
 import type { App } from '../context.ts'
-import { type Params, parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
+import {
+  type Params,
+  parseForm,
+  parseParams,
+  prefersHtml,
+  type Reply,
+  type Request,
+  redirect,
+} from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { html, isolated, type Markup } from '../lib/html.ts'
+import { type AccessRule, decideAccess } from '../oauth/access.ts'
 import { sentBy } from '../oauth/audit.ts'
 import { PATHS } from '../oauth/metadata.ts'
+import { placeOf } from '../oauth/redirect_uri.ts'
+import { catalogOf } from '../oauth/resource.ts'
+import { noteAccessRefused, refusedAccess } from '../oauth/subject_access.ts'
+import { upstreamReason } from '../oauth/upstream_errors.ts'
+import { personOf } from '../records/person.ts'
+import type { Resource } from '../records/resource.ts'
+import type { User } from '../records/user.ts'
+import { accessRefusedPage } from './access_refused.ts'
 import { messagesOf } from './language.ts'
 import type { Messages } from './messages/en.ts'
 import { page } from './pages.ts'
@@ -39,6 +57,8 @@ export async function startConnect(app: App, request: Request): Promise<Reply> {
   const signedIn = await findSignedIn(app, request)
   if (!signedIn) return toLogin(app, pathAndQuery(request))
   const connectRequest = await readConnectRequest(app, slugOf(request), parseParams(request.query))
+  const refused = await findRefusal(app, request, signedIn, connectRequest)
+  if (refused) return refused
   const messages = messagesOf(request)
   if (usesApiKey(connectRequest)) return keyPage(app, messages, signedIn, connectRequest)
   if (isFromBrowser(request)) return connectPage(app, messages, signedIn, connectRequest)
@@ -49,12 +69,42 @@ export async function startConnect(app: App, request: Request): Promise<Reply> {
 export async function connectCallback(app: App, request: Request): Promise<Reply> {
   checkBrokerEnabled(app)
   const params = parseParams(request.query)
-  if (params.state === undefined)
-    throw new OAuthError('invalid_request', 'state is missing', { reason: 'missing_state' })
   const signedIn = await findSignedIn(app, request)
-  if (!signedIn) throw new OAuthError('access_denied', 'you are not signed in', { reason: 'not_signed_in' })
+  if (!signedIn) {
+    const reason = params.error === undefined ? 'not_signed_in' : upstreamReason(params.error)
+    throw new OAuthError('access_denied', 'you are not signed in', { reason })
+  }
   return redirect(await finishConnect(app, { slug: slugOf(request), params }, actorOf(request, signedIn)))
 }
+
+/** The login page that leads back to the same request. */
+function anotherAccount(app: App, { provider, resource, return_url }: ConnectRequest): string {
+  const query = new URLSearchParams({ resource: resource.slug, return_url })
+  const again = new URLSearchParams({ redirect: `${PATHS.connect}/${provider.slug}?${query}`, prompt: 'login' })
+  return `${basePath(app)}/login?${again}`
+}
+
+/** The answer to a user who may not use the resource: the provider would be asked for tokens that the user never gets. Undefined when the user may. */
+async function findRefusal(
+  app: App,
+  request: Request,
+  { user }: SignedIn,
+  connectRequest: ConnectRequest,
+): Promise<Reply | undefined> {
+  const { resource, return_url } = connectRequest
+  const rule = refusalOf(resource, user)
+  if (!rule) return undefined
+  const error = refusedAccess('access_denied', user.id, resource, rule)
+  request.notes.refusal = error
+  await noteAccessRefused(app, request, undefined, error)
+  const href = withError(return_url, error.code)
+  if (!prefersHtml(request)) return redirect(href)
+  const refused = { user, resource, rule, another: anotherAccount(app, connectRequest) }
+  return accessRefusedPage(app, request, refused, { href, place: placeOf(return_url) })
+}
+
+const refusalOf = (resource: Resource, user: User): AccessRule | undefined =>
+  decideAccess(resource, personOf(user), catalogOf(resource)).refused_by
 
 const usesApiKey = ({ provider }: ConnectRequest): boolean => protocolOf(provider).connects === 'key'
 const purposeOf = ({ provider }: ConnectRequest) => `connect ${provider.id}`
@@ -77,8 +127,6 @@ function connectPage(
   const { provider, resource, return_url } = connectRequest
   const { user } = signedIn
   const { connect: t } = messages
-  const query = new URLSearchParams({ resource: resource.slug, return_url })
-  const again = new URLSearchParams({ redirect: `${PATHS.connect}/${provider.slug}?${query}`, prompt: 'login' })
   return page(
     app,
     messages,
@@ -91,7 +139,7 @@ function connectPage(
 <input type="hidden" name="return_url" value="${return_url}">
 ${fields}<button class="main wide">${t.submit}</button>
 </form>
-${after}<footer class="soft"><span>${messages.signedInAs(isolated(user.email ?? user.name))}</span> <a href="${basePath(app)}/login?${again.toString()}">${messages.useAnotherAccount}</a></footer>`,
+${after}<footer class="soft"><span>${messages.signedInAs(isolated(user.email ?? user.name))}</span> <a href="${anotherAccount(app, connectRequest)}">${messages.useAnotherAccount}</a></footer>`,
     { status },
   )
 }
@@ -127,6 +175,8 @@ export async function submitConnect(app: App, request: Request): Promise<Reply> 
   if (!signedIn) throw new OAuthError('access_denied', 'you are not signed in', { reason: 'not_signed_in' })
   const connectRequest = await readConnectRequest(app, slugOf(request), form)
   checkForm(app, request, signedIn, purposeOf(connectRequest), form.csrf_token)
+  const refused = await findRefusal(app, request, signedIn, connectRequest)
+  if (refused) return refused
   if (!usesApiKey(connectRequest)) return redirect(await beginConnect(app, signedIn.user.id, connectRequest))
   const api_key = form.api_key?.trim() ?? ''
   if (!isApiKey(api_key)) {

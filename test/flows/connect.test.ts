@@ -1,10 +1,11 @@
 // The connect flow at a whole service, the key page, and the connections of a user.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { eventsOf, okAdmin } from '../support/admin.ts'
 import { addBrokerResource, addProvider, aMember, brokerScene, RETURN, startBroker, vended } from '../support/broker.ts'
 import { Browser, fieldsOf } from '../support/browser.ts'
 import { addExchanger, exchange } from '../support/exchange.ts'
 import { signIn } from '../support/flow.ts'
+import { watchLog } from '../support/log.ts'
 import { addUser, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -158,6 +159,37 @@ describe('the callback', () => {
       expect([upstream.asked.length, await grant()]).toEqual([0, undefined])
     },
   )
+
+  test.each([
+    ['without a state', () => undefined],
+    ['with an unknown state', () => 'unknown'],
+    [
+      'with the state of another provider',
+      async () => new URL(await (await brokerScene(service)).callback()).searchParams.get('state'),
+    ],
+  ])('an error of the provider %s is recorded with the reason, and the user gets a 400', async (_what, stateOf) => {
+    const { provider, member } = await brokerScene(service)
+    const state = await stateOf()
+    const query = new URLSearchParams({ error: 'unauthorized_client', ...(state ? { state } : {}) })
+    const url = `${service.issuer}/connect/${provider.slug}/callback?${query}`
+    const lines = watchLog(service.app.log)
+    expect((await member.browser.open(url)).status).toBe(400)
+    vi.restoreAllMocks()
+    const detail = { provider: provider.slug, user_id: member.user.id, reason: 'upstream_unauthorized_client' }
+    expect((await eventsOf(service, 'broker_connect_failed'))[0]).toMatchObject({ detail })
+    expect(lines).toContainEqual([expect.objectContaining(detail), 'a user could not be connected to a provider'])
+  })
+
+  test('an error of the provider without a signed-in user is in the log line of the request, and in no audit event', async () => {
+    const { provider } = await brokerScene(service)
+    const before = (await eventsOf(service, 'broker_connect_failed')).length
+    const lines = watchLog(service.app.log)
+    const url = `${service.issuer}/connect/${provider.slug}/callback?error=login_required`
+    expect((await new Browser().open(url)).status).toBe(403)
+    vi.restoreAllMocks()
+    expect(JSON.stringify(lines)).toContain('upstream_login_required')
+    expect((await eventsOf(service, 'broker_connect_failed')).length).toBe(before)
+  })
 
   test.each([
     ['is unavailable', 503, 'temporarily_unavailable'],
