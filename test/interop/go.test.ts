@@ -7,11 +7,13 @@ import { startRecorded } from '../support/recorder.ts'
 import { addClient, addResource } from '../support/service.ts'
 import { type McpClient, takeAlong } from './journey.ts'
 import { testJourneys } from './journeys.ts'
-import { libraryFixture } from './libraries.ts'
+import { keyedClient } from './keyed_machines.ts'
+import { type Fixture, libraryFixture } from './libraries.ts'
 import { startMcpServer } from './mcp_server.ts'
 import { go } from './toolchain.ts'
 import { testUnscoped } from './unscoped.ts'
 
+const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const toolchain = await go()
 
 const CLIENTS: McpClient[] = [
@@ -71,5 +73,29 @@ describe.skipIf('missing' in toolchain)('Go libraries', () => {
     const { result } = await at.run('zitadel', { token, client_id, client_secret })
     const introspection_endpoint = `${at.service.issuer}/oauth/introspect`
     expect(result).toEqual({ active: true, sub, scope: 'mcp:read', introspection_endpoint })
+  })
+})
+
+describe.skipIf('missing' in toolchain)('zitadel/oidc 3.51 with a key, whose assertions live for an hour', () => {
+  const strict = libraryFixture(toolchain)
+  const lenient = libraryFixture(toolchain, [], { SERVICE_OAUTH_ASSERTION_MAX_LIFETIME: '1h' })
+  /** Exchanges a token of a user, and introspects the new one. */
+  const exchange = async (at: Fixture) => {
+    const keyed = await keyedClient(at.service, { grant_types: [TOKEN_EXCHANGE] })
+    const { client_id } = keyed
+    const policy = { exchange: { allowed_client_ids: [client_id] }, runtime: { client_ids: [client_id] } }
+    await okAdmin(at.service, 'PATCH', `/admin/resources/${at.slug}`, { policy })
+    const { sub, token } = await at.userToken()
+    return { outcome: at.run('zitadel-key', { ...keyed, token }), expected: { active: true, sub, client_id } }
+  }
+
+  test('zitadel/oidc gets and introspects a token with oauth.assertion_max_lifetime 1h', async () => {
+    const { outcome, expected } = await exchange(lenient)
+    expect((await outcome).result).toEqual(expected)
+  })
+
+  test('otherwise the error names the key of the configuration', async () => {
+    const { outcome } = await exchange(strict)
+    await expect(outcome).rejects.toThrow('oauth.assertion_max_lifetime')
   })
 })

@@ -3,6 +3,7 @@ import { decodeJwt } from 'jose'
 import { describe, expect, test } from 'vitest'
 import { okAdmin } from '../support/admin.ts'
 import { addClient } from '../support/service.ts'
+import { keyedClient } from './keyed_machines.ts'
 import { libraryFixture } from './libraries.ts'
 import { java } from './toolchain.ts'
 
@@ -26,6 +27,12 @@ describe.skipIf('missing' in nimbus)('Nimbus 11.39', () => {
     const { client_id, client_secret } = at.machine
     const token = tokenOf((await at.run('machine', { client_id, client_secret })).result)
     expect((await at.run('verify', { token })).result).toMatchObject({ sub: client_id, scope: 'mcp:read' })
+  })
+
+  test('Nimbus gets a machine token with a key: its assertion names the token endpoint', async () => {
+    const keyed = await keyedClient(at.service)
+    const token = tokenOf((await at.run('machine-key', keyed)).result)
+    expect(decodeJwt(token)).toMatchObject({ sub: keyed.client_id, aud: [at.server] })
   })
 })
 

@@ -21,12 +21,16 @@ export interface Fixture {
 }
 
 /** Starts a service before the tests of a file and stops it after them. */
-export function libraryFixture(toolchain: Toolchain, args: readonly string[] = []): Fixture {
+export function libraryFixture(
+  toolchain: Toolchain,
+  args: readonly string[] = [],
+  env: Record<string, string> = {},
+): Fixture {
   const slug = 'notes'
   const server = 'https://notes.example.com/mcp'
   const at: Partial<Pick<Fixture, 'service' | 'machine'>> = {}
   beforeAll(async () => {
-    const service = await startService()
+    const service = await startService(env)
     const machine = await addClient(service)
     await addResource(service, { slug, uri: server, policy: { runtime: { client_ids: [machine.client_id] } } })
     Object.assign(at, { service, machine })

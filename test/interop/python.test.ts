@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { freePort } from '../support/free_port.ts'
 import type { McpClient } from './journey.ts'
 import { testJourneys } from './journeys.ts'
+import { testKeyedMachines } from './keyed_machines.ts'
 import { libraryFixture } from './libraries.ts'
 import { python } from './toolchain.ts'
 import { testUnscoped } from './unscoped.ts'
@@ -36,6 +37,8 @@ const CLIENTS: McpClient[] = [
 
 testJourneys('python', CLIENTS)
 testUnscoped(CLIENTS)
+// FastMCP has no client with a key of its own.
+testKeyedMachines(CLIENTS.filter(({ client }) => client === 'mcp'))
 
 describe.skipIf('missing' in now)('Python libraries', () => {
   const at = libraryFixture(now, ['test/interop/python/libraries.py'])

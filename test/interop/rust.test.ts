@@ -3,6 +3,7 @@ import { decodeJwt } from 'jose'
 import { describe, expect, test } from 'vitest'
 import type { McpClient } from './journey.ts'
 import { testJourneys } from './journeys.ts'
+import { testKeyedMachines } from './keyed_machines.ts'
 import { libraryFixture } from './libraries.ts'
 import { rust } from './toolchain.ts'
 import { testUnscoped } from './unscoped.ts'
@@ -13,6 +14,7 @@ const CLIENTS: McpClient[] = [{ name: 'rmcp', version: '3.11.0', toolchain, clie
 
 testJourneys('rust', CLIENTS)
 testUnscoped(CLIENTS)
+testKeyedMachines(CLIENTS)
 
 describe.skipIf('missing' in toolchain)('Rust libraries', () => {
   const at = libraryFixture(toolchain)

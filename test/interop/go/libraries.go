@@ -7,6 +7,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	zitadelclient "github.com/zitadel/oidc/v3/pkg/client"
 	"github.com/zitadel/oidc/v3/pkg/client/rs"
+	"github.com/zitadel/oidc/v3/pkg/client/tokenexchange"
 	zitadeloidc "github.com/zitadel/oidc/v3/pkg/oidc"
 	"golang.org/x/oauth2/clientcredentials"
 )
@@ -55,4 +56,31 @@ func zitadel(ctx context.Context, t task) (any, error) {
 	return map[string]any{
 		"active": answer.Active, "sub": answer.Subject, "scope": answer.Scope, "introspection_endpoint": discovery.IntrospectionEndpoint,
 	}, nil
+}
+
+// A service with a key of its own: exchanges a token of a user, and introspects the new one.
+func zitadelKey(ctx context.Context, t task) (any, error) {
+	signer, err := zitadelclient.NewSignerFromPrivateKeyByte([]byte(t.PrivateKey), t.KeyID)
+	if err != nil {
+		return nil, err
+	}
+	exchanger, err := tokenexchange.NewTokenExchangerJWTProfile(ctx, t.Issuer, t.ClientID, signer)
+	if err != nil {
+		return nil, err
+	}
+	kind := zitadeloidc.AccessTokenType
+	resources, scopes := []string{t.Server}, []string{"mcp:read"}
+	token, err := tokenexchange.ExchangeToken(ctx, exchanger, t.Token, kind, "", "", resources, nil, scopes, kind)
+	if err != nil {
+		return nil, err
+	}
+	server, err := rs.NewResourceServerJWTProfile(ctx, t.Issuer, t.ClientID, t.KeyID, []byte(t.PrivateKey))
+	if err != nil {
+		return nil, err
+	}
+	answer, err := rs.Introspect[*zitadeloidc.IntrospectionResponse](ctx, server, token.AccessToken)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"active": answer.Active, "sub": answer.Subject, "client_id": answer.ClientID}, nil
 }

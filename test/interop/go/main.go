@@ -19,6 +19,8 @@ type task struct {
 	Document     string   `json:"document"`
 	ClientID     string   `json:"client_id"`
 	ClientSecret string   `json:"client_secret"`
+	PrivateKey   string   `json:"private_key"`
+	KeyID        string   `json:"kid"`
 	Machine      bool     `json:"machine"`
 	Scope        string   `json:"scope"`
 	Token        string   `json:"token"`
@@ -37,7 +39,7 @@ type client interface {
 
 var clients = map[string]func(task) (client, error){"go-sdk": newSDK, "mcp-go": newMCPGo}
 var libraries = map[string]func(context.Context, task) (any, error){
-	"go-oidc": goOIDC, "oauth2": xOAuth2, "zitadel": zitadel,
+	"go-oidc": goOIDC, "oauth2": xOAuth2, "zitadel": zitadel, "zitadel-key": zitadelKey,
 }
 
 var answers = bufio.NewReader(os.Stdin)

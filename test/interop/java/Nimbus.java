@@ -13,12 +13,18 @@ import com.nimbusds.oauth2.sdk.ClientCredentialsGrant;
 import com.nimbusds.oauth2.sdk.Scope;
 import com.nimbusds.oauth2.sdk.TokenRequest;
 import com.nimbusds.oauth2.sdk.TokenResponse;
+import com.nimbusds.oauth2.sdk.auth.ClientAuthentication;
 import com.nimbusds.oauth2.sdk.auth.ClientSecretBasic;
+import com.nimbusds.oauth2.sdk.auth.PrivateKeyJWT;
 import com.nimbusds.oauth2.sdk.auth.Secret;
 import com.nimbusds.oauth2.sdk.id.ClientID;
 import com.nimbusds.oauth2.sdk.id.Issuer;
 import com.nimbusds.openid.connect.sdk.op.OIDCProviderMetadata;
 import java.net.URI;
+import java.security.KeyFactory;
+import java.security.interfaces.ECPrivateKey;
+import java.security.spec.PKCS8EncodedKeySpec;
+import java.util.Base64;
 import java.util.Map;
 import java.util.Set;
 
@@ -30,15 +36,29 @@ public class Nimbus {
             case "discover" -> Map.of(
                 "token_endpoint", metadata.getTokenEndpointURI().toString(),
                 "algorithms", metadata.getIDTokenJWSAlgs().stream().map(JWSAlgorithm::getName).toList());
-            case "machine" -> machine(metadata, task);
+            case "machine" -> machine(metadata, withSecret(task), task);
+            case "machine-key" -> machine(metadata, withKey(metadata, task), task);
             default -> verify(metadata, task);
         };
         System.out.println(JSONObjectUtils.toJSONString(Map.of("result", result)));
     }
 
-    static Map<String, Object> machine(OIDCProviderMetadata metadata, Map<String, Object> task) throws Exception {
-        var client = new ClientSecretBasic(
+    static ClientAuthentication withSecret(Map<String, Object> task) {
+        return new ClientSecretBasic(
             new ClientID((String) task.get("client_id")), new Secret((String) task.get("client_secret")));
+    }
+
+    static ClientAuthentication withKey(OIDCProviderMetadata metadata, Map<String, Object> task) throws Exception {
+        var text = ((String) task.get("private_key")).replaceAll("-----[A-Z ]+-----|\\s", "");
+        var spec = new PKCS8EncodedKeySpec(Base64.getDecoder().decode(text));
+        var key = (ECPrivateKey) KeyFactory.getInstance("EC").generatePrivate(spec);
+        return new PrivateKeyJWT(
+            new ClientID((String) task.get("client_id")), metadata.getTokenEndpointURI(), JWSAlgorithm.ES256,
+            key, (String) task.get("kid"), null);
+    }
+
+    static Map<String, Object> machine(
+        OIDCProviderMetadata metadata, ClientAuthentication client, Map<String, Object> task) throws Exception {
         var request = new TokenRequest.Builder(metadata.getTokenEndpointURI(), client, new ClientCredentialsGrant())
             .scope(new Scope("mcp:read"))
             .resource(URI.create((String) task.get("server")))

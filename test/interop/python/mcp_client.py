@@ -11,7 +11,11 @@ from urllib.parse import parse_qs, urlsplit
 
 from mcp import ClientSession
 from mcp.client.auth import OAuthClientProvider
-from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
+from mcp.client.auth.extensions.client_credentials import (
+    ClientCredentialsOAuthProvider,
+    PrivateKeyJWTOAuthProvider,
+    SignedJWTParameters,
+)
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata
 
@@ -58,7 +62,18 @@ class Official:
 
     def __init__(self, storage=None):
         self.storage = storage or Storage(client=self.registered())
-        if task.get("machine"):
+        if task.get("private_key"):
+            key = SignedJWTParameters(
+                issuer=task["client_id"],
+                subject=task["client_id"],
+                signing_key=task["private_key"],
+                signing_algorithm="ES256",
+            )
+            provider = key.create_assertion_provider()
+            self.auth = PrivateKeyJWTOAuthProvider(
+                task["server"], self.storage, task["client_id"], provider, **self.issuer()
+            )
+        elif task.get("machine"):
             self.auth = ClientCredentialsOAuthProvider(
                 task["server"], self.storage, task["client_id"], task["client_secret"], **self.issuer()
             )

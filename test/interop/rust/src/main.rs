@@ -17,6 +17,7 @@ pub struct Task {
     pub document: Option<String>,
     pub client_id: Option<String>,
     pub client_secret: Option<String>,
+    pub private_key: Option<String>,
     #[serde(default)]
     pub machine: bool,
     #[serde(default)]

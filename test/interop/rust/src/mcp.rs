@@ -3,7 +3,7 @@ use crate::{Outcome, Task, ask, say};
 use rmcp::model::CallToolRequestParams;
 use rmcp::transport::auth::{
     AuthClient, AuthorizationCallback, AuthorizationManager, AuthorizationRequest, AuthorizationSession,
-    ClientCredentialsConfig, CredentialStore, InMemoryCredentialStore,
+    ClientCredentialsConfig, CredentialStore, InMemoryCredentialStore, JwtSigningAlgorithm,
 };
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransport, StreamableHttpClientTransportConfig};
 use rmcp::{ServiceExt, model::ClientConfig};
@@ -98,11 +98,24 @@ impl Client {
     }
 
     async fn authorize_machine(&self, mut manager: AuthorizationManager) -> Outcome<Http> {
-        let config = ClientCredentialsConfig::ClientSecret {
-            client_id: self.task.client_id.clone().unwrap_or_default(),
-            client_secret: self.task.client_secret.clone().unwrap_or_default(),
-            scopes: manager.select_scopes(None, &[]),
-            resource: Some(self.task.server.clone()),
+        let client_id = self.task.client_id.clone().unwrap_or_default();
+        let scopes = manager.select_scopes(None, &[]);
+        let resource = Some(self.task.server.clone());
+        let config = match &self.task.private_key {
+            Some(pem) => ClientCredentialsConfig::PrivateKeyJwt {
+                client_id,
+                signing_key: pem.clone().into_bytes(),
+                signing_algorithm: JwtSigningAlgorithm::ES256,
+                token_endpoint_audience: None,
+                scopes,
+                resource,
+            },
+            None => ClientCredentialsConfig::ClientSecret {
+                client_id,
+                client_secret: self.task.client_secret.clone().unwrap_or_default(),
+                scopes,
+                resource,
+            },
         };
         manager.configure_client_credentials(&config)?;
         manager.exchange_client_credentials(&config).await?;
