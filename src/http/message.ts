@@ -39,6 +39,8 @@ export interface Notes {
   client_id?: string
   /** Why an introspected token is not active. Shown to operators, not to the caller. */
   inactive?: string | undefined
+  /** What a refused assertion claims, truncated. Its signature was not verified. For the log. */
+  unverified?: Readonly<Record<string, string>>
   /** A refusal that was answered with a redirect or a page in place of an error. */
   refusal?: OAuthError
   /** What an operator should know about a request that was answered: for the log and the client activity. */

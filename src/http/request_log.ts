@@ -13,6 +13,8 @@ export interface Answered {
   remote: string
   /** The client that the request names, whether or not it exists. */
   client_id: string | undefined
+  /** What a refused assertion claims. */
+  unverified?: Readonly<Record<string, string>> | undefined
   error: OAuthError | undefined
   /** What an operator should know about a request that was not refused. */
   remark?: { reason: string; text: string } | undefined

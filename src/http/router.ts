@@ -188,6 +188,7 @@ class Router {
       remote: request.remote,
       client_id: request.notes.client_id,
       error,
+      unverified: request.notes.unverified,
       remark: request.notes.remark,
     })
   }

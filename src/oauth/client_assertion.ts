@@ -127,6 +127,7 @@ async function findKeys({ findKeys }: AssertionCandidate, query: WantedKey) {
 async function noteFailure(app: App, request: Request, { reason, more }: OAuthError): Promise<void> {
   const { client_id = request.notes.client_id, ...about } = more.about ?? {}
   request.notes.client_id = client_id
+  if (Object.keys(about).length > 0) request.notes.unverified = about
   if (client_id === undefined || !(await resolveClient(app, client_id))) return
   if (app.failedAssertions.take(client_id) > 0) return
   const detail = { reason, ...about }

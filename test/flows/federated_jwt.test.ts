@@ -3,7 +3,7 @@ import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { FederatedCredential } from '../../src/records/client.ts'
 import { okAdmin } from '../support/admin.ts'
-import { type Answer, post } from '../support/flow.ts'
+import { post } from '../support/flow.ts'
 import { addClient, addResource, startService, type TestService } from '../support/service.ts'
 import {
   addFederated,
@@ -18,7 +18,7 @@ import {
 import { LOOPBACK, watchReasons } from '../support/xaa.ts'
 
 let service: TestService
-let reasonOf: (answer: Answer) => string | undefined
+let reasonOf: ReturnType<typeof watchReasons>
 beforeAll(async () => {
   service = await startService(LOOPBACK)
   reasonOf = watchReasons(service)
@@ -107,6 +107,20 @@ describe('the client that a token authenticates', () => {
     expect(await proves(token)).toBe('401 client_suspended')
     const second = await addFederated(service, [{ issuer: issuer.issuer, subject: MAILER }])
     expect(await proves(token)).toBe(second.client_id)
+  })
+
+  test('is none for an unknown subject: the log has issuer and subject, truncated and marked as unverified', async () => {
+    const { issuer } = await mailer()
+    const sub = `system:serviceaccount:prod:${'x'.repeat(900)}`
+    const answer = await proveWith(service, await issuer.token(service.issuer, { sub }))
+    expect(reasonOf.lineOf(answer)).toMatchObject({
+      reason: 'assertion_subject',
+      unverified: { issuer: issuer.issuer, subject: `${sub.slice(0, 253)}...` },
+    })
+    const known = await mailer()
+    await okAdmin(service, 'PATCH', `/admin/clients/${known.client_id}/suspend`)
+    const refused = await proveWith(service, await known.issuer.token(service.issuer))
+    expect(reasonOf.lineOf(refused)?.unverified).toBeUndefined()
   })
 
   test('is no longer found by a credential that was replaced or deleted', async () => {

@@ -105,13 +105,17 @@ export const redeemAssertion = (
 ): Promise<Answer> =>
   post(`${service.issuer}/oauth/token`, client, { grant_type: JWT_BEARER, assertion, ...fields }, headers)
 
-type Logged = { request_id?: string; reason?: string }
+type Logged = { request_id?: string; reason?: string; unverified?: object }
+
+/** The reason of the refusal with an answer; `lineOf` is its whole line. */
+type Reasons = ((answer: Answer) => string | undefined) & { lineOf(answer: Answer): Logged | undefined }
 
 /** Tells the reason of a refusal, which the log has and the answer has not. Lasts until mocks are restored. */
-export function watchReasons({ app: { log } }: TestService): (answer: Answer) => string | undefined {
+export function watchReasons({ app: { log } }: TestService): Reasons {
   const lines: Logged[] = []
   vi.spyOn(log, 'isLevelEnabled').mockReturnValue(true)
   for (const level of ['debug', 'info', 'error'] as const)
     vi.spyOn(log, level).mockImplementation((fields: unknown) => void lines.push(fields as Logged))
-  return ({ body }) => lines.find(({ request_id }) => request_id === body['request_id'])?.reason
+  const lineOf = ({ body }: Answer) => lines.find(({ request_id }) => request_id === body['request_id'])
+  return Object.assign((answer: Answer) => lineOf(answer)?.reason, { lineOf })
 }
