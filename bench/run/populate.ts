@@ -81,7 +81,7 @@ export async function inBatches(count: number, write: (i: number) => Promise<unk
 
 const aClient = (client_id: string, issued_at: number): Client => ({
   client_id,
-  client_name: 'Somebody',
+  client_name: 'Other client',
   redirect_uris: ['https://client.example.com/callback'],
   grant_types: ['authorization_code', 'refresh_token'],
   response_types: ['code'],
@@ -101,7 +101,7 @@ const aClient = (client_id: string, issued_at: number): Client => ({
 const aUser = (id: string, number: number, created_at: number): User => ({
   id,
   email: `user-${number}@example.com`,
-  name: 'Somebody',
+  name: 'Other user',
   role: 'user',
   status: 'active',
   provider: 'local',

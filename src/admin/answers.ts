@@ -73,7 +73,7 @@ export const client = z.strictObject({
   name: z.string(),
 })
 export const newClientAnswer = client.extend({
-  client_secret: z.string().optional().describe('Shown only in this answer. A public client has none.'),
+  client_secret: z.string().optional().describe('Returned only in this response. A public client has none.'),
 })
 export const newSecretAnswer = z.strictObject({
   client_id: z.string(),

@@ -104,7 +104,7 @@ export const clients: AdminResource = {
     create: action({
       method: 'POST',
       path: '/admin/clients',
-      doc: 'Creates a client. The client_secret of a confidential client is shown only in this answer.',
+      doc: 'Creates a client. The client_secret of a confidential client is returned only in this response.',
       answer: answers.newClientAnswer,
       status: 201,
       body: creatable,

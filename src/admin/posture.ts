@@ -34,7 +34,7 @@ export async function concernsOf(app: App): Promise<Concern[]> {
       when: mode === 'open',
       key: 'dcr.mode',
       severity: isLocal ? 'warn' : 'bad',
-      because: 'anybody may register a client with any redirect URI',
+      because: 'every caller may register a client with any redirect URI',
       instead: 'approved_redirects or admin_only, on the page Settings',
     },
     {

@@ -40,7 +40,7 @@ const ACCESS_LISTS: Readonly<Record<string, string>> = { groups: 'groups', users
 
 export const accessFlag: FlagRule = {
   field: 'access',
-  doc: 'Who may use it: everyone, or the users on one of these lists. May be repeated. With restricted alone nobody may use it.',
+  doc: 'Who may use it: everyone, or the users on one of these lists. May be repeated. With restricted alone no user may use it.',
   value: 'everyone|restricted|groups:a,b|users:id,id|domains:a,b',
   read(values) {
     const lists = values

@@ -14,7 +14,7 @@ import { originOf } from './origin.ts'
 
 const TIMEOUT_MS = 30_000
 /** Errors that prove that no request was sent. After any other error the operation may have been done. */
-const NOBODY = ['ECONNREFUSED', 'EADDRNOTAVAIL', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN']
+const UNREACHABLE = ['ECONNREFUSED', 'EADDRNOTAVAIL', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN']
 
 /** Runs admin operations until it is closed. */
 export interface AdminClient {
@@ -69,7 +69,7 @@ async function request(origin: string, key: string, action: Action, input: RawIn
     })
   } catch (error) {
     const { cause = error } = error as Error
-    if (NOBODY.includes((cause as NodeJS.ErrnoException).code ?? '')) return undefined
+    if (UNREACHABLE.includes((cause as NodeJS.ErrnoException).code ?? '')) return undefined
     throw new Error(`the server at ${origin} did not answer: ${(cause as Error).message}`)
   }
 }

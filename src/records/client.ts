@@ -13,7 +13,7 @@ export interface DocumentFields {
 export const CONFIDENTIAL_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
 /** The methods that clients may register. */
 export const AUTH_METHODS = ['none', ...CONFIDENTIAL_METHODS] as const
-/** The methods of clients that operators create: nobody else may trust a workload identity. */
+/** The methods of clients that operators create. Only operators may trust a workload identity. */
 export const OPERATOR_AUTH_METHODS = [...AUTH_METHODS, 'federated_jwt'] as const
 export type AuthMethod = (typeof OPERATOR_AUTH_METHODS)[number]
 

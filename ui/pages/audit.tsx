@@ -30,7 +30,7 @@ const COLUMNS: readonly Column<AuditEventAnswer>[] = [
       </>
     ),
   },
-  { title: 'Who', cell: ({ actor_id }) => <Mono of={actor_id} or="nobody known" /> },
+  { title: 'Who', cell: ({ actor_id }) => <Mono of={actor_id} or="unknown" /> },
   {
     title: 'Client',
     cell: ({ client_id }) => <IdLink page="clients" id={client_id} />,

@@ -68,8 +68,8 @@ export function Providers() {
         }),
       ]}
     >
-      A provider is an API of somebody else, with OAuth, an API key or a service account. Users connect to it once, and
-      a resource of kind <code>broker</code> hands out its tokens.
+      A provider is an API of another company, with OAuth, an API key or a service account. Users connect to it once,
+      and a resource of kind <code>broker</code> hands out its tokens.
     </Entries>
   )
 }

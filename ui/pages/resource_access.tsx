@@ -76,7 +76,7 @@ function summaryOf({ access: { mode, groups, users, email_domains }, scopes }: R
   if (mode === 'everyone')
     return `Everyone who can sign in may use this resource.${limited ? ' Some scopes are only for some groups.' : ''}`
   if (groups.length + users.length + email_domains.length === 0)
-    return 'Nobody may use this resource, because all lists are empty.'
+    return 'No user may use this resource, because all lists are empty.'
   return 'Only users on one of these lists may use this resource. One list is enough. Clients that act for themselves (client_credentials) are not affected.'
 }
 

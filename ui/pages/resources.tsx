@@ -206,11 +206,8 @@ function ResourceDetail({ slug }: { slug: string }) {
       <Card title="Policy">
         <Facts
           of={[
-            [
-              'May exchange tokens for it',
-              <Lines key="exchange" of={policy.exchange.allowed_client_ids} or="nobody" />,
-            ],
-            ['Its resource servers', <Lines key="runtime" of={policy.runtime.client_ids} or="nobody" />],
+            ['May exchange tokens for it', <Lines key="exchange" of={policy.exchange.allowed_client_ids} or="none" />],
+            ['Its resource servers', <Lines key="runtime" of={policy.runtime.client_ids} or="none" />],
             policy.connect &&
               ([
                 'Connect flow may return to',

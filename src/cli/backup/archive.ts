@@ -84,7 +84,7 @@ export async function readHeader(file: string): Promise<Header> {
 
 export interface Opening {
   atRest: AtRest | undefined
-  /** Whether an unencrypted archive is accepted although data_encryption is configured. Anybody could have written it. */
+  /** Whether an unencrypted archive is accepted although data_encryption is configured. Its origin is not proven. */
   allowsClear: boolean
 }
 
@@ -102,7 +102,7 @@ export async function readArchive(
       throw new Error('the backup is encrypted: configure data_encryption with the key that encrypted it')
     if (!key && atRest && !allowsClear)
       throw new Error(
-        'the backup is not encrypted, but data_encryption is configured: anybody could have written it. Use --allow-unencrypted to restore it',
+        'the backup is not encrypted, but data_encryption is configured: its origin is not proven. Use --allow-unencrypted to restore it',
       )
     const opened = key && atRest ? Buffer.from(await atRest.open('backup', rowOf(id), key), 'base64url') : undefined
     const place = placer(entries, onBytes)

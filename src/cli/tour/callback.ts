@@ -31,7 +31,7 @@ export async function openCallback(port: number): Promise<TourCallback> {
     redirect_uri: `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`,
     answer(waitMs) {
       const late = new Promise<never>((_, reject) => {
-        setTimeout(() => reject(new Error('nobody came back from the browser in time')), waitMs).unref()
+        setTimeout(() => reject(new Error('the browser did not return in time')), waitMs).unref()
       })
       return Promise.race([answered, late])
     },
