@@ -142,11 +142,22 @@ export interface Documents {
 
 /** The parts of every page for users that follow from the configuration. */
 export interface Branding {
+  /** Name of the product: the configured one, or the host of the issuer. */
+  readonly name: string
+  /** Ends the title of each page; empty without a configured name. */
+  readonly titleSuffix: string
   readonly style: Markup
   /** The content security policy. */
   readonly policy: string
   /** The content above each page. */
   readonly header: Markup
+  readonly logo?: Logo
+}
+
+/** An image file of the configuration. */
+export interface Logo {
+  readonly type: 'image/png' | 'image/svg+xml'
+  readonly bytes: Buffer
 }
 
 /** What a document described, or why it cannot be used. */

@@ -1,6 +1,6 @@
 // Functions that declare configuration keys.
 import { z } from 'zod'
-import { bool, duration, float, int, list, slug, text, url, word } from '../lib/field.ts'
+import { bool, duration, float, int, linkUrl, list, readableColor, slug, text, url, word } from '../lib/field.ts'
 import { putSecret, type Secret } from '../lib/secret.ts'
 
 export interface Key<T = unknown> {
@@ -57,11 +57,28 @@ export const durationKey = (o: Options<string> & { default: string; min?: number
 export const wordKey = <const W extends readonly [string, ...string[]]>(
   o: Options<W[number]> & { of: W; default: W[number] },
 ): Key<W[number]> => make(o.of.join(' | '), word(o.of), { enum: o.of }, o)
-export const textKey = (o: Options<string>) => make('string', text(4096), { type: 'string' }, { default: '', ...o })
+export const textKey = ({ max = 4096, ...o }: Options<string> & { max?: number }) =>
+  make('string', text(max), { type: 'string' }, { default: '', ...o })
 export const urlKey = (o: Options<string>) =>
   make(
     'URL',
     z.union([z.literal(''), url()], 'must be a well-formed http or https URL'),
+    { type: 'string', format: 'uri' },
+    { default: '', ...o },
+  )
+/** A color that can be read on each of the colors `against`, and each of them on it. It may be empty if that is its default. */
+export const colorKey = ({ against, ...o }: Options<string> & { default: string; against: readonly string[] }) =>
+  make(
+    'color such as #2456d3',
+    readableColor(against, o.default === ''),
+    { type: 'string', pattern: '^(#[0-9A-Fa-f]{6})?$' },
+    o,
+  )
+/** A link for users. */
+export const linkKey = (o: Options<string>) =>
+  make(
+    'https or mailto URL',
+    z.union([z.literal(''), linkUrl()], 'must be a well-formed https or mailto URL'),
     { type: 'string', format: 'uri' },
     { default: '', ...o },
   )

@@ -3,7 +3,8 @@
 import type { Infer } from './key.ts'
 import { oauthKeys } from './oauth_keys.ts'
 import { platformKeys } from './platform_keys.ts'
+import { uiKeys } from './ui_keys.ts'
 
-export const schema = { ...platformKeys, ...oauthKeys } as const
+export const schema = { ...platformKeys, ...oauthKeys, ui: uiKeys } as const
 
 export type Config = Infer<typeof schema>

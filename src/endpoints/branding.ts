@@ -1,73 +1,91 @@
-// How the pages for users look: the style sheet, and the content security policy that allows it by hash. Made once, at the start.
+// How the pages for users look. It is made once, at the start, from the keys `ui.*`. Their values are text and files, never HTML.
 import { createHash } from 'node:crypto'
-import type { Branding } from '../context.ts'
-import { Markup } from '../lib/html.ts'
+import { readFileSync } from 'node:fs'
+import { ConfigError } from '../config/load.ts'
+import type { Config } from '../config/schema.ts'
+import type { App, Branding, Logo } from '../context.ts'
+import type { Reply } from '../http/message.ts'
+import { OAuthError } from '../lib/error.ts'
+import { html, isolated, Markup } from '../lib/html.ts'
+import { styleSheet } from './style.ts'
 
-const STYLE = `
-:root{color-scheme:light dark;--ink:#171a21;--soft:#565d6b;--line:#e1e4ea;--edge:#858d9b;--page:#f3f5f8;--card:#fff;--tint:#f7f8fa;--accent:#2456d3;--accent-ink:#fff;--glow:#2456d31a;--warn:#7a4300;--warn-bg:#fff4e0;--bad:#a3181d;--bad-bg:#fdecec}
-@media (prefers-color-scheme:dark){:root{--ink:#eceef3;--soft:#a6aebd;--line:#2d333e;--edge:#757e8e;--page:#0e1015;--card:#171a21;--tint:#1e222b;--accent:#8db2ff;--accent-ink:#0a1633;--glow:#8db2ff1f;--warn:#ffd08a;--warn-bg:#33260f;--bad:#ffa3a4;--bad-bg:#3a191b}}
-*{box-sizing:border-box}
-body{margin:0;min-height:100vh;min-height:100dvh;display:grid;place-items:center;padding:2rem 1rem;background:radial-gradient(60rem 32rem at 50% -8rem,var(--glow),transparent) var(--page);color:var(--ink);font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;-webkit-text-size-adjust:100%}
-main{width:100%;min-width:0;max-width:27.5rem;background:var(--card);border:1px solid var(--line);border-radius:16px;padding:2rem;box-shadow:0 1px 2px #1018280d,0 12px 32px -12px #10182829;overflow-wrap:anywhere}
-@media (max-width:30rem){body{place-items:start center;padding:0;background:var(--card)}main{border:0;border-radius:0;box-shadow:none;padding:1.75rem 1.25rem 2rem}}
-.mark{display:block;width:2.75rem;height:2.75rem;padding:.6rem;margin-bottom:1rem;border-radius:12px;color:var(--accent);background:var(--glow)}
-h1{font-size:1.4rem;line-height:1.3;letter-spacing:-.01em;text-wrap:balance;margin:0;overflow:hidden}
-p{margin:.35rem 0}
-.soft,dt,code{color:var(--soft)}
-.soft,dt{font-size:.925rem}
-code{font:.85rem/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
-a,.soft a{color:var(--accent);text-underline-offset:.15em}
-label{display:block;margin:1.1rem 0 .35rem;font-weight:600}
-input[type=email],input[type=password]{width:100%;min-height:2.9rem;padding:.6rem .8rem;font:inherit;color:inherit;background:var(--tint);border:1px solid var(--edge);border-radius:10px}
-:focus-visible{outline:3px solid var(--accent);outline-offset:2px}
-button,.button{font:inherit;font-weight:600;min-height:2.9rem;padding:.55rem 1rem;border-radius:10px;border:1px solid var(--edge);background:transparent;color:inherit;cursor:pointer}
-.button{display:block;text-align:center;text-decoration:none}
-:is(button,.button):hover{background:var(--tint)}
-:is(button,.button).main{background:var(--accent);border-color:var(--accent);color:var(--accent-ink)}
-:is(button,.button).main:hover{filter:brightness(1.08)}
-.or{text-align:center;margin:1.1rem 0 -.5rem}
-.wide{width:100%;margin-top:1.6rem}
-.button.wide+.button.wide{margin-top:.75rem}
-.buttons{display:grid;grid-template-columns:1fr 1fr;gap:.75rem;margin-top:1.5rem}
-.note{border-radius:10px;padding:.7rem .9rem;margin:1.1rem 0 0;font-size:.95rem}
-.bad{color:var(--bad);background:var(--bad-bg)}
-.warn{color:var(--warn);background:var(--warn-bg)}
-dl,ul{margin:1.25rem 0 0;padding:0;border:1px solid var(--line);border-radius:12px;list-style:none}
-dl div,li label{padding:.7rem .9rem}
-dl div+div,li+li{border-top:1px solid var(--line)}
-dd{margin:.1rem 0 0}
-dd code{display:block}
-.host{font-size:1.2rem;font-weight:700;letter-spacing:-.01em}
-fieldset{border:0;margin:1.5rem 0 0;padding:0;min-width:0}
-legend{padding:0;font-weight:600}
-fieldset ul{margin-top:.6rem}
-li label{display:flex;gap:.75rem;align-items:flex-start;margin:0;font-weight:400;cursor:pointer}
-li label:hover{background:var(--tint)}
-li:first-child label{border-radius:11px 11px 0 0}
-li:last-child label{border-radius:0 0 11px 11px}
-li:only-child label{border-radius:11px}
-li span{min-width:0}
-li code{display:block}
-li input{margin:.2rem 0 0;width:1.15rem;height:1.15rem;flex:none;accent-color:var(--accent)}
-.row{display:flex;gap:.75rem;justify-content:space-between;align-items:center;padding:.7rem .9rem}
-.row form{flex:none}
-footer{display:flex;flex-wrap:wrap;gap:0 1rem;justify-content:space-between;margin-top:1.5rem}
-footer span{min-width:0}
-.after{margin-top:1.1rem}
-`
+/** The path of the logo, below the path of the issuer. */
+export const LOGO_PATH = '/ui/logo'
 
-// The icon of every page: a key.
+/** Reads the logo and makes the parts of every page. Throws ConfigError for a file that is no logo. */
+export function openBranding(config: Config): Branding {
+  const { server, ui } = config
+  const { host } = new URL(server.issuer)
+  const name = ui.product_name || host
+  const logo = ui.logo_file === '' ? undefined : readLogo(ui.logo_file)
+  const logoUrl = logo && `${server.issuer}${LOGO_PATH}`
+  const style = styleSheet(ui)
+  return {
+    name,
+    titleSuffix: ui.product_name && ` · ${ui.product_name}`,
+    style: new Markup(style),
+    policy: policyOf(style, logoUrl),
+    header: logo ? logoImage(config, name, logo) : markWith(ui.product_name),
+    logo,
+  }
+}
+
+/**
+ * The content security policy: one style sheet by hash, one image by URL. It has no form-action: Chromium applies that to every
+ * redirect after a form submission, including redirects of the client's own site.
+ */
+function policyOf(style: string, logoUrl: string | undefined): string {
+  const hash = createHash('sha256').update(style).digest('base64')
+  const images = logoUrl ? `img-src ${logoUrl.replace(/[;,]/g, encodeURIComponent)}; ` : ''
+  return `default-src 'none'; style-src 'sha256-${hash}'; ${images}base-uri 'none'; frame-ancestors 'none'`
+}
+
+/** The icon of pages without a logo: a key. */
 const MARK = new Markup(
   '<svg class="mark" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><circle cx="8" cy="16" r="5"/><path d="m11.5 12.5 9-9m-4 4 3.5 3.5"/></svg>',
 )
+const markWith = (product: string): Markup =>
+  product ? html`<p class="brand">${MARK}<span>${isolated(product)}</span></p>` : MARK
 
-/** The parts of every page. */
-export function openBranding(): Branding {
-  const hash = createHash('sha256').update(STYLE).digest('base64')
+const MAX_LOGO_BYTES = 256 * 1024
+const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
+/** The start of an SVG document: nothing but a declaration, comments and a plain document type are before its root. */
+const SVG = /^\ufeff?\s*(<\?xml[^>]*\?>\s*)?(<!--[^>]*-->\s*|<!doctype svg[^>[]*>\s*)*<svg[\s>]/i
+
+/** Reads the file. Throws ConfigError when it cannot be read, is too large, or is neither PNG nor SVG. */
+function readLogo(file: string): Logo {
+  const fault = (message: string) => new ConfigError([{ key: 'ui.logo_file', message }])
+  let bytes: Buffer
+  try {
+    bytes = readFileSync(file)
+  } catch (error) {
+    throw fault(`cannot be read: ${(error as Error).message}`)
+  }
+  if (bytes.length > MAX_LOGO_BYTES) throw fault(`must have at most 256 KiB: ${file} has ${bytes.length} bytes`)
+  if (bytes.subarray(0, PNG.length).equals(PNG)) return { type: 'image/png', bytes }
+  if (SVG.test(bytes.toString('utf8', 0, 4096))) return { type: 'image/svg+xml', bytes }
+  throw fault(`must be a PNG or SVG file: ${file} is neither`)
+}
+
+/** The version in the URL, so that browsers do not show a previous logo from their cache. */
+function logoImage({ server }: Config, name: string, { bytes }: Logo): Markup {
+  const version = createHash('sha256').update(bytes).digest('hex').slice(0, 16)
+  const path = new URL(server.issuer).pathname.replace(/\/$/, '') + LOGO_PATH
+  return html`<img class="logo" src="${path}?v=${version}" alt="${name}">`
+}
+
+/** Serves the logo. Opened as a page of its own, an SVG file may neither run scripts nor load anything. */
+export function showLogo({ branding }: App): Reply {
+  const { logo } = branding
+  if (!logo) throw new OAuthError('not_found', 'no logo is configured')
   return {
-    style: new Markup(STYLE),
-    // It has no form-action: Chromium applies that to every redirect after a form submission, including redirects of the client's own site.
-    policy: `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; frame-ancestors 'none'`,
-    header: MARK,
+    status: 200,
+    headers: {
+      'content-type': logo.type,
+      'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox",
+      'cross-origin-resource-policy': 'same-origin',
+      'cache-control': 'public, max-age=3600',
+    },
+    body: logo.bytes,
   }
 }

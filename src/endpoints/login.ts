@@ -57,7 +57,7 @@ function loginPage(
     messages,
     t.title,
     html`<h1>${t.title}</h1>
-<p class="soft">${t.lead(isolated(new URL(app.config.server.issuer).host))}</p>
+<p class="soft">${t.lead(isolated(app.branding.name))}</p>
 ${text && html`<p class="note bad" role="alert" id="problem">${text}</p>`}
 ${form?.body}${form && app.oidc.length > 0 && html`\n<p class="or soft">${t.or}</p>\n`}${links}`,
     { status: problem?.status, headers: { ...problem?.headers, ...(form ? { 'set-cookie': form.cookie } : {}) } },

@@ -1,4 +1,5 @@
 // The HTML pages for users: rendered by the server, without scripts.
+import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 import { htmlReply, type Reply } from '../http/message.ts'
 import type { OAuthError } from '../lib/error.ts'
@@ -21,20 +22,20 @@ interface ErrorPageOptions extends PageOptions {
 
 /** A complete HTML page in the language of the messages. */
 export function page(
-  { branding }: App,
-  { language }: Messages,
+  { branding, config }: App,
+  messages: Messages,
   title: string,
   body: Markup,
   { status = 200, headers = {} }: PageOptions = {},
 ): Reply {
   const document = html`<!doctype html>
-<html lang="${language}">
+<html lang="${messages.language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
-<title>${title}</title>
+<title>${title}${branding.titleSuffix}</title>
 <style>${branding.style}</style>
 </head>
 <body>
@@ -42,10 +43,23 @@ export function page(
 ${branding.header}
 ${body}
 </main>
-</body>
+${linksOf(config, messages)}</body>
 </html>
 `
   return htmlReply(status, document.text, { 'content-security-policy': branding.policy, ...headers })
+}
+
+/** The links of the operator: to support, terms and privacy policy. */
+function linksOf({ ui }: Config, { links: t }: Messages): Markup | false {
+  const links = [
+    { href: ui.support_url, text: t.support },
+    { href: ui.terms_url, text: t.terms },
+    { href: ui.privacy_url, text: t.privacy },
+  ].filter(({ href }) => href !== '')
+  return (
+    links.length > 0 &&
+    html`<footer class="links">${links.map(({ href, text }) => html`<a href="${href}">${text}</a>\n`)}</footer>\n`
+  )
 }
 
 /** A page with an error and advice for the user. */

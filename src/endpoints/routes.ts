@@ -7,6 +7,7 @@ import { PATHS } from '../oauth/metadata.ts'
 import { forRequest } from '../oauth/traced.ts'
 import { authorize, renderAuthorizeError } from './authorize.ts'
 import { backchannelLogout } from './backchannel_logout.ts'
+import { LOGO_PATH, showLogo } from './branding.ts'
 import { connectCallback, startConnect, submitConnect } from './connect.ts'
 import { deleteConnection, disconnectByForm, showConnections } from './connections.ts'
 import { decideConsent, showConsent } from './consent.ts'
@@ -87,6 +88,8 @@ export function publicRoutes(app: App): Route[] {
     { method: 'GET', path: PATHS.connections, handle: on(showConnections), renderError },
     { method: 'POST', path: PATHS.connections, body: FORM, handle: on(disconnectByForm), renderError },
     { method: 'DELETE', path: `${PATHS.connections}/{provider}`, handle: on(deleteConnection) },
+
+    ...(app.config.ui.logo_file ? [{ method: 'GET', path: LOGO_PATH, handle: on(showLogo) } as const] : []),
 
     { method: 'GET', path: '/livez', unlimited: true, handle: on(livez) },
     { method: 'GET', path: '/health', unlimited: true, handle: on(health) },

@@ -1,8 +1,9 @@
 // Field types for all input from outside: configuration, admin API, client registration.
 import { z } from 'zod'
 import { quoteNames } from './bounded.ts'
+import { contrast, isColor } from './color.ts'
 import { DAY, formatDuration, parseDuration, parseTime } from './time.ts'
-import { isHttpUrl, parseHttpUrl } from './url.ts'
+import { isHttpUrl, normalisedUrl, parseHttpUrl } from './url.ts'
 
 /** Control characters, which stored text must not contain. */
 const CONTROL = /[\u0000-\u001f\u007f]/
@@ -146,6 +147,29 @@ export const endpoint = () =>
     const parsed = parseHttpUrl(value)
     return !value.includes('#') && !parsed?.username && !parsed?.password
   }, 'must have no fragment, user or password')
+
+/** A link for people: https without user and password, or mailto with an address. */
+export const linkUrl = () =>
+  indexed().refine(
+    (value) =>
+      /^mailto:[^\s@]+@[^\s@]+$/i.test(value) || (/^https:/i.test(value) && normalisedUrl(value) !== undefined),
+    'must be a well-formed https or mailto URL',
+  )
+
+/** The minimum contrast of text (WCAG 2.2 §1.4.3). */
+const MIN_CONTRAST = 4.5
+/** A color that can be read on each of the colors `against`; with `optional` also an empty text. */
+export const readableColor = (against: readonly string[], optional: boolean) =>
+  z.string('must be a color such as #2456d3').superRefine((value, context) => {
+    if (optional && value === '') return
+    if (!isColor(value)) return context.addIssue('must be a color such as #2456d3: # and six hex digits, in quotes')
+    const [worst = value] = against.toSorted((a, b) => contrast(value, a) - contrast(value, b))
+    const ratio = contrast(value, worst)
+    if (ratio < MIN_CONTRAST)
+      context.addIssue(
+        `must have a contrast of at least ${MIN_CONTRAST}:1 with ${worst}, so that links and buttons can be read; ${value} has ${ratio.toFixed(2)}:1`,
+      )
+  })
 
 const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 /** One scope name (RFC 6749 §3.3). */

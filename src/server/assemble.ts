@@ -3,7 +3,7 @@
 import type { Env } from '../config/env.ts'
 import { issuerOf } from '../config/issuer.ts'
 import type { Config } from '../config/schema.ts'
-import type { App } from '../context.ts'
+import type { App, Branding } from '../context.ts'
 import { openAtRest } from '../crypto/at_rest.ts'
 import type { AtRest } from '../crypto/encryption.ts'
 import { firstKeyRules, type KeyRules } from '../crypto/first_key.ts'
@@ -77,6 +77,7 @@ type Settings = AppOptions &
 
 /** The parts that a front thread opens differently from a process. */
 export interface Parts {
+  branding: Branding
   store: Store
   keyring: Keyring
   crypto: CryptoLanes
@@ -107,6 +108,7 @@ export async function openApp(config: Config, log: Logger, options: AppOptions =
 
 async function openParts(config: Config, log: Logger, settings: Settings): Promise<Parts> {
   const { clock, env, serves, creates, newKeys, knees } = settings
+  const branding = openBranding(config)
   const store = await openDatabase(config, log, settings)
   // The storage thread starts meanwhile.
   if (serves) await loadHttpClient()
@@ -115,6 +117,7 @@ async function openParts(config: Config, log: Logger, settings: Settings): Promi
   const crypto = openCryptoPool(config, log, serves)
   const { remote } = keyring
   return {
+    branding,
     store,
     keyring,
     crypto,
@@ -207,7 +210,6 @@ export function assemble(
     issuerMetadata: openIssuerMetadata(config, keys, clock),
     clientKeys: openClientKeys(config, { fetcher: client, clock, hosts: documents.hosts }),
     failedAssertions: new Buckets(1, 20),
-    branding: openBranding(),
     waitingRoom: new WaitingRoom(),
     oidc: openOidcProviders(config, { crypto, clock, metrics }),
     documents,

@@ -7,7 +7,10 @@ export const flawsOf = (page: Page): Promise<string[]> =>
     const flaws: string[] = []
     const { defaultView: view } = html.ownerDocument
     const main = html.querySelector('main')
-    const elements = [...main.querySelectorAll('*')].filter((element) => element.getClientRects().length > 0)
+    const parts = [main, ...html.querySelectorAll('body > footer')]
+    const elements = parts
+      .flatMap((part) => [...part.querySelectorAll('*')])
+      .filter((element) => element.getClientRects().length > 0)
     const name = (element: typeof main) => `<${element.localName}> ${element.textContent.trim().slice(0, 30)}`
 
     type Color = [number, number, number, number]
@@ -64,7 +67,7 @@ export const flawsOf = (page: Page): Promise<string[]> =>
         element.labels?.[0]?.textContent.trim() || (element.localName === 'button' && element.textContent.trim())
       if (isField && !label) flaws.push(`no name: ${element.outerHTML}`)
     }
-    if (html.lang !== 'en') flaws.push('no language')
+    if (!/^(en|de|es)$/.test(html.lang)) flaws.push('no language')
     if (html.querySelectorAll('h1').length !== 1) flaws.push('not one h1')
     return flaws
   })

@@ -274,6 +274,10 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     answers: { 204: 'Ended.', 401: 'No user is signed in.', 404: 'There is no such connection.' },
   },
 
+  'GET /ui/logo': {
+    doc: 'The logo of the pages for users, if `ui.logo_file` is set. An SVG file is served with a policy that forbids scripts.',
+    answers: { 200: 'The file of `ui.logo_file`. It may be cached for an hour.' },
+  },
   'GET /livez': {
     doc: 'Liveness: the process runs. It checks nothing else.',
     answers: { 200: '`status` and `time`.' },

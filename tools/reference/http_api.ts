@@ -43,7 +43,10 @@ export function renderHttpApi(): string {
 
 /** Every route with everything on. Throws where routes and descriptions differ. */
 function describedRoutes(): Route[] {
-  const { config } = loadConfig(undefined, { SERVICE_AGENTS_ENABLE_JWKS_LISTING: 'true' })
+  const { config } = loadConfig(undefined, {
+    SERVICE_AGENTS_ENABLE_JWKS_LISTING: 'true',
+    SERVICE_UI_LOGO_FILE: 'logo.svg',
+  })
   const routes = publicRoutes({ config } as App)
   const grantTypes = grants.map(({ type }) => type)
   const apart = [...differ(routes.map(nameOf), Object.keys(ENDPOINTS)), ...differ(grantTypes, Object.keys(GRANTS))]

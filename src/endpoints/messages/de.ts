@@ -11,6 +11,8 @@ export const de: Messages = {
   returnTo: (place) => `Zurück zu ${place}`,
   since: (date) => `seit ${date}`,
 
+  links: { support: 'Hilfe und Kontakt', terms: 'Nutzungsbedingungen', privacy: 'Datenschutzerklärung' },
+
   login: {
     title: 'Anmelden',
     lead: (place) => html`Melden Sie sich an, um mit ${place} fortzufahren.`,

@@ -13,6 +13,9 @@ export const en = {
   returnTo: (place: string) => `Return to ${place}`,
   since: (date: string) => `since ${date}`,
 
+  /** The links of the operator, below each page. */
+  links: { support: 'Support', terms: 'Terms of service', privacy: 'Privacy policy' },
+
   login: {
     title: 'Sign in',
     lead: (place: Markup) => html`to continue to ${place}`,

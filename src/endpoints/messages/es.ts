@@ -11,6 +11,8 @@ export const es: Messages = {
   returnTo: (place) => `Volver a ${place}`,
   since: (date) => `desde el ${date}`,
 
+  links: { support: 'Ayuda y contacto', terms: 'Condiciones del servicio', privacy: 'Política de privacidad' },
+
   login: {
     title: 'Iniciar sesión',
     lead: (place) => html`Inicie sesión para continuar en ${place}.`,

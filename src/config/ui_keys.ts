@@ -1,0 +1,31 @@
+// Keys of the pages for users: name, logo, color and links of the operator. Values are text, colors and URLs, never HTML.
+import { colorKey, linkKey, textKey } from './key.ts'
+
+/** The backgrounds of the pages, and the text on buttons, in the light and the dark color scheme. */
+export const SURFACES = {
+  light: { page: '#f3f5f8', card: '#ffffff', tint: '#f7f8fa', buttonText: '#ffffff' },
+  dark: { page: '#0e1015', card: '#171a21', tint: '#1e222b', buttonText: '#0a1633' },
+} as const
+
+export const uiKeys = {
+  product_name: textKey({
+    max: 60,
+    doc: 'Name of the product on the pages for users, and in their titles. Empty: the host of the issuer.',
+  }),
+  logo_file: textKey({
+    doc: 'PNG or SVG file of at most 256 KiB that the pages for users show in place of the key symbol. It is read at the start.',
+  }),
+  accent_color: colorKey({
+    default: '#2456d3',
+    against: Object.values(SURFACES.light),
+    doc: 'Color of buttons and links in the light color scheme. It must have a contrast of at least 4.5:1 with the white text of buttons and with the backgrounds. YAML needs quotes around it, because # begins a comment.',
+  }),
+  accent_color_dark: colorKey({
+    default: '',
+    against: Object.values(SURFACES.dark),
+    doc: 'Color of buttons and links in the dark color scheme, with the same contrast to the dark text of buttons and the dark backgrounds. Empty: a lighter tone of accent_color.',
+  }),
+  support_url: linkKey({ doc: 'Link to support below the pages for users.' }),
+  terms_url: linkKey({ doc: 'Link to the terms of service below the pages for users.' }),
+  privacy_url: linkKey({ doc: 'Link to the privacy policy below the pages for users.' }),
+} as const
