@@ -57,7 +57,7 @@ describe(`in ${CHROMIUM}`, () => {
     ])
     const table = page.getByRole('table', { name: 'What each group gets' })
     expect((await table.locator('tbody tr').allInnerTexts()).map((row) => row.split(/\s*\n\s*|\t+/).join(' '))).toEqual(
-      ['editors only with another rule mcp:write', 'ops yes mcp:admin', 'staff yes none'],
+      ['editors only by another rule mcp:write', 'ops yes mcp:admin', 'staff yes none'],
     )
   })
 
@@ -80,7 +80,7 @@ describe(`in ${CHROMIUM}`, () => {
       .getByLabel(/^Groups/)
       .fill('')
     await press(page, 'Save')
-    await page.getByText('Nobody may use this resource').waitFor()
+    await page.getByText('No user may use this resource').waitFor()
     const { access, scopes } = await stored(slug)
     expect([access.groups, scopes[0]?.groups]).toEqual([[], undefined])
   })

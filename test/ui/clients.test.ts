@@ -37,7 +37,7 @@ describe(`in ${CHROMIUM}`, () => {
     await page.getByRole('dialog', { name: 'The client is created' }).waitFor()
     await page.getByRole('button', { name: 'Copy client_secret' }).click()
     const secret = await page.evaluate<string>('navigator.clipboard.readText()')
-    await press(page, 'I have it')
+    await press(page, 'I have stored it')
     await page.getByRole('heading', { name: 'Night robot' }).waitFor()
     expect(await page.content()).not.toContain(secret)
     const [made] = await clients()
@@ -69,7 +69,7 @@ describe(`in ${CHROMIUM}`, () => {
     await page.getByRole('dialog', { name: 'The new secret' }).waitFor()
     await page.getByRole('button', { name: 'Copy client_secret' }).click()
     const secret = await page.evaluate<string>('navigator.clipboard.readText()')
-    await press(page, 'I have it')
+    await press(page, 'I have stored it')
     await expect
       .poll(() => rowsOf(page))
       .toEqual([expect.stringMatching(/^current/), expect.stringMatching(/^earlier/)])
@@ -137,7 +137,7 @@ describe(`in ${CHROMIUM}`, () => {
     await page.reload()
     await expect.poll(() => rowsOf(page)).toEqual([expect.stringContaining(found.client_id)])
     await page.getByRole('searchbox').fill('no such thing')
-    await page.getByText('Nothing fits.').waitFor()
+    await page.getByText('No matches.').waitFor()
   })
 
   test('shows a long list page by page, forwards and backwards', async ({ reopen }) => {

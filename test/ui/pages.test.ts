@@ -34,7 +34,7 @@ describe(`in ${CHROMIUM}`, () => {
 
   test('home shows how much more load the server can serve', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, world.service)
-    await page.getByText(/not known before there is traffic|busiest part: /).waitFor()
+    await page.getByText(/unknown until there is traffic|busiest part: /).waitFor()
   })
 
   test('the charts of home are also available as a table', async ({ reopen }) => {
@@ -50,7 +50,7 @@ describe(`in ${CHROMIUM}`, () => {
     await page.getByText('2 steps').click()
     await page.getByText('(wrong_secret)').waitFor()
     await page.getByLabel('Any outcome').selectOption('Well')
-    await page.getByText('Nothing fits.').waitFor()
+    await page.getByText('No matches.').waitFor()
   })
 
   test('lockouts: shows the address and the account, and ends the lockout of the account', async ({ reopen }) => {
@@ -238,7 +238,7 @@ describe(`in ${CHROMIUM}`, () => {
   test('audit: filters by action, shows new events, and exports', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, world.service, 'audit')
     await page.getByLabel('Any action').selectOption('dcr mode updated')
-    await page.getByText('Nothing fits.').waitFor()
+    await page.getByText('No matches.').waitFor()
     await press(page, 'Follow live')
     await okAdmin(world.service, 'PATCH', '/admin/settings/dcr', { mode: 'admin_only' })
     await expect.poll(() => rowsOf(page), { timeout: 8000 }).toEqual([expect.stringContaining('mode=admin_only')])
@@ -266,11 +266,11 @@ describe(`in ${CHROMIUM}`, () => {
     const { page } = await openAdmin(reopen, world.service, 'keys')
     await page.getByRole('row', { name: current_kid }).getByRole('button').last().click()
     await page.getByText(/\d+ live tokens of \d+ clients/).waitFor()
-    const take = page.getByRole('button', { name: 'Take it out' })
+    const take = page.getByRole('button', { name: 'Revoke the key' })
     expect(await take.isDisabled()).toBe(true)
-    await page.getByLabel('to go on').fill(current_kid.slice(0, 8))
+    await page.getByLabel('to continue').fill(current_kid.slice(0, 8))
     await take.click()
-    await page.getByText('The key is out').waitFor()
+    await page.getByText(/^The key and \d+ tokens are revoked/).waitFor()
     expect((await read<{ current_kid: string }>('/admin/keys')).current_kid).not.toBe(current_kid)
     expect((await eventsOf(world.service, 'key_revoked')).length).toBe(1)
   })

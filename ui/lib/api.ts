@@ -21,7 +21,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Told when the key is no longer taken. */
+/** Called when the server no longer accepts the key. */
 export const onRefusedKey: { tell: () => void } = { tell: () => {} }
 
 export type QueryParams = Readonly<Record<string, string | number | boolean | undefined>>
@@ -54,7 +54,7 @@ export async function sendRequest(method: string, path: string, body?: unknown):
   throw new ApiError(response.status, refusal)
 }
 
-/** The same, with the answer read. */
+/** Calls the admin API and returns the parsed answer. */
 export async function call<T = unknown>(method: string, path: string, body?: unknown): Promise<T> {
   const response = await sendRequest(method, path, body)
   return (response.status === 204 ? undefined : await response.json()) as T

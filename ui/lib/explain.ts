@@ -69,7 +69,7 @@ const ADVICE: readonly (readonly [reason: RegExp, why: string, todo: string])[] 
   [
     /^redirect_uri_mismatch$/,
     'The redirect_uri differs between the two steps.',
-    'It must be the same text in both. This is a mistake of the client.',
+    'It must be the same text in both. The fault is in the client.',
   ],
   [
     /^redirect_uri|^unregistered_redirect/,
@@ -84,7 +84,7 @@ const ADVICE: readonly (readonly [reason: RegExp, why: string, todo: string])[] 
   [
     /^code_|^unknown_code$/,
     'The authorization code is unknown, expired or already used.',
-    'Codes live a minute and work once. The client must start again.',
+    'A code is valid for a minute and can be used once. The client must start again.',
   ],
   [
     /^refresh_token_reused$/,

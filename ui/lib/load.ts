@@ -9,7 +9,7 @@ export interface LoadedAnswer<T> {
   reload(): void
 }
 
-/** Reads when `key` changes and when asked to; what came before stays visible meanwhile. `everyMs` reads again and again while the tab is seen. */
+/** Reads when `key` changes and on request; the previous answer stays visible meanwhile. `everyMs` repeats the read while the tab is visible. */
 export function useLoad<T>(key: string, read: () => Promise<T>, everyMs?: number): LoadedAnswer<T> {
   const [state, setState] = useState<Omit<LoadedAnswer<T>, 'reload'>>({ busy: true })
   const latest = useRef({ turn: 0, read })

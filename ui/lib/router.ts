@@ -1,4 +1,4 @@
-// The location: the path below /admin/ui/ and its query, as the address bar says. Every state that is worth sharing is there.
+// The location: the path below /admin/ui/ and its query. Every state that users may want to share is in it.
 import { useEffect, useState } from 'preact/hooks'
 import { segment, withQuery } from './api.ts'
 

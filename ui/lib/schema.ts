@@ -41,7 +41,7 @@ export function operations(): Promise<ApiOperations> {
   })
   return known
 }
-/** Reads them again next time: another server, perhaps. */
+/** Discards the operations, because the next server may be another one. */
 export const forgetOperations = (): void => {
   known = undefined
 }

@@ -66,7 +66,7 @@ export function Audit({ place: { query } }: { place: Location }) {
         page={50}
         everyMs={isLive ? TAIL_MS : undefined}
         empty={
-          <Empty title="Nothing happened yet">
+          <Empty title="No events yet">
             <p>
               Sign-ins, consents, revocations and everything that operators change is listed here, with the person or
               client that did it.
@@ -78,7 +78,7 @@ export function Audit({ place: { query } }: { place: Location }) {
   )
 }
 
-/** Saves what fits as JSON lines. The key goes in a header, so that a plain link would not do. */
+/** Saves the matching events as JSON lines. The key is sent in a header, which a plain link cannot do. */
 function Export({ query: { action, actor_id, client_id } }: { query: Record<string, string> }) {
   const [error, setError] = useState<Error>()
   const [busy, setBusy] = useState(false)

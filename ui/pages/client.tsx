@@ -109,7 +109,9 @@ function DocumentCard({ path, onFetched }: { path: string; onFetched: () => void
       <div class="body stack">
         <ProblemNote error={error} />
         {!fetched && !error && (
-          <p class="soft">The client is what its document said last. Fetch it to see it as it is now.</p>
+          <p class="soft">
+            The client is shown as its document described it at the last fetch. Fetch it to see the present document.
+          </p>
         )}
         {fetched && (
           <p class={fetched.problem ? 'note bad' : 'note good'} role="status">
@@ -181,8 +183,8 @@ function Actions({ client, path, onChange }: { client: ClientAnswer; path: strin
           run={() => call('PATCH', `${path}/suspend`)}
           after={onChange}
         >
-          It gets no new tokens and cannot refresh. Introspection calls its tokens inactive at once; a resource server
-          that only checks signatures accepts them until they expire. Reactivating undoes it.
+          It gets no new tokens and cannot refresh. Introspection reports its tokens as inactive at once; a resource
+          server that only checks signatures accepts them until they expire. Reactivating undoes it.
         </ConfirmButton>
       ) : (
         <ConfirmButton
@@ -197,8 +199,8 @@ function Actions({ client, path, onChange }: { client: ClientAnswer; path: strin
         </ConfirmButton>
       )}
       <DeleteButton what={client_name || 'this client'} path={`${path}?force=true`} onGone={() => go(from[1])}>
-        The client, its consents and its sign-ins go, and its tokens are revoked. The record of its tokens and the audit
-        trail stay. This cannot be undone.
+        The client, its consents and its sign-ins are deleted, and its tokens are revoked. The record of its tokens and
+        the audit trail stay. This cannot be undone.
       </DeleteButton>
     </>
   )

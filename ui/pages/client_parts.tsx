@@ -38,7 +38,7 @@ export const SecretDialog = ({
     </div>
     <div class="form-foot">
       <button type="button" class="primary" onClick={onClose}>
-        I have it
+        I have stored it
       </button>
     </div>
   </Dialog>

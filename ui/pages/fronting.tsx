@@ -35,7 +35,7 @@ export function FrontingPage() {
       version={version}
       filters={[
         { name: 'source', label: 'Any gateway', options: slugs },
-        { name: 'target', label: 'Any resource behind', options: slugs },
+        { name: 'target', label: 'Any target resource', options: slugs },
       ]}
       keyOf={({ source_slug, target_slug }) => `${source_slug}/${target_slug}`}
       columns={[
@@ -86,7 +86,7 @@ export function FrontingPage() {
                 path={`/admin/fronting/${segment(link.source_slug)}/${segment(link.target_slug)}`}
                 onGone={changed}
               >
-                The gateway can exchange no more tokens through it. Issued tokens stay valid until they expire.
+                The gateway can no longer exchange tokens with it. Issued tokens stay valid until they expire.
               </DeleteButton>
             </div>
           ),

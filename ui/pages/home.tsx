@@ -239,8 +239,8 @@ const queuesOf = ({ lanes }: Status) => {
 /** How much of what it could do is in use, and which part would be full first. */
 function headroomOf({ headroom: { use, ceiling_per_s, source, busiest, parts } }: Status): string {
   const part = busiest === undefined ? '' : `busiest part: ${busiest}, ${percent(parts[busiest] ?? 0)}`
-  if (use === undefined || ceiling_per_s === undefined) return part || 'not known before there is traffic'
-  const from = source === 'report' ? 'as benchmarked' : 'judged from its traffic'
+  if (use === undefined || ceiling_per_s === undefined) return part || 'unknown until there is traffic'
+  const from = source === 'report' ? 'as benchmarked' : 'estimated from traffic'
   return `${percent(use)} of ${compact(Math.round(ceiling_per_s))} requests a second in use, ${from}; ${part}`
 }
 const percent = (share: number) => `${Math.round(share * 100)} %`
@@ -258,10 +258,10 @@ function growthOf(status?: Status): string | undefined {
   const [at = 0, first = 0] = (sessionStorage.getItem(KEY) ?? '').split(' ').map(Number)
   if (!at) {
     sessionStorage.setItem(KEY, `${Date.now()} ${size}`)
-    return 'growth: in a minute'
+    return 'growth: known after a minute'
   }
   const hours = (Date.now() - at) / 3_600_000
-  if (hours < 1 / 60) return 'growth: in a minute'
+  if (hours < 1 / 60) return 'growth: known after a minute'
   const perDay = ((size - first) / hours) * 24
   return perDay <= 0 ? 'not growing' : `+${formatBytes(perDay)} a day`
 }

@@ -40,7 +40,7 @@ export function Idps() {
   return (
     <Entries<IdpAnswer>
       title="Identity providers"
-      about="Whose assertions (ID-JAG) are accepted: Enterprise-Managed Authorization. With subject tokens, the tokens of their users can also be exchanged."
+      about="The issuers whose assertions (ID-JAG) are accepted (Enterprise-Managed Authorization). If subject tokens are enabled, tokens of their users can also be exchanged."
       create={create}
       none="No identity provider yet"
       path="/admin/idps"
@@ -76,7 +76,7 @@ export function Idps() {
           },
           path: '/admin/idps',
           what: ({ name }) => name,
-          effect: 'Its policies and subject mappings go with it. Assertions of it are refused from now on.',
+          effect: 'Its policies and subject mappings are deleted too, and its assertions are refused.',
           more: (idp) => (
             <>
               <a class="button" href={href(['policies'], { idp_id: idp.id })}>
@@ -89,7 +89,7 @@ export function Idps() {
                 title="Fetch its keys now?"
                 run={() => refresh(idp)}
               >
-                What is remembered of them is forgotten, and they are fetched from <code>{idp.jwks_uri}</code>.
+                The cached keys are removed, and the keys are fetched from <code>{idp.jwks_uri}</code>.
               </ConfirmButton>
             </>
           ),
@@ -97,8 +97,8 @@ export function Idps() {
         }),
       ]}
     >
-      Register the issuer of your company's identity provider. Then give it a policy: until it has one, its assertions
-      are worth nothing.
+      Register the issuer of your company's identity provider. Then create a policy for it: without a policy, its
+      assertions are refused.
     </Entries>
   )
 }

@@ -43,9 +43,9 @@ export function IssuancePage({ id }: { id: string }) {
               reload()
             }}
           >
-            Introspection calls it inactive at once, and every token exchanged from it. A resource server that only
-            checks signatures accepts it until it expires.{' '}
-            {token.parent_jti && 'It came of an exchange; the token before it stays.'}
+            Introspection reports it, and every token that was exchanged from it, as inactive at once. A resource server
+            that only checks signatures accepts it until it expires.{' '}
+            {token.parent_jti && 'It was issued by an exchange; its subject token stays valid.'}
           </ConfirmButton>
         )}
       </PageHead>
@@ -61,7 +61,10 @@ export function IssuancePage({ id }: { id: string }) {
             ['Grant', token.grant_type.replaceAll('_', ' ')],
             ['Resource', <Mono key="resource" of={token.resource} />],
             ['Scope', <Mono key="scope" of={token.scope} />],
-            ['Bound', token.jkt ? <Copy key="jkt" text={token.jkt} what="thumbprint" /> : 'no: who has it may use it'],
+            [
+              'Bound',
+              token.jkt ? <Copy key="jkt" text={token.jkt} what="thumbprint" /> : 'no: every holder can use it',
+            ],
             ['Issued', <Time key="at" at={token.issued_at} />],
             ['Expires', <Time key="exp" at={token.expires_at} />],
             token.revoked_at !== undefined && (['Revoked', <Time key="rev" at={token.revoked_at} />] as const),

@@ -94,12 +94,15 @@ function IssuanceList({ place: { query } }: { place: Location }) {
   const isNarrow = Boolean(fitting.client_id || fitting.user_id)
   return (
     <>
-      <PageHead title="Issuances" about="Every token that was issued, whatever became of it. Rows are never deleted.">
+      <PageHead
+        title="Issuances"
+        about="Every issued token, including revoked and expired ones. Rows stay until service purge deletes them."
+      >
         <button
           type="button"
           class="danger"
           disabled={!isNarrow}
-          title={isNarrow ? undefined : 'Name a user or a client first'}
+          title={isNarrow ? undefined : 'Enter a user or a client first'}
           onClick={() => setRevoking(true)}
         >
           Revoke all of these…
@@ -138,12 +141,12 @@ function RevokeAll({ fitting, onClose, onDone }: { fitting: object; onClose: () 
     onDone()
   }
   return (
-    <Confirm title="Revoke every live token that fits?" verb="Revoke them" run={revoke} onClose={onClose}>
+    <Confirm title="Revoke every matching live token?" verb="Revoke them" run={revoke} onClose={onClose}>
       <Fitting of={fitting} />
       <p>
         <b>{preview.data ? tollOf(preview.data) : (preview.error?.message ?? 'Counting…')}</b> of any age, with every
-        token exchanged from one. Users and clients that are not suspended first can obtain new ones. This cannot be
-        undone.
+        token that was exchanged from them. Suspend the users and clients first if they must not obtain new tokens. This
+        cannot be undone.
       </p>
     </Confirm>
   )

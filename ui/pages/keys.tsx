@@ -35,8 +35,8 @@ export function KeysPage() {
           run={rotate}
           after={changed}
         >
-          A new key signs from now on. The one before stays in the JWKS while its tokens live, so nothing stops working.
-          Resource servers fetch the new key when they meet its kid.
+          A new key signs from now on. The previous key stays in the JWKS while its tokens are valid, so nothing stops
+          working. Resource servers fetch the new key when they receive a token with its kid.
         </ConfirmButton>
       </PageHead>
       <List<Key>
@@ -66,7 +66,7 @@ export function KeysPage() {
             kind: 'acts',
             cell: (key) => (
               <button type="button" class="danger" onClick={() => setCompromised(key)}>
-                It is compromised
+                Revoke
               </button>
             ),
           },
@@ -82,20 +82,20 @@ function Emergency({ of: { kid, status }, onClose, onDone }: { of: Key; onClose:
   const preview = useLoad(path, () => call<RevokedKey>('POST', path, { dry_run: true }))
   const revoke = async () => {
     const { tokens } = await call<RevokedKey>('POST', path, { dry_run: false })
-    say(`The key is out, and ${number(tokens)} tokens are revoked.`)
+    say(`The key and ${number(tokens)} tokens are revoked.`)
     onDone()
   }
   return (
     <Confirm
-      title="Take this key out at once?"
-      verb="Take it out"
+      title="Revoke this key at once?"
+      verb="Revoke the key"
       word={kid.slice(0, 8)}
       run={revoke}
       onClose={onClose}
     >
       <p>
-        <code>{kid}</code> leaves the JWKS now{status === 'current' ? ' and a new key signs' : ''}. Everything it signed
-        is revoked:{' '}
+        <code>{kid}</code> leaves the JWKS now{status === 'current' ? ' and a new key signs' : ''}. Every token that it
+        signed is revoked:{' '}
         <b>
           {preview.data
             ? `${number(preview.data.tokens)} live tokens of ${number(preview.data.clients)} clients`

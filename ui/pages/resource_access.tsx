@@ -35,7 +35,7 @@ export function AccessCard({ resource, onChange }: Props) {
           !isOpen && ['Groups', <GroupLinks key="groups" of={access.groups} />],
           !isOpen && ['Users', <Users key="users" of={access.users} />],
           !isOpen && ['Domains of verified emails', <Lines key="domains" of={access.email_domains} />],
-          ['Its tokens say about the user', <Lines key="claims" of={token_claims} or="nothing but the id" />],
+          ['User claims in its tokens', <Lines key="claims" of={token_claims} or="only the id" />],
         ]}
       />
       {groups.length > 0 && (
@@ -47,7 +47,7 @@ export function AccessCard({ resource, onChange }: Props) {
             { title: 'Group', cell: ({ name }) => <GroupLink of={name} /> },
             {
               title: 'May use the resource',
-              cell: ({ admits }) => (isOpen || admits ? 'yes' : 'only with another rule'),
+              cell: ({ admits }) => (isOpen || admits ? 'yes' : 'only by another rule'),
             },
             {
               title: 'Scopes of its members',

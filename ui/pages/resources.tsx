@@ -145,8 +145,8 @@ function ResourceDetail({ slug }: { slug: string }) {
           path={`/admin/resources/${resource.id}?cascade=true`}
           onGone={() => go(from[1])}
         >
-          Clients can get no more tokens for it, and the consents that name it are revoked. Tokens that were issued stay
-          on record. This cannot be undone.
+          Clients can no longer get tokens for it, and the consents that name it are revoked. Tokens that were issued
+          stay on record. This cannot be undone.
         </DeleteButton>
       </PageHead>
       {resource.warning && (

@@ -51,7 +51,8 @@ export function SettingsPage() {
                 run={() => set(mode)}
                 after={dcr.reload}
               >
-                {MODES[mode][1]} It is in force at once, survives restarts and wins over dcr.mode of the configuration.
+                {MODES[mode][1]} It applies at once, survives restarts, and takes precedence over dcr.mode of the
+                configuration.
               </ConfirmButton>
             )}
           </div>

@@ -102,11 +102,11 @@ function Actions({ user, path, onChange }: { user: UserAnswer; path: string; onC
         after={onChange}
       >
         {isActive
-          ? 'No sign-in and no refresh from now on; sessions and refresh tokens end, and introspection calls its tokens inactive. Enabling the user does not restore ended sessions.'
+          ? 'The user can no longer sign in or refresh. Sessions and refresh tokens end, and introspection reports the tokens of the user as inactive. Enabling the user does not restore ended sessions.'
           : 'The user may sign in again.'}
       </ConfirmButton>
       <DeleteButton what={user.email || 'this user'} path={`${path}?force=true`} onGone={() => go(from[1])}>
-        The user, its sessions and its consents go. The record of its tokens stays. This cannot be undone.
+        The user, all sessions and all consents are deleted. The record of issued tokens stays. This cannot be undone.
       </DeleteButton>
     </>
   )

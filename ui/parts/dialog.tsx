@@ -28,18 +28,18 @@ export function Dialog({
 
 interface ConfirmProps {
   title: string
-  /** What happens, in full. */
+  /** The effect of the operation. */
   children: ComponentChildren
   /** The word on the button: the verb. */
   verb: string
   harmless?: boolean
-  /** Must be typed in first. */
+  /** The user must type this word first. */
   word?: string
   run: () => Promise<unknown>
   onClose: () => void
 }
 
-/** Asks before something is done that cannot be undone. */
+/** Asks for a confirmation before an operation that cannot be undone. */
 export function Confirm({ title, children, verb, harmless, word, run, onClose }: ConfirmProps) {
   const [error, setError] = useState<Error>()
   const [busy, setBusy] = useState(false)
@@ -63,7 +63,7 @@ export function Confirm({ title, children, verb, harmless, word, run, onClose }:
         {word !== undefined && (
           <div class="field">
             <label for={id}>
-              Type <code>{word}</code> to go on
+              Type <code>{word}</code> to continue
             </label>
             <input id={id} autocomplete="off" value={typed} onInput={(event) => setTyped(event.currentTarget.value)} />
           </div>
@@ -86,7 +86,7 @@ export function Confirm({ title, children, verb, harmless, word, run, onClose }:
   )
 }
 
-/** A button that asks before it does. */
+/** A button that asks for a confirmation first. */
 export function ConfirmButton({
   label,
   after,

@@ -122,7 +122,7 @@ export function Field({ id, name, schema, isRequired, isWrong, isLong, value, on
       {label}
       {kind === 'choice' ? (
         <select {...common} value={text} onInput={onInput}>
-          {(!isRequired || text === '') && <option value="">{isRequired ? 'Choose' : 'as it is by default'}</option>}
+          {(!isRequired || text === '') && <option value="">{isRequired ? 'Choose' : 'default'}</option>}
           {(options ?? (schema.enum ?? []).map((each) => [each, each] as const)).map(([each, shown]) => (
             <option key={each} value={each}>
               {shown}

@@ -50,8 +50,8 @@ export function KeyPrompt({ why, onKey }: { why?: string; onKey: (key: string) =
               aria-describedby={problem ? 'problem hint' : 'hint'}
             />
             <span class="hint" id="hint">
-              <code>admin.api_key</code> or <code>SERVICE_ADMIN_API_KEY</code> of the server. It stays in this tab and
-              is gone when the tab is closed.
+              <code>admin.api_key</code> or <code>SERVICE_ADMIN_API_KEY</code> of the server. It is stored in this tab
+              only, until the tab is closed.
             </span>
           </div>
           <button type="submit" class="primary" disabled={busy}>

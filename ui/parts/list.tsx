@@ -68,7 +68,7 @@ export function List<T>(props: ListProps<T>) {
         <Table label={label} columns={columns} rows={rows} keyOf={keyOf} busy={busy} />
         {!busy && !error && rows.length === 0 && (
           <div class="empty">
-            Nothing fits. <a href={href(place.segments)}>Show everything</a>
+            No matches. <a href={href(place.segments)}>Show all</a>
           </div>
         )}
         {(rows.length > 0 || busy) && (
