@@ -27,7 +27,7 @@ export const GENERATED: readonly { file: string; render(): string | Promise<stri
   { file: 'docs/security/conformance.md', render: renderConformance },
 ]
 
-/** The generated files under `root` that are missing or differ from their source, with the text they should have. */
+/** The generated files under `root` that are missing or out of date, with their correct text. */
 export async function drifted(root: string): Promise<{ file: string; text: string }[]> {
   const rendered = await Promise.all(GENERATED.map(async ({ file, render }) => ({ file, text: await render() })))
   return rendered.filter(({ file, text }) => {
@@ -40,7 +40,7 @@ async function main(): Promise<void> {
   const drift = await drifted(packageRoot)
   if (process.argv.includes('--check')) {
     if (drift.length === 0) return console.log(`${GENERATED.length} generated files are up to date`)
-    console.error(`not what their source says: ${drift.map(({ file }) => file).join(', ')}\nrun: npm run generate`)
+    console.error(`out of date: ${drift.map(({ file }) => file).join(', ')}\nrun: npm run generate`)
     process.exitCode = 1
     return
   }

@@ -1,4 +1,4 @@
-// The word list of the project's language (CONTRIBUTING.md, Rules): forms that nobody can search for, each with the standard form.
+// The word list of the project's language (CONTRIBUTING.md, Rules): forms that readers cannot search for, each with the standard form.
 // `node dist/tools/language.js` reads sources, documents and deployment files, and fails with a list of faults.
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'

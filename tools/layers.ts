@@ -48,7 +48,7 @@ function mayImport(file: string, target: string): boolean {
   return from === to || layerOf(to) < layerOf(from)
 }
 
-/** The folder that a file is in: of src, or beside it. A file of src itself stands for itself. */
+/** The folder of a file: the folder within src, or the top-level folder. A file directly in src counts as a folder. */
 const roomOf = (file: string): string => (/^src\/([^/]+)/.exec(file) ?? /^([^/]+)/.exec(file))?.[1] as string
 
 function layerOf(room: string): number {
@@ -57,7 +57,7 @@ function layerOf(room: string): number {
   return layer
 }
 
-/** The circles, by depth-first search: a file that is reached again on the way from itself. */
+/** The circles, found by depth-first search: a file that can be reached from itself. */
 function circles(imports: Imports): string[] {
   const done = new Set<string>()
   const found: string[] = []

@@ -1,5 +1,5 @@
 // Completes package-lock.json after a change of dependencies. A registry that serves only some platforms makes npm leave
-// the others out of the lockfile, and `npm ci` then refuses it. What is missing is written from what the parent asks for:
+// the others out of the lockfile, and `npm ci` then refuses it. The missing entries are written from the dependencies of the parent:
 // name and exact version; npm asks for the integrity when it installs one.
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -13,11 +13,11 @@ const added = Object.entries(lock.packages).flatMap(([parent, entry]) =>
     .map(([name, version]) => [`node_modules/${name}`, platformPackage(name, version, entry)]),
 )
 
-/** The entry of a package that holds a native build for one platform. @param {string} name @param {string} version @param {any} parent */
+/** The entry of a package that contains a native build for one platform. @param {string} name @param {string} version @param {any} parent */
 function platformPackage(name, version, parent) {
   const [, os, cpu, abi = ''] =
     /-(android|darwin|freebsd|linux|openharmony|win32)-([a-z0-9]+)(?:-([a-z]+))?$/.exec(name) ?? []
-  if (!os || !cpu || !/^\d+\.\d+\.\d+$/.test(version)) throw new Error(`${name}@${version} is no platform package`)
+  if (!os || !cpu || !/^\d+\.\d+\.\d+$/.test(version)) throw new Error(`${name}@${version} is not a platform package`)
   const libc = os === 'linux' ? [abi.startsWith('musl') ? 'musl' : 'glibc'] : undefined
   return {
     version,

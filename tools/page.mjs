@@ -1,4 +1,4 @@
-// Builds the admin page: ui to dist/ui, with hashed names, and beside every file what browsers take instead: .br and .gz.
+// Builds the admin page from ui to dist/ui, with hashed names, and with a compressed copy of every file (.br and .gz).
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
@@ -16,7 +16,7 @@ await build({
     outDir,
     emptyOutDir: true,
     target: 'es2022',
-    // The policy of the page lets nothing in that is not a file of it.
+    // The content security policy of the page allows only its own files.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,

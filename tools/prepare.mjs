@@ -31,7 +31,7 @@ function install() {
 // `npm install` writes the two lockfiles in either order.
 const WRITE_ORDER_MS = 2000
 
-/** Whether a source is newer than the build. A folder's own time tells of deleted files. */
+/** Whether a source is newer than the build. The time of a folder changes when a file in it is deleted. */
 export function isBuildStale() {
   return Math.max(...INPUTS.map(newestMs)) > changedMs(STAMP)
 }

@@ -1,4 +1,4 @@
-// Says every five seconds how many packages are installed. A thread of its own, because the one that installs waits for npm.
+// Prints every five seconds how many packages are installed. It is a separate thread, because the main thread waits for npm.
 import { existsSync, readdirSync, readFileSync, writeSync } from 'node:fs'
 import path from 'node:path'
 import { workerData } from 'node:worker_threads'

@@ -38,7 +38,7 @@ function renderAction(command: string | undefined, action: Action): string[] {
   ]
 }
 
-/** The status, and the members of what is shown. */
+/** The status, and the members of the answer. */
 function answerOf({ status, answer, lines, dryRun }: Action): string {
   const json = answer ? (z.toJSONSchema(answer, { unrepresentable: 'any' }) as Property) : {}
   const shown = json.items ?? json
@@ -52,7 +52,7 @@ function answerOf({ status, answer, lines, dryRun }: Action): string {
 
 type Fields = Pick<Action, 'path' | 'query' | 'body'>
 
-/** What an operation takes: name, place, form, default, meaning. */
+/** The inputs of an operation: name, place, form, default, meaning. */
 export function fieldRows(action: Fields): string[][] {
   const row = (place: 'path' | 'query' | 'body', name: string, form: string, fallback = '', doc = '') => [
     code(name),

@@ -10,7 +10,7 @@ never secrets, tokens or codes. Events are kept until \`service purge --only aud
 An event is written before the response is sent. Refusals at the token endpoint are the exception: their responses do not wait for it. An event that cannot be written is logged and counted
 in \`ext_audit_events_dropped_total\`.`
 
-/** The table of actions, then what the members of their details mean. */
+/** The table of actions, and then the meaning of the members of their details. */
 export const renderAuditEvents = (): string =>
   page(
     'Audit events',

@@ -1,11 +1,11 @@
-// What follows from the configuration schema: the example file, the schema for editors, the reference page.
+// Files that are generated from the configuration schema: the example file, the schema for editors, the reference page.
 import { stringify } from 'yaml'
 import { type ConfigSchema, envNames, isConfigKey, type Key, keysOf } from '../../src/config/key.ts'
 import { schema } from '../../src/config/schema.ts'
 import { code, page, table } from './markdown.ts'
 
 const WIDTH = 110
-/** Lists of records are best shown by one. */
+/** The example of a list of records has one record. */
 const RECORDS: Readonly<Record<string, unknown>> = {
   api_keys: [{ name: 'alice', sha256: 'what `printf %s KEY | sha256sum` prints', capability: 'write' }],
   resources: [
@@ -48,7 +48,7 @@ const EXAMPLE_HEAD = `# yaml-language-server: $schema=docs/reference/config.sche
 # Precedence: these defaults, then this file (service serve --config FILE), then the environment variable named with the key.
 # Durations are written like 10s, 5m or 1h30m. Generated from src/config/schema.ts by \`npm run generate\`; do not edit.`
 
-/** config.example.yaml: sections are there, keys are commented out, so that it changes nothing as it is. */
+/** config.example.yaml: all sections, with every key commented out, so that the unchanged file changes no setting. */
 export const renderExample = (): string => `${[EXAMPLE_HEAD, '', ...exampleLines(schema, '', [])].join('\n')}\n`
 
 function exampleLines(entries: ConfigSchema, indent: string, at: readonly string[]): string[] {
@@ -83,7 +83,7 @@ function wrap(text: string): string[] {
 export const renderJsonSchema = (): string =>
   `${JSON.stringify({ $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'Configuration of the service', ...objectOf(schema, []) }, null, 2)}\n`
 
-/** A section that is there but empty is null in YAML. */
+/** An empty section is null in YAML. */
 const objectOf = (entries: ConfigSchema, at: readonly string[]): object => ({
   type: at.length === 0 ? 'object' : ['object', 'null'],
   additionalProperties: false,
@@ -101,7 +101,7 @@ function leafOf(path: readonly string[], key: Key): object {
   return { description: `${key.doc}${environment}`, default: key.default, ...withoutDialect(key.json) }
 }
 
-/** zod names the dialect in every schema; it belongs at the top only. */
+/** zod names the dialect in every schema. Only the root schema should name it. */
 const withoutDialect = ({ items, ...json }: Key['json'] & { items?: { $schema?: string } }): object => {
   if (!items) return json
   const { $schema, ...item } = items

@@ -1,4 +1,4 @@
-// What each grant of the token endpoint takes, for the HTTP reference.
+// The parameters of each grant at the token endpoint, for the HTTP reference.
 
 /** Parameters of the token endpoint by grant_type, in addition to grant_type and the client. */
 export const GRANTS: Readonly<Record<string, { doc: string; takes: Readonly<Record<string, string>> }>> = {

@@ -41,7 +41,7 @@ export function renderHttpApi(): string {
   )
 }
 
-/** Every route with everything on. Throws where routes and descriptions differ. */
+/** Every route, with all features enabled. Throws if routes and descriptions differ. */
 function describedRoutes(): Route[] {
   const { config } = loadConfig(undefined, {
     SERVICE_AGENTS_ENABLE_JWKS_LISTING: 'true',

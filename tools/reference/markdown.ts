@@ -1,6 +1,6 @@
 // The few pieces of Markdown that the generated pages are made of.
 
-/** A page: title, where it comes from, then its parts with a blank line between. */
+/** A page: the title, a note about its source, and its parts, separated by blank lines. */
 export const page = (title: string, source: string, ...parts: readonly string[]): string =>
   `${[`# ${title}`, `<!-- Generated from ${source} by \`npm run generate\`; do not edit. -->`, ...parts].join('\n\n')}\n`
 
@@ -10,5 +10,5 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
 }
 
-/** Text as it is typed; nothing for nothing. */
+/** Text as code; an empty text stays empty. */
 export const code = (text: string): string => (text === '' ? '' : `\`${text}\``)

@@ -1,4 +1,4 @@
-// docs/reference/metrics.md: what the scrape endpoint offers.
+// docs/reference/metrics.md: the metrics of the scrape endpoint.
 import { COUNTERS, GAUGES, HISTOGRAMS, READINGS } from '../../src/telemetry/metric_names.ts'
 import { BUCKETS } from '../../src/telemetry/metrics.ts'
 import { code, page, table } from './markdown.ts'

@@ -1,4 +1,4 @@
-// docs/security/conformance.md: what the standards require, and the tests that hold it.
+// docs/security/conformance.md: what the standards require, and the tests of each requirement.
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { packageRoot } from '../../src/lib/paths.ts'
@@ -19,7 +19,7 @@ const INTRO = `This page lists what the standards require of an authorization se
 \`npm run check\` fails. The list is our own reading of the standards, not a certification. It contains the most important requirements. It promises nothing about a requirement that it does not contain. The section
 "Known differences" lists what the service does differently, and why.`
 
-/** The page. Throws when a requirement names a test that is not there. */
+/** The page. Throws when a requirement names a test that does not exist. */
 export function renderConformance(): string {
   const file = path.join(packageRoot, 'tools/security/requirements.json')
   const all = JSON.parse(readFileSync(file, 'utf8')) as Requirement[]
@@ -52,6 +52,6 @@ function linkTo(name: string, titles: readonly Titled[]): string {
   const found = titles.find(({ title }) =>
     isRow ? title.match(/\b[A-U]\d\d\b/g)?.includes(name) : title.startsWith(name),
   )
-  if (!found) throw new Error(`tools/security/requirements.json names a test that is not there: ${name}`)
+  if (!found) throw new Error(`tools/security/requirements.json names a test that does not exist: ${name}`)
   return isRow ? `[${name}](../../${found.file})` : `[${found.title}](../../${found.file})`
 }
