@@ -59,7 +59,28 @@ interface BenchFlags {
 /** Adds `bench` and `bench compare`. `exit` receives the exit code. */
 export function addBenchCommands(program: Command, env: Env, exit: (code: number) => void): void {
   const options = () => program.opts<GlobalOptions>()
-  const command = program
+  const command = benchCommand(program).action(async (scenarios: string[], flags: BenchFlags) => {
+    const settings = settingsOf(scenarios, flags, env)
+    if (settings.scenarios.length > 0 || settings.mix) exit(await measure(settings, flags, options()))
+    const say = (text: string) => void process.stderr.write(`${text}\n`)
+    for (const [name, measureStandalone] of Object.entries(STANDALONE))
+      if (scenarios.includes(name)) write(`\n${await measureStandalone(settings, flags.smoke, say)}`)
+  })
+  command
+    .command('compare')
+    .description('Shows the changes between two reports. Changes within the noise of their rounds are marked.')
+    .argument('<before>', 'Report (JSON).')
+    .argument('<after>', 'Report (JSON).')
+    .action((before: string, after: string) => {
+      const comparison = compareReports(readReport(before), readReport(after))
+      if (options().json) print(comparison, true)
+      else write(renderComparison(comparison))
+    })
+}
+
+/** `bench` with its flags. */
+const benchCommand = (program: Command): Command =>
+  program
     .command('bench')
     .description(
       `Measures the service on this machine, over loopback and on a temporary database. Scenarios: ${subjects.join(', ')}. token: all of them. parts: the cost of each building block. operators: list pages and a purge with a million tokens stored. overload: served and refused requests at ten times the capacity. postgres: one and two instances on PostgreSQL.`,
@@ -113,24 +134,6 @@ export function addBenchCommands(program: Command, env: Env, exit: (code: number
       '--out <file>',
       'File of the report (JSON); an HTML report is written next to it. (default: in bench/results of a checkout, otherwise in the working folder)',
     )
-    .action(async (scenarios: string[], flags: BenchFlags) => {
-      const settings = settingsOf(scenarios, flags, env)
-      if (settings.scenarios.length > 0 || settings.mix) exit(await measure(settings, flags, options()))
-      const say = (text: string) => void process.stderr.write(`${text}\n`)
-      for (const [name, measureStandalone] of Object.entries(STANDALONE))
-        if (scenarios.includes(name)) write(`\n${await measureStandalone(settings, flags.smoke, say)}`)
-    })
-  command
-    .command('compare')
-    .description('Shows the changes between two reports. Changes within the noise of their rounds are marked.')
-    .argument('<before>', 'Report (JSON).')
-    .argument('<after>', 'Report (JSON).')
-    .action((before: string, after: string) => {
-      const comparison = compareReports(readReport(before), readReport(after))
-      if (options().json) print(comparison, true)
-      else write(renderComparison(comparison))
-    })
-}
 
 /** Scenarios that are not workloads and print tables of their own. */
 const STANDALONE = {

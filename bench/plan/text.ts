@@ -16,30 +16,45 @@ export function renderPlan(
   { machine, created_at, version }: Report,
   file: string,
 ): string {
-  const { costs, limits, use } = plan
-  const { rate, average, headroom, retentionDays, cores, frontThreads, store, alg, mix, sloMs } = input
-  const [first, second] = limits
-  const row = (what: string, value: string, formula: string) => `${what.padEnd(30)} ${value.padStart(14)}   ${formula}`
+  const { rate, store, alg, mix, sloMs } = input
   return [
     `${whole(rate)} requests/s (${mix.map(({ work, share }) => `${work.name} ${share}`).join(', ')}), p99 within ${sloMs} ms, ${store}, ${alg}`,
     `from ${file}, a run of ${version} on ${created_at.slice(0, 10)}: ${machine.cores} x ${machine.model}`,
     '',
-    row(
-      'instances',
-      `${plan.instances}`,
-      `${whole(rate)} / (${whole(plan.capacity_per_s)} x ${(1 - headroom).toFixed(2)} after headroom), with ${cores} processors each${frontThreads > 1 ? ` and ${frontThreads} front threads` : ''}`,
-    ),
+    ...resourceRows(plan, input),
+    '',
+    ...capacityRows(plan),
+    '',
+    'Cost of a request at the knees, from which the capacity of an instance is computed:',
+    costsTable(plan, 'costs_at_knee'),
+    '',
+    `Cost of a request at the ${whole(rate / plan.instances)}/s of each instance, from which the other numbers are computed:`,
+    costsTable(plan, 'costs'),
+    '',
+    ...plan.warnings.map((text) => `note: ${text}`),
+  ].join('\n')
+}
+
+const row = (what: string, value: string, formula: string) => `${what.padEnd(30)} ${value.padStart(14)}   ${formula}`
+
+/** What the load needs: a line for each resource, with its formula. */
+function resourceRows(plan: Plan, input: PlanInput): string[] {
+  const { costs } = plan
+  const { rate, average, headroom, retentionDays, cores, frontThreads, store } = input
+  const isPostgres = store === 'postgres'
+  const fronts = frontThreads > 1 ? ` and ${frontThreads} front threads` : ''
+  const perInstance = `(${whole(plan.capacity_per_s)} x ${(1 - headroom).toFixed(2)} after headroom)`
+  const database = row(
+    'database processors',
+    short(plan.database_cores),
+    `${whole(rate)}/s x ${costs.database_us.toFixed(1)} us`,
+  )
+  const wal = isPostgres ? ' of write-ahead log; the tables are written at checkpoints' : ''
+  return [
+    row('instances', `${plan.instances}`, `${whole(rate)} / ${perInstance}, with ${cores} processors each${fronts}`),
     row('processors in use', short(plan.cores), `${whole(rate)}/s x ${costs.total_us.toFixed(1)} us`),
     row('memory', `${whole(plan.memory_mib)} MiB`, 'measured peak x instances'),
-    ...(store === 'postgres'
-      ? [
-          row(
-            'database processors',
-            short(plan.database_cores),
-            `${whole(rate)}/s x ${costs.database_us.toFixed(1)} us`,
-          ),
-        ]
-      : []),
+    ...(isPostgres ? [database] : []),
     row(
       'writes forced to disk',
       `${short(plan.fsyncs_per_s)}/s`,
@@ -48,7 +63,7 @@ export function renderPlan(
     row(
       'written to disk',
       `${short(plan.written_mb_per_s)} MB/s`,
-      `${whole(rate)}/s x ${whole(costs.written_bytes)} bytes${store === 'postgres' ? ' of write-ahead log; the tables are written at checkpoints' : ''}`,
+      `${whole(rate)}/s x ${whole(costs.written_bytes)} bytes${wal}`,
     ),
     row(
       'growth',
@@ -60,21 +75,21 @@ export function renderPlan(
       `${short(plan.retained_gb)} GB`,
       `${retentionDays} days of growth, until service purge deletes expired rows`,
     ),
-    '',
-    `One instance serves ${whole(plan.capacity_per_s)}/s within the latency objective. The first bottleneck${first?.shared ? `, at ${atRate(first)}` : ''}: ${first?.what ?? 'none'}` +
-      (second ? `; the second, at ${atRate(second)}: ${second.what}.` : '.'),
+  ]
+}
+
+/** What one instance serves, and what limits it. */
+function capacityRows(plan: Plan): string[] {
+  const { limits, use } = plan
+  const [first, second] = limits
+  const bottleneck = `The first bottleneck${first?.shared ? `, at ${atRate(first)}` : ''}: ${first?.what ?? 'none'}`
+  const next = second ? `; the second, at ${atRate(second)}: ${second.what}.` : '.'
+  return [
+    `One instance serves ${whole(plan.capacity_per_s)}/s within the latency objective. ${bottleneck}${next}`,
     ...limits.map((limit) => row(`  ${limit.what}`, atRate(limit), limit.formula)),
     `${use.toFixed(2)} is the planned utilisation: the lowest utilisation of the busiest part at any knee, which was that of ${plan.use_of.part} at the knee of ${plan.use_of.work}. It does not include what the load generator and other programs used, because the measurement does not show that the service could have used it.`,
     `From the measured knees alone, with the load generator on the same machine, the mix reaches ${whole(plan.measured_knee_per_s)}/s: 1 / sum(share / knee).`,
-    '',
-    'Cost of a request at the knees, from which the capacity of an instance is computed:',
-    costsTable(plan, 'costs_at_knee'),
-    '',
-    `Cost of a request at the ${whole(rate / plan.instances)}/s of each instance, from which the other numbers are computed:`,
-    costsTable(plan, 'costs'),
-    '',
-    ...plan.warnings.map((text) => `note: ${text}`),
-  ].join('\n')
+  ]
 }
 
 /** The rate at which a part is saturated: of one instance, or of all instances that share it. */

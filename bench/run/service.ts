@@ -36,6 +36,13 @@ export interface ServiceOptions {
   env: Env
 }
 
+const PATHS: BenchTarget['paths'] = {
+  token: '/oauth/token',
+  introspection: '/oauth/introspect',
+  revocation: '/oauth/revoke',
+  login: '/login',
+  metadata: '/.well-known/oauth-authorization-server',
+}
 const START_SECONDS = 30
 const LOG_CHARACTERS = 10_000
 
@@ -59,31 +66,7 @@ export async function startService({
   const admin = { base: `http://127.0.0.1:${adminPort}`, key: randomBytes(32).toString('hex') }
   const cwd = tempDir()
   const stored: BenchDatabase = database ?? { driver: 'sqlite', file: path.join(cwd, 'service.db') }
-  const settings: NodeJS.ProcessEnv = {
-    PATH: env['PATH'],
-    NODE_ENV: 'production',
-    SERVICE_LOG_LEVEL: 'warn',
-    ...callersSettings(env),
-    SERVICE_SERVER_ISSUER: base,
-    SERVICE_SERVER_ADDRESS: `127.0.0.1:${port}`,
-    SERVICE_ADMIN_ADDRESS: `127.0.0.1:${adminPort}`,
-    SERVICE_ADMIN_API_KEY: admin.key,
-    SERVICE_SESSION_SECRET: randomBytes(32).toString('hex'),
-    SERVICE_RATE_LIMIT_ENABLED: 'false',
-    // All sign-ins come from one address.
-    SERVICE_RATE_LIMIT_AUTH_FAIL_MAX: '0',
-    SERVICE_SIGNING_ALGORITHM: alg,
-    ...storageEnv(stored),
-    ...(stored.driver === 'postgres'
-      ? {
-          SERVICE_SIGNING_KEY_STORE: 'postgres_key',
-          SERVICE_DATA_ENCRYPTION_DRIVER: 'aes_master',
-          SERVICE_DATA_ENCRYPTION_KEY: randomBytes(32).toString('hex'),
-        }
-      : {}),
-    // The keys of the identity provider are on loopback.
-    SERVICE_CIMD_ALLOW_PRIVATE_ADDRESSES: 'true',
-  }
+  const settings = serviceEnv(env, { port, adminPort, key: admin.key, alg, stored })
   const running = runner(cwd, base, settings)
   await running.start()
   const idp = await startIdp()
@@ -108,13 +91,7 @@ export async function startService({
     name: 'service',
     isService: true,
     base,
-    paths: {
-      token: '/oauth/token',
-      introspection: '/oauth/introspect',
-      revocation: '/oauth/revoke',
-      login: '/login',
-      metadata: '/.well-known/oauth-authorization-server',
-    },
+    paths: PATHS,
     scope: SCOPE,
     resource: RESOURCE,
     signedIn: { app, authorizePath: authorizePath(RESOURCE), cookie: cookieHeader(cookies), verifier: VERIFIER },
@@ -127,18 +104,57 @@ export async function startService({
   }
   if (instances === 1) return [one]
   const others = await Promise.all(Array.from({ length: instances - 1 }, () => startAnother(settings, admin.key)))
-  const all: BenchTarget = {
-    ...one,
-    name: `service, ${instances} instances`,
-    otherBases: others.map((other) => other.base),
-    probe: () => ({ ...one.probe(), others: others.map((other) => other.probe()) }),
-    async restart() {
-      for (const each of [one, ...others]) await each.restart?.()
-    },
-    stop: async () => void (await Promise.all(others.map((other) => other.stop()))),
-  }
-  return [one, all]
+  return [one, severalOf(one, others)]
 }
+
+interface ServiceSettings {
+  port: number
+  adminPort: number
+  /** The admin key. */
+  key: string
+  alg: AlgName
+  stored: BenchDatabase
+}
+
+function serviceEnv(env: Env, { port, adminPort, key, alg, stored }: ServiceSettings): NodeJS.ProcessEnv {
+  return {
+    PATH: env['PATH'],
+    NODE_ENV: 'production',
+    SERVICE_LOG_LEVEL: 'warn',
+    ...callersSettings(env),
+    SERVICE_SERVER_ISSUER: `http://127.0.0.1:${port}`,
+    SERVICE_SERVER_ADDRESS: `127.0.0.1:${port}`,
+    SERVICE_ADMIN_ADDRESS: `127.0.0.1:${adminPort}`,
+    SERVICE_ADMIN_API_KEY: key,
+    SERVICE_SESSION_SECRET: randomBytes(32).toString('hex'),
+    SERVICE_RATE_LIMIT_ENABLED: 'false',
+    // All sign-ins come from one address.
+    SERVICE_RATE_LIMIT_AUTH_FAIL_MAX: '0',
+    SERVICE_SIGNING_ALGORITHM: alg,
+    ...storageEnv(stored),
+    ...(stored.driver === 'postgres'
+      ? {
+          SERVICE_SIGNING_KEY_STORE: 'postgres_key',
+          SERVICE_DATA_ENCRYPTION_DRIVER: 'aes_master',
+          SERVICE_DATA_ENCRYPTION_KEY: randomBytes(32).toString('hex'),
+        }
+      : {}),
+    // The keys of the identity provider are on loopback.
+    SERVICE_CIMD_ALLOW_PRIVATE_ADDRESSES: 'true',
+  }
+}
+
+/** All instances as one target. */
+const severalOf = (one: BenchTarget, others: Awaited<ReturnType<typeof startAnother>>[]): BenchTarget => ({
+  ...one,
+  name: `service, ${others.length + 1} instances`,
+  otherBases: others.map((other) => other.base),
+  probe: () => ({ ...one.probe(), others: others.map((other) => other.probe()) }),
+  async restart() {
+    for (const each of [one, ...others]) await each.restart?.()
+  },
+  stop: async () => void (await Promise.all(others.map((other) => other.stop()))),
+})
 
 /** Starts another instance of a running service, which differs only in its addresses. */
 async function startAnother(settings: NodeJS.ProcessEnv, key: string) {

@@ -18,32 +18,18 @@ const OLD_KEY = 90 * DAY
 
 /** Every unsafe setting. With a localhost issuer, settings for development are not listed. */
 export async function concernsOf(app: App): Promise<Concern[]> {
-  const { config, keyring, clock } = app
-  const { server, session, admin, rate_limit, cimd } = config
+  const possible = [...secretConcerns(app), ...exposureConcerns(app, await effectiveDcrMode(app))]
+  return possible.filter(({ when }) => when).map(({ when: _, ...concern }) => concern)
+}
+
+type PossibleConcern = Concern & { when: boolean }
+
+/** Secrets, cookies and keys. */
+function secretConcerns({ config, keyring, clock }: App): PossibleConcern[] {
+  const { server, session, admin } = config
   const isLocal = isLocalhost(server.issuer)
-  const mode = await effectiveDcrMode(app)
-  const adminHost = admin.address.slice(0, admin.address.lastIndexOf(':'))
-  const now = clock.now()
-  // A rotation creates a new next key, so the age of the next key is the time since the last rotation.
-  const published = keyring.published()
-  const signsSince = (published.find(({ next }) => next) ?? published.find(({ kid }) => kid === keyring.current().kid))
-    ?.created_at
-  const keyAge = now - (signsSince ?? now)
-  const all: (Concern & { when: boolean })[] = [
-    {
-      when: mode === 'open',
-      key: 'dcr.mode',
-      severity: isLocal ? 'warn' : 'bad',
-      because: 'every caller may register a client with any redirect URI',
-      instead: 'approved_redirects or admin_only, on the page Settings',
-    },
-    {
-      when: server.issuer.startsWith('http:') && !isLocal,
-      key: 'server.issuer',
-      severity: 'bad',
-      because: 'the issuer is plain http: tokens and passwords are sent unencrypted',
-      instead: 'an https issuer, behind a proxy that terminates TLS',
-    },
+  const keyAge = signingKeyAge(keyring, clock.now())
+  return [
     {
       when: session.secret.length > 0 && session.secret.length < SHORT,
       key: 'session.secret',
@@ -73,6 +59,36 @@ export async function concernsOf(app: App): Promise<Concern[]> {
       instead: 'openssl rand -base64 33',
     },
     {
+      when: keyAge > OLD_KEY,
+      key: 'signing',
+      severity: 'warn',
+      because: `the signing key has been in use for ${Math.floor(keyAge / DAY)} days`,
+      instead: 'rotate it on the page Keys; issued tokens stay valid',
+    },
+  ]
+}
+
+/** What the listeners accept, and from where. */
+function exposureConcerns({ config }: App, mode: Awaited<ReturnType<typeof effectiveDcrMode>>): PossibleConcern[] {
+  const { server, admin, rate_limit, cimd } = config
+  const isLocal = isLocalhost(server.issuer)
+  const adminHost = admin.address.slice(0, admin.address.lastIndexOf(':'))
+  return [
+    {
+      when: mode === 'open',
+      key: 'dcr.mode',
+      severity: isLocal ? 'warn' : 'bad',
+      because: 'every caller may register a client with any redirect URI',
+      instead: 'approved_redirects or admin_only, on the page Settings',
+    },
+    {
+      when: server.issuer.startsWith('http:') && !isLocal,
+      key: 'server.issuer',
+      severity: 'bad',
+      because: 'the issuer is plain http: tokens and passwords are sent unencrypted',
+      instead: 'an https issuer, behind a proxy that terminates TLS',
+    },
+    {
       when: !isLocal && ['', '0.0.0.0', '[::]'].includes(adminHost),
       key: 'admin.address',
       severity: 'warn',
@@ -93,13 +109,12 @@ export async function concernsOf(app: App): Promise<Concern[]> {
       because: 'documents and keys may be fetched from private addresses, also over plain http',
       instead: 'false, except for development',
     },
-    {
-      when: keyAge > OLD_KEY,
-      key: 'signing',
-      severity: 'warn',
-      because: `the signing key has been in use for ${Math.floor(keyAge / DAY)} days`,
-      instead: 'rotate it on the page Keys; issued tokens stay valid',
-    },
   ]
-  return all.filter(({ when }) => when).map(({ when: _, ...concern }) => concern)
+}
+
+/** Seconds since the last rotation. A rotation creates a new next key, so its age is that of the rotation. */
+function signingKeyAge(keyring: App['keyring'], now: number): number {
+  const published = keyring.published()
+  const newest = published.find(({ next }) => next) ?? published.find(({ kid }) => kid === keyring.current().kid)
+  return now - (newest?.created_at ?? now)
 }
