@@ -83,7 +83,7 @@ export interface ActionResult {
 interface Cli {
   /** The words of the command after `admin`. Default: the resource and the name of the operation. */
   readonly command?: string
-  /** The command is written by hand: it does more than to send its flags. */
+  /** The command is written by hand, because it does more than send its flags. */
   readonly byHand?: true
   /** Flags whose name or form differs from that of the field. */
   readonly flags?: Readonly<Record<string, FlagRule>>

@@ -1,4 +1,4 @@
-// A client in the admin API: the members that operators write, and the ones that they are shown.
+// A client in the admin API: the members that operators write, and the members of answers.
 import { z } from 'zod'
 import type { App } from '../context.ts'
 import { issuesOf, text, word } from '../lib/field.ts'
@@ -24,13 +24,13 @@ const defaultResource = z
     'URI of the registered resource for client_credentials requests that name no resource. Empty or null: none.',
   )
 
-/** An object here, so that what is wrong with a key is invalid_client_metadata; readKeys() reads it. */
+/** The schema is only an object, because readKeys() reports a faulty key as invalid_client_metadata. */
 const jwks = z.record(z.string(), z.unknown(), 'must be a JWK set: an object with a list of keys')
 const authMethod = word(OPERATOR_AUTH_METHODS).describe(
   'How the client authenticates. none: a public client. federated_jwt: a workload without a secret.',
 )
 
-/** What creates a client. */
+/** The body that creates a client. */
 export const creatable = clientRecord.in.extend({
   jwks: jwks.optional().describe(clientFields.jwks.description ?? ''),
   client_id: chosenId.optional().describe('Id of your choice. Without it the service generates one.'),
@@ -53,12 +53,12 @@ const mutable = {
   federated_credentials: federatedCredentials,
 }
 const FIXED = 'Cannot be changed after the creation. The current value is accepted.'
-/** Members that stay as they were created. */
+/** Members that cannot be changed. */
 export const fixed = {
   token_endpoint_auth_method: authMethod.describe(FIXED),
   agent: clientFields.agent.describe(FIXED),
 }
-/** What changes a client. */
+/** The body that changes a client. */
 export const patchable = z.object({ ...mutable, ...fixed }).partial()
 
 /** A client in the form of the admin API. */
@@ -115,7 +115,7 @@ export function readKeys(value: z.output<typeof jwks> | undefined): { keys: Jwk[
   return data.jwks
 }
 
-/** The members that an update changed: those that it names, and those that it set for good. */
+/** The members that an update changed: the named ones, and the ones that become permanent. */
 export function changedByOperator(before: Client, next: Client, named: readonly string[]): string[] {
   const values = Object.fromEntries(named.map((name) => [name, Reflect.get(next, name)]))
   const limits = changedFields(before.operator_set ?? {}, next.operator_set ?? {})

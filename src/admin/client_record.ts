@@ -10,7 +10,7 @@ export async function getClient({ store }: App, client_id: string): Promise<Clie
   return client
 }
 
-/** Writes the result of `next` for a client, and tries again when another write came first. */
+/** Writes the result of `next` for a client. Retries when another write came first. */
 export const changeClient = (app: App, client_id: string, next: (client: Client) => Client): Promise<Client> =>
   retryStale(async () => {
     const changed = { ...next(await getClient(app, client_id)), updated_at: app.clock.now() }

@@ -1,4 +1,4 @@
-// Explains what would become of a token request: every rule that would be asked, its outcome, where it is set and how to change it.
+// Explains the outcome of a token request: every rule that is evaluated, its result, where it is set and how to change it.
 import { z } from 'zod'
 import { issuerOf } from '../config/issuer.ts'
 import type { App } from '../context.ts'
@@ -46,7 +46,7 @@ async function explain(app: App, asked: ExplainedRequest, grant: Grant) {
   }
 }
 
-/** The rule that refused has failed, and the rules before it have passed. */
+/** The rule that refused failed, and the rules before it passed. */
 function noteFailure(outcomes: Map<ExplainedRule, string>, rules: readonly ExplainedRule[], error: OAuthError): void {
   const reason = error.more.about?.['rule'] ?? error.reason
   const at = rules.findIndex((rule) => EXPLAINED_RULES[rule].reasons.test(reason))

@@ -1,4 +1,4 @@
-// What each grant asks, in its order: the same functions that the grant calls, without a code, a token or an assertion, and without a change.
+// The rules of each grant, in its order. They are evaluated by the functions of the grant, without a code, a token or an assertion, and without a change.
 import type { App } from '../context.ts'
 import { authorizationCode } from '../grants/authorization_code.ts'
 import { clientCredentials } from '../grants/client_credentials.ts'
@@ -21,7 +21,7 @@ import { EVERYONE, type Resource } from '../records/resource.ts'
 import type { User } from '../records/user.ts'
 import type { ExplainedRule, Scene } from './explain_rules.ts'
 
-/** Runs a check, and notes that these rules were asked by it, in this order. */
+/** Runs a check, and notes the rules that it evaluates, in this order. */
 export type Ask = <T>(rules: readonly ExplainedRule[], check: () => T | Promise<T>) => Promise<T>
 
 /** The token that would be issued. */
@@ -36,7 +36,7 @@ export interface WouldIssue {
 }
 
 interface ExplainedGrant {
-  /** Every rule, in the order in which it is asked. */
+  /** Every rule, in the order of evaluation. */
   readonly rules: readonly ExplainedRule[]
   /** Whether the token is for a user. */
   readonly user: boolean
@@ -83,7 +83,7 @@ const resourceOf = (scene: Scene, ask: Ask, find: () => Promise<Resource>): Prom
     return scene.resource
   })
 
-/** The access of the user, which notes the scopes that are left out. */
+/** The access of the user. Notes the omitted scopes. */
 const accessFor = (
   app: App,
   scene: Scene,
@@ -99,7 +99,7 @@ const accessFor = (
     return checkAccess(app, resource, subject, names)
   })
 
-/** The scopes that the groups of the user do not give. */
+/** The scopes that require other groups. */
 const leftOut = (resource: Resource, user: User, names: readonly string[]): string[] =>
   names.filter((name) => decideAccess({ ...resource, access: EVERYONE }, personOf(user), [name]).refused_by)
 
@@ -122,7 +122,7 @@ const code: ExplainedGrant = {
     const asked = await ask(['scope'], () => authorizedScope(app, scene.asked.scope, resource, client))
     const user = await userOf(app, scene, ask)
     const { scope, about } = await accessFor(app, scene, ask, client, resource, user, asked)
-    // Without a consent the user is asked for it.
+    // Without a consent, the user is asked for one.
     await ask(['consent'], () => consentOf(app, scene, user, resource))
     const lifetime = app.config.dcr.default_token_expiry
     return { client, sub: user.id, resource, scope: scope.join(' '), about, lifetime }

@@ -1,4 +1,4 @@
-// The rules that decide on a token, as explain shows them: by which reason of a refusal each is recognised, where it is set, and how to
+// The rules that decide on a token, as explain shows them: the reasons of its refusals, where each rule is set, and how to
 // change it. The rules themselves are in oauth and grants; explain_grants.ts runs them.
 import type { Grant } from '../grants/grant.ts'
 import { admittedBy } from '../oauth/access.ts'
@@ -8,7 +8,7 @@ import { personOf } from '../records/person.ts'
 import type { Resource } from '../records/resource.ts'
 import type { User } from '../records/user.ts'
 
-/** What an operator asks about. */
+/** The request to explain. */
 export interface ExplainedRequest {
   grant: string
   client_id: string
@@ -18,7 +18,7 @@ export interface ExplainedRequest {
   actor?: string
 }
 
-/** What is known of it so far. The texts of the rules name it. */
+/** The records that were found so far. The texts of the rules name them. */
 export interface Scene {
   readonly asked: ExplainedRequest
   readonly grant: Grant
@@ -44,7 +44,7 @@ const callerOf = ({ asked }: Scene): string => asked.actor ?? asked.client_id
 const groupsCommand = ({ user, asked }: Scene): string =>
   `service admin user update --id ${user?.id ?? asked.user} --groups …`
 
-/** The part of `access` that admits the user, or what would. */
+/** The part of `access` that admits the user, or that would have to. */
 function accessPlace(scene: Scene): string {
   const { resource, user } = scene
   const by = resource && admittedBy(resource.access, user && personOf(user))

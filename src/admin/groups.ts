@@ -6,7 +6,7 @@ import type { GroupCount } from '../store/groups.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers_people.ts'
 
-/** Maximum number of users that are counted for a group. */
+/** Users of a group are counted up to this number. */
 const COUNTED = 1000
 
 export const groups: AdminResource = {

@@ -1,4 +1,4 @@
-// The state of the upstream providers: of those that users sign in at, and the last failure of those of broker resources.
+// The state of the upstream providers: the providers for sign-ins, and the last failure of each provider of broker resources.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App, OidcProvider } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'

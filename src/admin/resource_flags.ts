@@ -8,7 +8,7 @@ const scopeTuple = (text: string) => {
   const [name = '', upstream = '', ...description] = text.split('|')
   return { name, upstream, description: description.join('|') }
 }
-/** A JSON value; text that is none stays as it is, and is refused as a scope. */
+/** A JSON value. Malformed JSON stays text, and is refused as a scope. */
 function asJson(text: string): unknown {
   try {
     return JSON.parse(text)

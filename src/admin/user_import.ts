@@ -9,7 +9,7 @@ import * as answers from './answers_people.ts'
 import { conflict, retryStale } from './outcome.ts'
 import { EMAIL_VERIFIED, email, role } from './user_members.ts'
 
-/** What happens to an email that a user has already. */
+/** The treatment of a user whose email exists already. */
 export const EXISTING = ['refuse', 'skip'] as const
 /** Maximum number of users in one request. */
 export const MAX_IMPORTED = 500

@@ -29,7 +29,7 @@ const userJson = (user: User) => ({
   updated_at: rfc3339(user.updated_at),
 })
 
-/** What only a user of the upstream provider has. */
+/** The members that only a user of the upstream provider has. */
 const providerMembers = ({ provider_issuer, provider_sub, operator_groups, provider_groups }: User) => ({
   provider_issuer,
   provider_sub,

@@ -95,7 +95,7 @@ function readFlags(flags: readonly Flag[], given: Record<string, unknown>, item?
     const value = readFlag(flag, given[optionOf(flag).attributeName()])
     const part: Record<string, unknown> = said[flag.part]
     const before = part[flag.field]
-    // Two flags of one field add to each other.
+    // The values of two flags for one field are merged.
     if (value !== undefined) part[flag.field] = Array.isArray(before) ? before.concat(value) : value
     else if (flag.required && !(item && flag.part === 'body')) missing.push(`--${flag.name} is required`)
   }
@@ -110,6 +110,6 @@ function readFlag({ kind, read }: Flag, value: unknown): unknown {
   return kind === 'list' ? items.map((item) => item.trim()).filter(Boolean) : value
 }
 
-/** As text, only the rows of an answer that has its rows in a member. */
+/** In text output, only the rows of an answer that has its rows in a member. */
 const rowsOf = (answer: unknown, { cli }: Action, json: boolean | undefined): unknown =>
   json || !cli || !cli.rows ? answer : (answer as Record<string, unknown>)[cli.rows]

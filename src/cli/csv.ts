@@ -4,7 +4,7 @@ export interface CsvRecord {
   /** The line on which it begins, from 1. */
   line: number
   cells: string[]
-  /** What is wrong with it. The rest of the text is not read then. */
+  /** The fault of this record. The text after it is not read. */
   fault?: string
 }
 
@@ -39,11 +39,11 @@ export function* readCsv(text: string): Generator<CsvRecord, undefined> {
 interface Cell {
   value: string
   end: number
-  /** Line breaks inside of it. */
+  /** The number of line breaks in it. */
   lines: number
 }
 
-/** The field at a position. Its end is no comma, line break or end of the text when it is malformed. */
+/** The field at a position. It is malformed if it is not followed by a comma, a line break or the end of the text. */
 function readCell(text: string, start: number): Cell {
   if (text[start] !== '"') {
     PLAIN.lastIndex = start

@@ -47,7 +47,7 @@ export function addImportCommand(program: Command, env: Env): void {
     })
 }
 
-/** The users of a file. Throws UsageError that names every mistake by its line. */
+/** The users of a file. Throws UsageError that names every fault with its line. */
 function validated(text: string): Line[] {
   const faults: string[] = []
   const lines = readUsers(text, Object.keys(importable.shape), faults)
@@ -65,7 +65,7 @@ function validated(text: string): Line[] {
   return valid as Line[]
 }
 
-/** Checks every batch before the first one is written, so that a mistake in the last line leaves nothing behind. */
+/** Checks every batch before the first one is written, so that a fault in the last line prevents every write. */
 async function importUsers(lines: readonly Line[], { dryRun, existing }: Flags, sender: AdminClient, json?: boolean) {
   const action = actionNamed('user', 'import')
   const batches = [...batchesOf(lines)]
@@ -89,7 +89,7 @@ async function importUsers(lines: readonly Line[], { dryRun, existing }: Flags, 
   try {
     for (const batch of batches) add(await send(batch, false))
   } finally {
-    // Printed even when a later batch is refused: the earlier ones are written.
+    // Printed even when a later batch is refused, because the earlier batches are stored.
     print({ users: lines.length, ...done }, json)
   }
 }
@@ -108,7 +108,7 @@ function* batchesOf(lines: readonly Line[]): Generator<Line[]> {
   if (batch.length > 0) yield batch
 }
 
-/** Adds the mistakes that the server found in a batch, by line. Throws any other error. */
+/** Adds the faults that the server found in a batch, with their lines. Throws any other error. */
 function noted(error: unknown, batch: readonly Line[], faults: string[]): Imported {
   const errors = error instanceof OAuthError ? error.more.body?.['errors'] : undefined
   if (!Array.isArray(errors)) throw error

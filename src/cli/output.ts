@@ -2,7 +2,7 @@
 import { ConfigError } from '../config/load.ts'
 import { OAuthError } from '../lib/error.ts'
 
-/** A command line with mistakes, one message for each. */
+/** A faulty command line, with a message for each fault. */
 export class UsageError extends Error {
   readonly faults: readonly string[]
   constructor(...faults: string[]) {

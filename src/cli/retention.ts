@@ -116,7 +116,7 @@ const beginOf = (ms: number): string => (Number.isFinite(ms) ? idFloor(ms / 1000
 
 type Rows = readonly (AuditEvent | Issuance)[]
 
-/** Tries the lock again after a short wait, so that other transactions never queue behind it for long. */
+/** Retries the lock after a short wait, so that other transactions do not wait behind it for long. */
 async function dropSoon(store: Store, partition: InputOf<'dropPartition'>): Promise<void> {
   for (let tries = 1; ; tries++)
     try {

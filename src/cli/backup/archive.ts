@@ -71,7 +71,7 @@ async function* inChunks(sources: readonly Source[]): AsyncGenerator<Buffer> {
   if (rest.length > 0) yield rest
 }
 
-/** The header of an archive. Throws when the file is no archive or its key cannot be decrypted. */
+/** The header of an archive. Throws when the file is not an archive or its key cannot be decrypted. */
 export async function readHeader(file: string): Promise<Header> {
   const handle = await open(file, 'r')
   try {

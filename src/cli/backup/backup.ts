@@ -21,7 +21,7 @@ export interface BackedUp {
   keys: boolean
 }
 
-/** Writes a backup of the SQLite database to a new file, The server may run. On failure it throws and leaves no file. */
+/** Writes a backup of the SQLite database to a new file. The server may run. On failure it throws and leaves no file. */
 export async function backup(configFile: string | undefined, env: Env, to: string): Promise<BackedUp> {
   const { config } = loadConfig(configFile, env)
   const { storage, signing } = config

@@ -1,4 +1,4 @@
-// What the steps of clients say about the settings: requests that were refused, or answered with a token that is of no use.
+// Warnings about settings, from the activity of clients: requests that were refused, or answered with an unusable token.
 import { type Finding, warn } from './check.ts'
 
 /** The steps of one client, as the admin API shows them. */
@@ -7,7 +7,7 @@ export interface ClientTrail {
   steps: { step: string; detail?: string; reason?: string }[]
 }
 
-/** What to do, by the reason of a step. */
+/** The suggested correction, by the reason of a step. */
 const FIXES: Readonly<Record<string, (client_id: string) => string>> = {
   missing_scope: () =>
     'list scopes_supported in the metadata of the resource server, or set oauth.require_scope: false',

@@ -11,7 +11,7 @@ import { secrecy } from './machine.ts'
 
 const CHECK = 'signing keys'
 
-/** Checks the key folder. When it has no key, the database tells whether a start would create one. */
+/** Checks the key folder. When it has no key, the database determines whether a start would create one. */
 export async function checkKeys(config: Config, canAsk: boolean): Promise<Finding[]> {
   if (config.signing.key_store !== 'keyfile') return []
   const folder = path.resolve(config.signing.key_path)

@@ -40,7 +40,7 @@ async function checkProvider({ slug, settings, look, checkClient }: OidcProvider
   }
 }
 
-/** What to do, by the reason of a failure. */
+/** The suggested correction, by the reason of a failure. */
 const FIXES: Readonly<Record<string, string>> = {
   oidc_issuer_differs: 'set issuer to the issuer that was found, character by character',
   oidc_discovery_status:

@@ -28,7 +28,7 @@ export async function checkServer(config: Config, { env, fetcher, running }: Ser
   const local = await get(fetcher, `${originOf(config.server.address)}/health`)
   if (!('reply' in local)) return [silent(config, running)]
   const answers = health(local.reply)
-  // Its other answers follow from that.
+  // The other checks would only repeat that fault.
   if (answers.result === 'fail') return [answers, clocks(local.reply)]
   return [
     answers,
@@ -176,7 +176,7 @@ function missingScopes(
   ]
 }
 
-/** What clients ran into that a setting changes. */
+/** The failures of clients that a setting can correct. */
 async function clients(config: Config, env: Env): Promise<Finding[]> {
   const query = { limit: MAX_TRAILS }
   const trails = await operation(config, env, 'connection', 'list', query).catch(() => [])

@@ -14,7 +14,7 @@ export interface WantedSetup {
   item: Item
 }
 
-/** What a document says. */
+/** The contents of a document. */
 export interface SetupDocument {
   wanted: WantedSetup[]
   /** The kinds that it lists, with or without items. */
@@ -23,7 +23,7 @@ export interface SetupDocument {
 
 const MAX_BYTES = 64 * 1024 * 1024
 
-/** Reads a document of YAML or JSON; `-` is standard input. Throws UsageError that names every mistake and its place. */
+/** Reads a document of YAML or JSON; `-` is standard input. Throws UsageError that names every fault and its place. */
 export async function readDocument(file: string): Promise<SetupDocument> {
   const read = parseYaml(await readText(file, MAX_BYTES), file)
   if ('faults' in read) throw new UsageError(...read.faults.map(({ at, message }) => `${at} ${message}`))

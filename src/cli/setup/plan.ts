@@ -1,4 +1,4 @@
-// Compares a document with the set-up, and makes the changes.
+// Compares a document with the existing items, and makes the changes.
 import { isDeepStrictEqual } from 'node:util'
 import { actionNamed } from '../../admin/index.ts'
 import { UsageError } from '../output.ts'
@@ -50,7 +50,7 @@ async function danglingOf({ kind, key, item }: WantedSetup, document: readonly W
   return known ? undefined : `${kind.name} ${key}: ${kind.reference.member} ${named} does not exist`
 }
 
-/** What exists and is not in the document, of the kinds that it lists. */
+/** Existing items of the listed kinds that are not in the document. */
 export async function extraOf(
   { wanted, kinds }: SetupDocument,
   presentOf: PresentOf,
@@ -64,11 +64,11 @@ export async function extraOf(
   return extra
 }
 
-/** `replace` is for kinds that cannot be changed: what is there is deleted and made again. */
+/** `replace` is for kinds that cannot be updated: the existing item is deleted and created again. */
 const verbOf = ({ wanted, present }: SetupChange): 'create' | 'update' | 'replace' =>
   !present ? 'create' : updateOf(wanted.kind) ? 'update' : 'replace'
 
-/** Does what is planned, one after the other. Yields what each came to; throws what the first one is refused with. */
+/** Makes the planned changes one after the other. Yields the result of each; throws the error of the first change that is refused. */
 export async function* carryOut(
   changes: readonly SetupChange[],
   sender: AdminClient,
@@ -85,7 +85,7 @@ export async function* carryOut(
   for (const change of changes) await setLate(change, sender)
 }
 
-/** Sets the members that name things which came later in the document. */
+/** Sets the members that refer to items which come later in the document. */
 async function setLate({ wanted: { kind, item }, fields }: SetupChange, sender: AdminClient): Promise<void> {
   const late = fields.filter((name) => kind.late?.includes(name))
   const update = updateOf(kind)
@@ -115,14 +115,14 @@ async function carryOutOne(change: SetupChange, sender: AdminClient, id: string 
   return (await sender.send(actionNamed(kind.resource, 'create'), { params: {}, query: {}, body })) as Item
 }
 
-/** A change in words. */
+/** The text of a change. */
 export function describe(change: SetupChange): Item {
   const { kind, key } = change.wanted
   const changed = change.present ? { fields: change.fields } : {}
   return { action: verbOf(change), kind: kind.name, key, ...changed }
 }
 
-/** A change with the values before and after. */
+/** The text of a change with the values before and after. */
 export const compare = (change: SetupChange): Item => ({
   ...describe(change),
   changes: change.fields.map((name) => ({

@@ -1,4 +1,4 @@
-// What is set up: read through the admin API, in the form of a document.
+// The existing items: read through the admin API, in the form of a document.
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { actionNamed } from '../../admin/index.ts'
@@ -6,10 +6,10 @@ import type { AdminClient } from '../send.ts'
 import { asBody } from './document.ts'
 import { bodyOf, type Item, itemKey, type Kind, kindNamed, membersOf } from './kinds.ts'
 
-/** One thing that is there. */
+/** One existing item. */
 export interface Present {
   item: Item
-  /** As the admin API shows it. */
+  /** The item as the admin API returns it. */
   shown: Item
 }
 /** By kind, then by key. */
@@ -17,7 +17,7 @@ export type PresentOf = (kind: Kind) => Promise<Map<string, Present>>
 
 const PAGE = 500
 
-/** Reads what is there of each kind, once, when it is first asked for. */
+/** Reads the items of each kind once, at the first request for them. */
 export function readPresent(sender: AdminClient): PresentOf {
   const read = new Map<Kind, Promise<Map<string, Present>>>()
   const presentOf: PresentOf = (kind) => {
@@ -39,7 +39,7 @@ export function readPresent(sender: AdminClient): PresentOf {
   return presentOf
 }
 
-/** The keys of the things that a kind refers to, by their ids. */
+/** The keys of the items that a kind refers to, by their ids. */
 async function namesOf({ reference }: Kind, presentOf: PresentOf): Promise<Map<unknown, string>> {
   const other = kindNamed(reference?.kind)
   if (!other) return new Map()
@@ -67,7 +67,7 @@ function itemOf({ reference, read }: Kind, members: readonly string[], shown: It
   return Object.fromEntries(members.filter(has).map((name) => [name, whole[name]]))
 }
 
-/** An item without what it would be anyway. */
+/** An item without the members that have their defaults. */
 export function withoutDefaults(kind: Kind, item: Item): Item {
   const body = bodyOf(kind)
   const plain = ([name, value]: [string, unknown]) => {

@@ -1,4 +1,4 @@
-// `admin apply --prune`: what it removes, the question before it, and the removal.
+// `admin apply --prune`: which items it removes, the confirmation, and the removal.
 import { createInterface } from 'node:readline/promises'
 import { actionNamed } from '../../admin/index.ts'
 import type { Config } from '../../config/schema.ts'
@@ -44,14 +44,14 @@ const parentIn = (removals: readonly Removal[], { parents = {} }: Kind, item: It
     Object.entries(parents).some(([member, parent]) => kind.name === parent && item[member] === key),
   )
 
-/** A removal in words. */
+/** The text of a removal. */
 export const describeRemoval = ({ kind, key }: Removal): Item => ({
   action: kind.changes ? 'clear' : 'delete',
   kind: kind.name,
   key,
 })
 
-/** Shows what is removed, and asks whether to go on, unless `yes`. Throws UsageError without a terminal, and for any answer but yes. */
+/** Shows what is removed, and asks for a confirmation unless `yes`. Throws UsageError without a terminal, and for any answer but yes. */
 export async function confirmRemovals(removals: readonly Removal[], yes: boolean): Promise<void> {
   if (removals.length === 0) return
   process.stderr.write(
@@ -65,7 +65,7 @@ export async function confirmRemovals(removals: readonly Removal[], yes: boolean
   if (!/^y(es)?$/i.test(answer.trim())) throw new UsageError('nothing was changed')
 }
 
-/** Removes the items, one after the other. Yields each when it is gone. */
+/** Removes the items one after the other. Yields each removed item. */
 export async function* remove(removals: readonly Removal[], sender: AdminClient): AsyncGenerator<Item> {
   for (const removal of removals) {
     const { kind, present } = removal

@@ -10,7 +10,7 @@ import { readText } from '../input.ts'
 import { UsageError } from '../output.ts'
 import { shellQuoted } from './server.ts'
 
-/** Seconds: enough to copy the command, and within every limit that is usual. */
+/** Seconds. Long enough to copy the command, and within the usual limits of servers. */
 const LIFETIME = 300
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
@@ -30,12 +30,12 @@ interface TriedAssertion {
   header: { alg: ClientAlg; kid?: string; typ: string }
   claims: Record<string, unknown>
   client_assertion: string
-  /** What the client must be registered with. */
+  /** The registration that the client needs. */
   jwks: { keys: Jwk[] }
   command: string
 }
 
-/** Makes an assertion. Nothing is sent, and the private key is in nothing that is returned. Throws UsageError for a key that no client may have. */
+/** Creates an assertion. Sends nothing, and returns nothing that contains the private key. Throws UsageError for a key that no client may have. */
 export async function tryAssertion(config: Config, flags: AssertionFlags, now: number): Promise<TriedAssertion> {
   const { key, kid = flags.kid } = readKey(await readText(flags.key), flags.key)
   const jwk = createPublicKey(key).export({ format: 'jwk' }) as Jwk
@@ -70,7 +70,7 @@ function readKey(text: string, file: string): { key: KeyObject; kid?: string } {
   }
 }
 
-/** The algorithm of the assertion: the one that was asked for, else the first that the key can make. */
+/** The algorithm of the assertion: the given one, or else the first one that fits the key. */
 function algOf(jwk: Jwk, asked: string | undefined): ClientAlg {
   const able = CLIENT_ALGS.filter((alg) => isSoundKey(alg, jwk))
   if (able.length === 0)

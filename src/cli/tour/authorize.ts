@@ -10,7 +10,7 @@ import { openCallback } from './callback.ts'
 import { makeOnce } from './make.ts'
 import { checkRunning, decodeJwt, requestToken } from './server.ts'
 
-/** A public native client: its loopback redirect URI fits any port. */
+/** A public native client: its loopback redirect URI matches any port. */
 const CLIENT = {
   client_id: 'service-try',
   client_name: 'service try',
@@ -18,19 +18,19 @@ const CLIENT = {
   grant_types: ['authorization_code', 'refresh_token'],
   redirect_uris: ['http://127.0.0.1/callback'],
 }
-/** Longer than the login and the consent page live. */
+/** Longer than the login page and the consent page are valid. */
 const WAIT_MS = 10 * 60_000
 
 export interface TryOptions {
-  /** Slug of the resource; the only one without it. */
+  /** Slug of the resource. Default: the only resource. */
   resource?: string
-  /** Space-separated; all of the resource without it. */
+  /** Separated by spaces. Default: all scopes of the resource. */
   scope?: string
-  /** Of the callback; 0 for any that is free. */
+  /** The port of the callback; 0 for any free port. */
   port: number
 }
 
-/** Walks the flow. `say` is given the address to open. Returns the answer of the token endpoint with its decoded token. */
+/** Runs the flow. `say` receives the address to open. Returns the answer of the token endpoint with its decoded token. */
 export async function tryAuthorize(
   config: Config,
   sender: AdminClient,
@@ -64,7 +64,7 @@ export async function tryAuthorize(
   }
 }
 
-/** The code in an answer (RFC 6749 §4.1.2, RFC 9207 §2.4). Throws when it is refused, or is not ours. */
+/** The code in an answer (RFC 6749 §4.1.2, RFC 9207 §2.4). Throws for an error, and for an answer to another request. */
 function readAnswer(answer: URLSearchParams, state: string, issuer: string): string {
   if (answer.get('state') !== state) throw new Error('the answer has another state: it is not to this request')
   if (answer.get('iss') !== issuer) throw new Error(`the answer is of ${answer.get('iss')}, not of ${issuer}`)

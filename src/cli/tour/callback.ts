@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export interface TourCallback {
-  /** With the port that it listens on. */
+  /** Contains the port that it listens on. */
   readonly redirect_uri: string
   /** The query of the first answer. Rejects after `waitMs`. */
   answer(waitMs: number): Promise<URLSearchParams>
@@ -14,7 +14,7 @@ export interface TourCallback {
 const PAGE =
   '<!doctype html><meta charset=utf-8><title>Done</title><p>Done. You can close this page and go back to the terminal.'
 
-/** Listens on a port of the loopback interface; 0 for any that is free. */
+/** Listens on a port of the loopback interface; 0 means any free port. */
 export async function openCallback(port: number): Promise<TourCallback> {
   const server = createServer()
   const answered = new Promise<URLSearchParams>((resolve) => {

@@ -1,9 +1,9 @@
-// Making what a tour needs, once.
+// Creates the items that a tour needs, once.
 import { actionNamed } from '../../admin/index.ts'
 import { OAuthError } from '../../lib/error.ts'
 import type { AdminClient } from '../send.ts'
 
-/** Creates a thing. Returns what the admin API shows of it; undefined when there is one of its name already. */
+/** Creates an item. Returns the answer of the admin API; undefined when an item with its name exists. */
 export async function makeOnce(
   sender: AdminClient,
   resource: string,

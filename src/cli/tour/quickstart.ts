@@ -18,11 +18,11 @@ export interface Quickstart {
   access_token: string
   header: unknown
   claims: unknown
-  /** What does the same by hand, a shell command each. */
+  /** Shell commands that do the same. */
   commands: string[]
 }
 
-/** Makes what is missing and asks for a token; may be run again. Throws when no server runs or one step is refused. */
+/** Creates the missing items and requests a token. It can be repeated. Throws when no server runs or one step is refused. */
 export async function quickstart(config: Config, sender: AdminClient): Promise<Quickstart> {
   await checkRunning(config)
   const scopes = [{ name: SCOPE, description: 'Read' }]
@@ -40,7 +40,7 @@ export async function quickstart(config: Config, sender: AdminClient): Promise<Q
   }
 }
 
-/** A server whose database was written behind its back sees the new secret a second later, unless it is busy. */
+/** When the secret was written to the database directly, a running server reads it within a second, unless it is busy. */
 async function askPatiently(config: Config, form: Record<string, string>, secret: string) {
   for (let tries = 1; ; tries++)
     try {

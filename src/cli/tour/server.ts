@@ -1,10 +1,10 @@
-// The public listener of the running server, as a client meets it.
+// Calls the public listener of the running server, as a client does.
 import type { Config } from '../../config/schema.ts'
 import { originOf } from '../origin.ts'
 
 const TIMEOUT_MS = 10_000
 
-/** Asks the running server for tokens. Throws an Error that says what to do when none answers, or when it refuses. */
+/** Requests tokens from the running server. Throws an Error with a suggested correction when no server answers, or when it refuses. */
 export async function requestToken(
   { server }: Config,
   form: Record<string, string>,
@@ -22,7 +22,7 @@ export async function requestToken(
   throw new Error(`${url} answered ${response.status} ${answer['error']}: ${answer['error_description']}`)
 }
 
-/** Throws an Error that says what to do when no server answers. */
+/** Throws an Error with a suggested correction when no server answers. */
 export async function checkRunning({ server }: Config): Promise<void> {
   await reach(`${originOf(server.address)}/livez`)
 }
