@@ -1,4 +1,4 @@
-// A right request for every endpoint of both listeners, as bytes.
+// A valid request for every endpoint of both listeners, as bytes.
 import { paramNames } from '../../src/admin/action.ts'
 import { adminResources } from '../../src/admin/index.ts'
 import { newId } from '../../src/lib/id.ts'
@@ -85,7 +85,7 @@ export async function publicCorpus(scene: Scene, access_token: string): Promise<
   ]
 }
 
-/** A request for every operation of the admin API; what it names mostly does not exist. */
+/** A request for every operation of the admin API. Most of the named items do not exist. */
 export function adminCorpus({ machine }: Scene): Buffer[] {
   const headers = { Authorization: `Bearer ${ADMIN_KEY}` }
   return adminResources.flatMap(({ actions }) =>

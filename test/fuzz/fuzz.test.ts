@@ -14,13 +14,13 @@ import { mutated, randomFrom } from './mutate.ts'
 const INPUTS = Number(process.env['SERVICE_FUZZ_INPUTS'] ?? 6000)
 const SEED = Number(process.env['SERVICE_FUZZ_SEED'] ?? Math.floor(Math.random() * 2 ** 32))
 const AT_ONCE = 64
-/** A whole request is answered within this, on whatever machine. */
+/** Milliseconds within which every complete request is answered, on any machine. */
 const ANSWER_MS = 20_000
-/** A request whose end is missing gets no answer. It is left alone after this, or after several times what the slowest answer took. */
+/** An incomplete request gets no answer. The test stops waiting after this time, or after several times the duration of the slowest answer. */
 const [PATIENCE_MS, SLOWEST] = [150, 5]
-/** With fewer inputs a service that keeps every one of them does not grow more than one that warms up. */
+/** With fewer inputs, a memory leak cannot be told apart from the warm-up. */
 const MEMORY_INPUTS = 200_000
-/** Bytes for each input after the first quarter. */
+/** Allowed growth in bytes for each input after the first quarter. */
 const KEPT_BYTES = 500
 
 /** The status of the answer; undefined when none came. */
@@ -89,7 +89,7 @@ describe.each(['uws', 'node'])(`%s, seed ${SEED}`, (engine) => {
     await Promise.all(Array.from({ length: AT_ONCE }, worker))
     expect(faults).toEqual([])
     expect(instance.errors()).toEqual([])
-    // A fuzzer whose inputs are all refused at once finds nothing.
+    // If all inputs were refused at once, the fuzzer would find nothing.
     expect(statuses['200']).toBeGreaterThan(INPUTS / 100)
     expect(statuses['400']).toBeGreaterThan(INPUTS / 100)
     if (all >= MEMORY_INPUTS) expect(instance.residentBytes() - warmBytes).toBeLessThan(KEPT_BYTES * all * (3 / 4))

@@ -1,4 +1,4 @@
-// Bytes that were a request once: seeded, so that a find can be made again.
+// Mutations of the bytes of a request. They follow a seed, so that a failure can be reproduced.
 
 /** Numbers in [0, 1) from a seed (mulberry32). */
 export function randomFrom(seed: number): () => number {
@@ -11,7 +11,7 @@ export function randomFrom(seed: number): () => number {
   }
 }
 
-/** What parsers and databases have stumbled over. */
+/** Texts that are known to break parsers and databases. */
 const WORDS = [
   '\r\n',
   '\r\n\r\n',
@@ -81,12 +81,12 @@ const MUTATIONS: readonly Mutation[] = [
   },
   // One byte, any.
   (bytes, random) => spliced(bytes, upTo(random, bytes.length), 1, Buffer.of(upTo(random, 256))),
-  // A word put in, or over what was there.
+  // Inserts a text, or overwrites bytes with it.
   (bytes, random) => {
     const word = Buffer.from(WORDS[upTo(random, WORDS.length)] as string, 'utf8')
     return spliced(bytes, upTo(random, bytes.length), random() < 0.5 ? 0 : word.length, word)
   },
-  // A word in the place of a value: what parsers let through to the code behind them.
+  // Replaces a value with a text that parsers pass on to the code after them.
   (bytes, random) => {
     const places = [...bytes.toString('latin1').matchAll(/[=:" ]([^=&:"\r\n ]+)/g)]
     const place = places[upTo(random, places.length)]
@@ -94,13 +94,13 @@ const MUTATIONS: readonly Mutation[] = [
     const word = Buffer.from(WORDS[upTo(random, WORDS.length)] as string, 'utf8')
     return spliced(bytes, place.index + 1, (place[1] ?? '').length, word)
   },
-  // A piece removed, a piece twice.
+  // Removes a piece, or repeats it.
   (bytes, random) => spliced(bytes, upTo(random, bytes.length), upTo(random, 40), Buffer.alloc(0)),
   (bytes, random) => {
     const at = upTo(random, bytes.length)
     return spliced(bytes, at, 0, bytes.subarray(at, at + upTo(random, 200)))
   },
-  // A line twice, a line moved to another request.
+  // Repeats a line, or adds a line of another request.
   (bytes, random, others) => {
     const lines = bytes.toString('latin1').split('\r\n')
     const source = (random() < 0.5 ? bytes : (others[upTo(random, others.length)] as Buffer)).toString('latin1')
@@ -112,7 +112,7 @@ const MUTATIONS: readonly Mutation[] = [
   (bytes, random) => bytes.subarray(0, upTo(random, bytes.length)),
 ]
 
-/** A request of the corpus with one to four mutations. Half of them get a right Content-Length again. */
+/** A request of the corpus with one to four mutations. Half of them get a correct Content-Length. */
 export function mutated(corpus: readonly Buffer[], random: Random): Buffer {
   let bytes = corpus[upTo(random, corpus.length)] as Buffer
   for (let n = 1 + upTo(random, 4); n > 0 && bytes.length > 0; n--)
@@ -120,7 +120,7 @@ export function mutated(corpus: readonly Buffer[], random: Random): Buffer {
   return random() < 0.5 ? withLength(bytes) : bytes
 }
 
-/** Makes the body as long as the head says, so that what is in it is looked at. */
+/** Corrects the Content-Length, so that the body is parsed. */
 function withLength(bytes: Buffer): Buffer {
   const text = bytes.toString('latin1')
   const end = text.indexOf('\r\n\r\n')

@@ -1,4 +1,4 @@
-// A rotation as a verifier that keeps the JWKS sees it, for each key store.
+// A rotation, as a verifier that caches the JWKS sees it, for each key store.
 import { decodeProtectedHeader } from 'jose'
 import { afterAll, afterEach, expect } from 'vitest'
 import { okAdmin } from '../support/admin.ts'
@@ -8,7 +8,7 @@ import { addClient, SEALED, startService, type TestService } from '../support/se
 import { ROOT, startTransit } from '../support/transit_server.ts'
 
 let postgres: PostgresServer | undefined
-/** What is closed after each test. */
+/** Functions that close what a test opened. */
 export const open: { close(): unknown }[] = []
 afterEach(async () => {
   for (const each of open.splice(0).reverse()) await each.close()
@@ -37,7 +37,7 @@ export const STORES: Record<string, () => Promise<Record<string, string>>> = {
   },
 }
 
-/** A verifier that lives as long as the test. Resolves to `ok`, or to why the token was refused. */
+/** A verifier that lives as long as the test. Resolves to `ok`, or to the reason of the refusal. */
 export type Verifier = (token: string) => Promise<string>
 
 export const jwksOf = ({ issuer }: TestService) => `${issuer}/.well-known/jwks.json`
@@ -46,7 +46,7 @@ const issue = async (service: TestService, client: Parameters<typeof machineToke
   String((await machineToken(service, client)).body['access_token'])
 const kidOf = (token: string) => decodeProtectedHeader(token).kid
 
-/** Issues a token, rotates, issues another one: the verifier, which has fetched the JWKS for the first, takes both. */
+/** Issues a token, rotates, issues another one: the verifier, which has fetched the JWKS for the first, accepts both. */
 export async function acrossARotation(
   store: string,
   verifier: (service: TestService) => Promise<Verifier>,

@@ -1,5 +1,5 @@
-// What real clients send to a real service. docs/reference/clients.md is what this records: `npx vitest run test/interop/clients.test.ts -u`
-// writes it anew after a client was updated; the difference is what to look at.
+// What real clients send to a real service. docs/reference/clients.md is the record: `npx vitest run test/interop/clients.test.ts -u`
+// writes it again after an update of a client, so that the difference can be reviewed.
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
@@ -43,12 +43,12 @@ afterEach(() => {
 
 const versionOf = (name: string): string =>
   createRequire(import.meta.url)(path.join(packageRoot, 'node_modules', name, 'package.json')).version
-/** Without what the MCP server asks for, and what the browser asks for again after the login. */
+/** Without the requests of the MCP server, and without the repeated request of the browser after the login. */
 const ofClient = (sent: readonly Sent[]) =>
   sent
     .filter(({ headers }) => !headers['user-agent']?.startsWith('jose/'))
     .filter(({ what }, i, all) => what !== AUTHORIZE || all[i - 1]?.what !== AUTHORIZE)
-/** Runs a client, and keeps what it sent under its name. */
+/** Runs a client, and stores its requests under its name. */
 async function record(name: string, how: string, run: () => Promise<void>) {
   const from = service.sent.length
   await run()
@@ -86,7 +86,7 @@ test('mcp-remote registers, forwards calls from standard input to the server, an
     const transport = new StdioClientTransport({
       command: process.execPath,
       args: [path.join(packageRoot, 'node_modules/mcp-remote/dist/proxy.js'), server.uri, '--allow-http'],
-      // No browser opens: xdg-open is not on this path.
+      // No browser is opened, because xdg-open is not on this path.
       env: { PATH: folder, HOME: folder, MCP_REMOTE_CONFIG_DIR: folder },
       stderr: 'pipe',
     })

@@ -23,7 +23,7 @@ the clients needs special settings in the service. The tables list parameter nam
 export const AUTHORIZE = 'GET /oauth/authorize'
 const NOTED = ['accept', 'mcp-protocol-version', 'origin', 'dpop']
 
-/** A table of what differs, then the requests of each client in order. */
+/** A table of the differences, and then the requests of each client in order. */
 export const renderClients = (stories: readonly Story[]): string =>
   `${[
     '# Clients',
@@ -43,7 +43,7 @@ export const renderClients = (stories: readonly Story[]): string =>
     ]),
   ].join('\n\n')}\n`
 
-/** What is told of a client in a row, from its requests. */
+/** The row of a client, from its requests. */
 const FACTS: Readonly<Record<string, (sent: readonly Sent[]) => string>> = {
   Discovery: (sent) =>
     list(sent.filter(({ what }) => what.includes('.well-known')).map(({ what }) => code(what.slice(4)))),

@@ -15,7 +15,7 @@ import { type McpTestServer, startMcpServer } from './mcp_server.ts'
 let service: TestService
 let server: McpTestServer
 beforeAll(async () => {
-  // The 2.x client says on the console when it gives up a token.
+  // The 2.x client logs to the console when it discards a token.
   vi.spyOn(console, 'warn').mockReturnValue()
   service = await startService(LOOPBACK)
   server = await startMcpServer(service)
@@ -26,7 +26,7 @@ afterAll(async () => {
   await service.close()
 })
 
-/** An app that both sides know, and an employee who is signed in to it at the company. */
+/** An app that is registered at both sides, and an employee who is signed in to it at the company. */
 async function company(at = service, policy = {}) {
   const client = await addXaaClient(at)
   const enterprise = await startEnterpriseIdp(client.client_id, at.app.clock)
@@ -56,7 +56,7 @@ const providerV2 = ({ client, enterprise, at }: Company) =>
       assertionOf(enterprise, authorizationServerUrl, resourceUrl, scope),
   })
 
-/** The 1.x client has no such provider; a token request of one's own is how it lets others add it, with a fixed scope. */
+/** The 1.x client has no such provider. It can be added as a custom token request, with a fixed scope. */
 const providerV1 = ({ client, enterprise, at }: Company) =>
   Object.assign(
     new ClientCredentialsProvider({

@@ -1,5 +1,5 @@
-// Runs a driver: a small program that uses a client of others, in the language of that client. It gets its task as JSON in its one
-// argument, prints JSON lines and reads the answers line by line; the last line is its result. What it asks for is done here.
+// Runs a driver: a small program that uses a third-party client, in the language of that client. It receives its task as JSON in its one
+// argument, prints JSON lines and reads the answers line by line; the last line is its result. Its requests are carried out here.
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { User } from '../../src/records/user.ts'
@@ -7,27 +7,27 @@ import { Browser } from '../support/browser.ts'
 import { walk } from '../support/flow.ts'
 import type { TestService } from '../support/service.ts'
 
-/** A driver that neither prints nor ends is ended. */
+/** A driver without output for this time is ended. */
 const LONGEST_MS = 60_000
 
 interface Line {
   /** A URL to open in a browser; the answer is where the browser is sent. */
   open?: string
-  /** Access tokens are to expire; the answer is empty. */
+  /** A request that access tokens expire; the answer is empty. */
   expire?: true
-  /** What a tool of the server answered. */
+  /** The answer of a tool of the server. */
   text?: string
   result?: unknown
 }
 export interface Driven {
-  /** What the tools answered, in order. */
+  /** The answers of the tools, in order. */
   texts: string[]
-  /** Where the browser was sent, in order. */
+  /** The URLs that the browser was sent to, in order. */
   opened: URL[]
   result: unknown
 }
 
-/** Runs a driver to its end. Throws what it printed on standard error when it fails. */
+/** Runs a driver to its end. When it fails, throws an error with its standard error. */
 export async function drive(
   [program = '', ...args]: readonly string[],
   task: object,

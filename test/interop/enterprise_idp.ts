@@ -1,4 +1,4 @@
-// The identity provider of a company: it gives ID-JAG assertions for the ID tokens of its employees (RFC 8693).
+// The identity provider of a company: it issues ID-JAG assertions for the ID tokens of its employees (RFC 8693).
 import { text } from 'node:stream/consumers'
 import { importJWK, jwtVerify } from 'jose'
 import { newId } from '../../src/lib/id.ts'
@@ -8,7 +8,7 @@ import { signed, TestIdp } from '../support/idp.ts'
 export interface EnterpriseIdp {
   readonly idp: TestIdp
   readonly app: { clientId: string; clientSecret: string }
-  /** What the app was given, as asked for: audience, resource and scope. */
+  /** The requests of the app: audience, resource and scope. */
   readonly given: Record<string, string>[]
   /** Whether an employee may use the app there at all. */
   isAssigned: boolean
@@ -16,7 +16,7 @@ export interface EnterpriseIdp {
   idToken(sub: string): Promise<string>
 }
 
-/** Starts one that knows a single app, whose `client_id` at the authorization server it knows too. */
+/** Starts an identity provider with one app, and with the `client_id` of the app at the authorization server. */
 export async function startEnterpriseIdp(client_id: string, clock: Clock): Promise<EnterpriseIdp> {
   const idp = await TestIdp.start()
   const app = { clientId: 'chat-app', clientSecret: 'chat-app-secret' }

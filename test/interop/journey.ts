@@ -1,39 +1,39 @@
-// An MCP client in any language, and one person's way through a service and an MCP server with it.
+// An MCP client in any language, and the steps of one user through a service and an MCP server with it.
 import type { Recorded } from '../support/recorder.ts'
 import { addUser, REDIRECT_URI } from '../support/service.ts'
 import { drive } from './driver.ts'
 import type { McpTestServer } from './mcp_server.ts'
 import type { Toolchain } from './toolchain.ts'
 
-/** What an MCP client can do by itself. */
+/** The abilities of an MCP client. */
 export interface McpClient {
   /** Its name in the registry. */
   name: string
   version: string
   toolchain: Toolchain
-  /** What follows the command of the tool chain. */
+  /** The arguments after the command of the tool chain. */
   args?: readonly string[]
-  /** How the driver calls it. */
+  /** Its name for the driver. */
   client: string
-  /** Where it waits for the answer of the browser, if that cannot be chosen. */
+  /** The redirect URI on which it waits for the browser, if that cannot be chosen. */
   redirect_uri?: string
-  /** What its application has to ask for. */
+  /** The scopes that its application must request. */
   scope?: string
-  /** Asks for every scope of the service where nobody names one. */
+  /** Whether it requests every scope of the service when no scope is named. */
   asksForAll?: true
-  /** Has no client documents. */
+  /** Whether it lacks client documents. */
   withoutDocument?: true
   /** Why it never asks for more scopes. */
   withoutStepUp?: string
-  /** Names no resource when it asks as a machine: an operator has to do so for it. */
+  /** Whether it names no resource as a machine, so that an operator must set one. */
   defaultResource?: true
-  /** How it asks for more, when it asks for the new scope alone; with grants that it has to register for it. */
+  /** How it requests additional scopes, if it requests only the new scope; with the grants that it must register for that. */
   dropsScope?: { cell: string; grant_types?: readonly string[] }
-  /** Has no machine grant. */
+  /** Whether it lacks a machine grant. */
   withoutMachine?: true
 }
 
-/** Takes a new user through the steps of a task. Returns what the tools said, and how often each grant was asked for. */
+/** Runs the steps of a task with a new user. Returns the answers of the tools, and the number of requests for each grant. */
 export async function takeAlong(
   service: Recorded,
   server: McpTestServer,

@@ -1,5 +1,5 @@
 // The same steps for every MCP client: sign-in, refresh, a repeated refresh token, more scopes, machine access. The results are in
-// rights, without a person. Each outcome goes into the results that docs/reference/clients.md shows.
+// rights, without a user. Each outcome is added to the results that docs/reference/clients.md shows.
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { okAdmin } from '../support/admin.ts'
 import { DocumentServer, LOCAL_DOCUMENTS } from '../support/documents.ts'
@@ -9,12 +9,12 @@ import { type McpClient, takeAlong } from './journey.ts'
 import { type McpTestServer, startMcpServer } from './mcp_server.ts'
 import { Results } from './results.ts'
 
-/** Tests for every client of a list, and for what was seen of them. */
+/** Tests for every client of a list, and for their recorded results. */
 export function testJourneys(language: string, clients: readonly McpClient[]): void {
   let service: Recorded
   let documents: DocumentServer
   let server: McpTestServer
-  /** Its challenge names no scope: clients take those of its metadata. */
+  /** Its challenge names no scope, so clients take the scopes of its metadata. */
   let silent: McpTestServer
   const results = new Results(language)
   beforeAll(async () => {
@@ -23,7 +23,7 @@ export function testJourneys(language: string, clients: readonly McpClient[]): v
     server = await startMcpServer(service, { metadata: 'own' })
     silent = await startMcpServer(service, { metadata: 'own', challenge: false })
     for (const { uri } of [server, silent]) await addResource(service, { uri })
-    // A second resource: clients that ask for every scope of the service ask for its scopes too.
+    // A second resource: clients that request every scope of the service request its scopes too.
     await addResource(service, { scopes: ['files:read'] })
   })
   afterAll(async () => {

@@ -1,4 +1,4 @@
-// Clients of others that authenticate with a key of their own, with what each of them sends on its own.
+// Third-party clients that authenticate with a key of their own, with the assertions that each of them makes.
 import { exportPKCS8 } from 'jose'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addKeyedClient } from '../support/assertion.ts'
@@ -7,7 +7,7 @@ import { addResource, type TestService } from '../support/service.ts'
 import { type McpClient, takeAlong } from './journey.ts'
 import { type McpTestServer, startMcpServer } from './mcp_server.ts'
 
-/** Adds a client with a key. Returns what a driver needs of it. */
+/** Adds a client with a key. Returns its data for a driver. */
 export async function keyedClient(service: Pick<TestService, 'app'>, fields: object = {}) {
   const { client_id, key } = await addKeyedClient(service, fields)
   return { client_id, kid: key.kid, private_key: await exportPKCS8(key.privateKey) }

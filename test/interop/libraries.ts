@@ -1,4 +1,4 @@
-// What tests of OAuth libraries in other languages share: a service with a resource, and what a driver is given of it.
+// Shared by the tests of OAuth libraries in other languages: a service with a resource, and the task of a driver.
 import { afterAll, beforeAll } from 'vitest'
 import type { Client } from '../../src/records/client.ts'
 import { authorize, redeem } from '../support/flow.ts'
@@ -14,7 +14,7 @@ export interface Fixture {
   slug: string
   /** Runs a library by its name in the driver. Returns its result. */
   run(client: string, task?: object): Promise<Driven>
-  /** An access token of a person, for the resource. */
+  /** An access token of a user, for the resource. */
   userToken(): Promise<{ sub: string; token: string }>
   /** A confidential client that may introspect tokens of the resource. */
   machine: Client & { client_secret: string }

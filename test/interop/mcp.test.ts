@@ -1,4 +1,4 @@
-// The official MCP clients, both generations, against a real MCP server whose authorization server we are.
+// The official MCP clients of both generations, against a real MCP server that uses this authorization server.
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { Browser } from '../support/browser.ts'
 import { walk } from '../support/flow.ts'
@@ -9,7 +9,7 @@ import { type McpTestServer, startMcpServer } from './mcp_server.ts'
 let service: TestService
 let server: McpTestServer
 beforeAll(async () => {
-  // The 2.x client says on the console that it drops tokens; that is what one test wants.
+  // The 2.x client logs to the console that it discards tokens, which one test provokes.
   vi.spyOn(console, 'warn').mockReturnValue()
   service = await startService()
   server = await startMcpServer(service)

@@ -1,4 +1,4 @@
-// The two generations of the official MCP client behind one face, and what such a client keeps between its requests.
+// The two generations of the official MCP client behind one interface, and the data that such a client stores between its requests.
 import * as v2 from '@modelcontextprotocol/client'
 import { type OAuthClientProvider, UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js'
 import { ClientCredentialsProvider } from '@modelcontextprotocol/sdk/client/auth-extensions.js'
@@ -70,7 +70,7 @@ export const GENERATIONS: Generation[] = [
   },
 ]
 
-/** Comes in with a person: turned away, signed in, let in. */
+/** Connects as a user: is refused, signs in, and is accepted. */
 export async function comeIn(
   { connect, Unauthorized }: Pick<Generation, 'connect' | 'Unauthorized'>,
   service: TestService,
@@ -90,7 +90,7 @@ export async function comeIn(
 type Tokens = v2.OAuthTokens & { issuer?: string }
 type Registration = v2.OAuthClientInformationMixed & { issuer?: string }
 
-/** What a client keeps: its registration, one sign-in, and where it last wanted to send the browser. */
+/** The stored data of a client: its registration, one sign-in, and the last URL for the browser. */
 export class Provider {
   readonly redirectUrl = REDIRECT_URI
   readonly clientMetadata: v2.OAuthClientMetadata = {
@@ -99,12 +99,12 @@ export class Provider {
     grant_types: ['authorization_code', 'refresh_token'],
   }
   readonly state = () => 'a-state'
-  /** Where its document is, when it has one. */
+  /** The URL of its document, if it has one. */
   clientMetadataUrl?: string
   saved: { tokens?: Tokens; verifier?: string; url?: URL; discovery?: v2.OAuthDiscoveryState } = {}
   private registration?: Registration
 
-  /** Without a client it must find a way to identify itself. */
+  /** Without a registered client it uses a document or registers itself. */
   constructor(client?: Pick<Registered, 'client_id'> & { client_secret?: string }, issuer?: string) {
     if (!client) return
     const { client_id, client_secret } = client

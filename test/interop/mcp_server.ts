@@ -1,4 +1,4 @@
-// A small real MCP server: its tools need tokens of our issuer for its own URI, which it checks as RFC 9068 §4 says.
+// A small real MCP server. Its tools need tokens of this issuer for its own URI, which it verifies by RFC 9068 §4.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -14,9 +14,9 @@ export interface McpTestServer {
 }
 
 interface How {
-  /** Where it answers; `/` is the root, whose identifier has no path. */
+  /** Its path; `/` is the root, whose resource identifier has no path. */
   path?: string
-  /** Who has its resource metadata: the service, or itself. */
+  /** Which server publishes its resource metadata: the service, or the MCP server. */
   metadata?: 'service' | 'own'
   /** Whether its challenges name scopes. */
   challenge?: boolean

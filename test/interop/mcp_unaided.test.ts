@@ -1,5 +1,5 @@
-// The official MCP clients, told nothing but the address of an MCP server: our resource metadata leads them to us, where they
-// are known already, bring a document, or register.
+// The official MCP clients, with only the address of an MCP server. The resource metadata leads them to this service, where they
+// are registered already, have a document, or register.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { okAdmin } from '../support/admin.ts'
 import { DocumentServer, LOCAL_DOCUMENTS } from '../support/documents.ts'
@@ -21,7 +21,7 @@ afterAll(async () => {
   server.close()
   await service.close()
 })
-// The 2.x client warns about what some of these tests want.
+// The 2.x client warns about situations that some of these tests provoke.
 beforeEach(() => {
   vi.spyOn(console, 'warn').mockReturnValue()
 })
@@ -42,13 +42,13 @@ const stepsOf = async (client_id: string) => {
   )
   return trails.flatMap(({ steps }) => steps.map(({ step }) => step))
 }
-/** The trail of those who name no client yet. */
+/** The activity without a client. */
 const discovery = () => stepsOf('')
 
 describe.each(GENERATIONS)('$name', (generation) => {
   const origin = `https://${generation.name.split('/').at(-1)}.desk.example`
 
-  /** Turned away, signed in by a person, let in; then a token is refreshed without the person. */
+  /** Is refused, signs a user in, and is accepted; then a token is refreshed without the user. */
   const wholeWay = async (provider: Provider) => {
     const user = await addUser(service)
     const connection = await comeIn(generation, service, server.uri, provider, user)

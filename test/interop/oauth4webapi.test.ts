@@ -1,4 +1,4 @@
-// A strict third-party client, used as its documentation says: what it refuses, other clients may refuse too.
+// A strict third-party client, used as documented. Other clients may refuse the same responses that it refuses.
 import * as oauth from 'oauth4webapi'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { walk } from '../support/flow.ts'
@@ -31,7 +31,7 @@ async function setUp({ method, authentication }: Kind) {
   return { registered, client, user, resource, auth: authentication(registered) }
 }
 
-/** The way of a user: a validated authorization response, then the tokens for its code. */
+/** The flow of a user: a validated authorization response, and then the tokens for its code. */
 async function signedIn(kind: Kind) {
   const parts = await setUp(kind)
   const { client, user, resource, auth } = parts

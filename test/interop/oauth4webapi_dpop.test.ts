@@ -1,4 +1,4 @@
-// A strict third-party client with DPoP: it makes the proofs itself, and answers the demand for a nonce with a retry.
+// A strict third-party client with DPoP: it makes the proofs, and retries with the nonce when one is required.
 import * as oauth from 'oauth4webapi'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { walk } from '../support/flow.ts'
@@ -17,7 +17,7 @@ describe.each([
   })
   afterAll(() => service.close())
 
-  /** Sends a request; once more when the answer asked for a nonce. Returns what came, and how often it was sent. */
+  /** Sends a request, and repeats it when the answer requires a nonce. Returns the result and the number of requests. */
   async function withRetry<T>(send: () => Promise<Response>, read: (response: Response) => Promise<T>) {
     try {
       return { result: await read(await send()), sent: 1 }
@@ -37,7 +37,7 @@ describe.each([
     return { client, user, resource, auth, pair, DPoP: oauth.DPoP(client, pair) }
   }
 
-  /** The way of a user, with a code that is bound to the key. */
+  /** The flow of a user, with a code that is bound to the key. */
   async function signedIn(method: string) {
     const parts = await setUp(method)
     const { client, user, resource, auth, DPoP } = parts
@@ -58,7 +58,7 @@ describe.each([
     return { ...parts, tokens, sent }
   }
 
-  /** Validates a token as a resource server would, with a proof for this use of it. */
+  /** Validates a token as a resource server would, with a proof for this request. */
   async function validate(
     token: string,
     { pair, client }: { pair: oauth.CryptoKeyPair; client: oauth.Client },

@@ -23,7 +23,7 @@ afterAll(async () => {
   await service.close()
 })
 
-/** A member, the broker resource, and the provider that knows the callback of it. */
+/** A member, the broker resource, and the provider at which its callback is registered. */
 async function scene() {
   const provider = await addProvider(service, {
     config_data: {
@@ -66,7 +66,7 @@ async function scene() {
   }
 }
 const tokenRequests = () => op.asked.filter((path) => path === '/token').length
-/** Whether the provider itself takes a token, and for whom. */
+/** Whether the provider accepts a token, and its subject. */
 const subjectOf = async (token: unknown) => {
   const response = await fetch(`${op.issuer}/me`, { headers: { authorization: `Bearer ${token}` } })
   return response.status === 200 ? ((await response.json()) as { sub: string }).sub : response.status

@@ -1,4 +1,4 @@
-// Clients that others wrote, with private_key_jwt: strict libraries, and the official MCP clients for machines.
+// Third-party clients with private_key_jwt: strict libraries, and the official MCP clients for machines.
 import * as v2 from '@modelcontextprotocol/client'
 import { PrivateKeyJwtProvider } from '@modelcontextprotocol/sdk/client/auth-extensions.js'
 import { exportJWK, exportPKCS8, generateKeyPair } from 'jose'

@@ -1,4 +1,4 @@
-// Clients that cannot be run here: their published registration and authorization request bring a person in, refresh and step up.
+// Clients that cannot be run here: with their published registration and authorization request a user signs in, and the client refreshes and requests more scopes.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Browser } from '../support/browser.ts'
 import { LOCAL_DOCUMENTS } from '../support/documents.ts'
@@ -43,7 +43,7 @@ describe.each(PUBLISHED)('$client', ({ client: name, version, registration, redi
     expect([(await first)?.status, (await retry)?.status]).toEqual([200, 200])
     Object.assign(row, { refresh: 'yes', retry: 'yes' })
 
-    // A challenge named one scope at first, and the other one later.
+    // The first challenge names one scope, and a later one the other scope.
     for (const asked of ['mcp:read', 'mcp:read mcp:write'])
       expect((await signIn({ scope: asked })).body['scope']).toBe(asked)
     row.step_up = 'yes'

@@ -1,4 +1,4 @@
-// What clients that cannot be installed from a registry send, as their vendors or their bug trackers publish it.
+// The requests of clients that cannot be installed from a registry, as their vendors or their bug trackers publish them.
 
 export interface Published {
   client: string
@@ -6,7 +6,7 @@ export interface Published {
   version: string
   /** Its registration (RFC 7591). */
   registration: Record<string, unknown>
-  /** Where it has the browser come back to. */
+  /** Its redirect URI. */
   redirect_uri: string
   /** The `scope` of its authorization request; undefined when it sends none. */
   scope?: string

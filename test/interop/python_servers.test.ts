@@ -1,4 +1,4 @@
-// MCP servers in Python that take our tokens: the example of the guide with FastMCP, and the official SDK.
+// MCP servers in Python that accept tokens of this service: the example of the guide with FastMCP, and the official SDK.
 import { spawn } from 'node:child_process'
 import path from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'

@@ -1,4 +1,4 @@
-// What was seen of each client, in results/LANGUAGE.json: `npm run interop -- -u` writes it, docs/reference/clients.md shows it.
+// The observed behaviour of each client, in results/LANGUAGE.json: `npm run interop -- -u` writes it, docs/reference/clients.md shows it.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -17,7 +17,7 @@ export interface Row {
   machine: string
   /** The client itself, or a request that its vendor published. */
   ran: string
-  /** The day since when this is so. */
+  /** The day of the first such observation. */
   date: string
 }
 
@@ -48,7 +48,7 @@ export class Results {
     return row
   }
 
-  /** Compares with the file, or writes it with `-u`. What has not changed keeps its date. */
+  /** Compares with the file, or writes it with `-u`. Unchanged rows keep their date. */
   async compare(): Promise<void> {
     const known = read(this.file)
     const today = new Date().toISOString().slice(0, 10)

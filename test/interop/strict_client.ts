@@ -1,4 +1,4 @@
-// oauth4webapi over plain http on loopback: what its tests share.
+// oauth4webapi over plain http on loopback, for its tests.
 import * as oauth from 'oauth4webapi'
 import { REDIRECT_URI } from '../support/service.ts'
 

@@ -1,5 +1,5 @@
-// The tool chains of other languages, with the clients that drivers use. What they install is pinned, is kept outside the repository
-// for the next run, and is no dependency of the service. Where a tool chain is missing, its tests are skipped with one clear line.
+// The tool chains of other languages, with the clients that drivers use. Installed packages have fixed versions, are kept outside the repository
+// for the next run, and are no dependency of the service. If a tool chain is missing, its tests are skipped with one line of output.
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,14 +13,14 @@ const CACHE = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.
 /** Longer installs are given up. */
 const LONGEST_MS = 240_000
 
-/** How to run a driver, or why it cannot be run. */
+/** The command of a driver, or the reason why it cannot be run. */
 export type Toolchain = { command: string[] } | { missing: string }
 
 const folderOf = (language: string) => path.join(packageRoot, 'test/interop', language)
 
 const hashOf = (file: string) => createHash('sha256').update(readFileSync(file)).digest('hex').slice(0, 12)
 
-/** Makes a folder of the cache once for each content of the file that names the versions. */
+/** Creates a folder of the cache once for each content of the file that names the versions. */
 async function installed(name: string, pins: string, install: (folder: string) => Promise<unknown>): Promise<void> {
   const folder = path.join(CACHE, `${name}-${hashOf(pins)}`)
   const whole = path.join(folder, '.whole')
@@ -39,7 +39,7 @@ const firstLines = (error: unknown) =>
     .slice(0, 3)
     .join(' ')
 
-/** Fetches what a driver needs, and says in one line of the output what is left out, and why. A driver that does not build is an error. */
+/** Installs the packages of a driver. If that is not possible, prints one line with the skipped tests and the reason. A driver that does not build is an error. */
 async function prepared(
   name: string,
   fetch: () => Promise<unknown>,

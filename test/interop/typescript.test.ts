@@ -1,4 +1,4 @@
-// The official TypeScript clients and mcp-remote, on the ways that clients in other languages are taken too.
+// The official TypeScript clients and mcp-remote, in the flows that clients in other languages run too.
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -16,7 +16,7 @@ const versionOf = (name: string): string =>
 const toolchain = { command: [process.execPath, 'test/interop/typescript/mcp_client.mjs'] }
 const package_ = (name: string) => ({ name, version: versionOf(name), toolchain })
 
-/** With a refresh token it refreshes where it should ask. */
+/** With a refresh token it refreshes instead of requesting the scope. */
 const WITHOUT_REFRESH = { cell: 'without a refresh token; drops the first scope', grant_types: ['authorization_code'] }
 
 const CLIENTS: McpClient[] = [

@@ -1,4 +1,4 @@
-// MCP servers that name no scopes, neither in their challenge nor in their resource metadata: what every client then asks for.
+// MCP servers that name no scopes, neither in their challenge nor in their resource metadata: which scopes every client then requests.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { okAdmin } from '../support/admin.ts'
 import { LOCAL_DOCUMENTS } from '../support/documents.ts'
@@ -16,7 +16,7 @@ export function testUnscoped(clients: readonly McpClient[]): void {
     strict = await startRecorded(LOCAL_DOCUMENTS)
     lenient = await startRecorded({ ...LOCAL_DOCUMENTS, SERVICE_OAUTH_REQUIRE_SCOPE: 'false' })
     open.push(strict, lenient)
-    // Another resource with scopes of its own: some clients ask for every scope that the service knows.
+    // Another resource with scopes of its own, because some clients request every scope of the service.
     for (const service of [strict, lenient]) await addResource(service, { scopes: ['files:read'] })
   })
   afterAll(async () => {
