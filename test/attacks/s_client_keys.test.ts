@@ -2,6 +2,9 @@
 import { generateKeyPairSync } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createFetcher } from '../../src/net/fetch.ts'
+
+import { createRemoteKeys } from '../../src/net/jwks.ts'
 import { callAdmin, okAdmin } from '../support/admin.ts'
 import { addKeyedClient, askWith, keySetOf, proving, tryAssertion } from '../support/assertion.ts'
 import { claimsOf, expectRefused, register } from '../support/flow.ts'
@@ -109,7 +112,10 @@ test('S13 keys for encryption are left out, and of each key only what is public 
 test('S14 a jwks_uri at a private address is never contacted', async () => {
   const trap = await TestIdp.start()
   const client = await addKeyedClient(guarded, { jwks_uri: trap.jwks_uri.replace('http:', 'https:') })
-  expectRefused(await tryAssertion(guarded, client, {}, trap.key), 'invalid_client', 401)
+  const reason = watchReasons(guarded)
+  const answer = await tryAssertion(guarded, client, {}, trap.key)
+  expectRefused(answer, 'invalid_client', 401)
+  expect(reason(answer)).toBe('jwks_blocked_address')
   expect(trap.connections).toBe(0)
 })
 
@@ -162,6 +168,21 @@ test.each(DOWN)(
     claimsOf(await askWith(service, once))
   },
 )
+
+test('S15 a jwks_uri whose server does not answer is given up with 503', async () => {
+  const peer = await TestIdp.start()
+  peer.answer = () => {}
+  const client = await addKeyedClient(service, { jwks_uri: peer.jwks_uri })
+  const { clientKeys, clock } = service.app
+  const fetcher = createFetcher({ allowPrivate: true, userAgent: 'test' })
+  const hasty: typeof fetcher = { fetch: (url, request) => fetcher.fetch(url, { ...request, timeoutMs: 50 }) }
+  const impatient = createRemoteKeys({ fetcher: hasty, clock, ttl: 60, cooldown: 30, allowHttp: true })
+  Object.assign(service.app, { clientKeys: impatient })
+  const answer = await tryAssertion(service, client, {}, peer.key)
+  expectRefused(answer, 'temporarily_unavailable', 503)
+  expect(reasonOf(answer)).toBe('jwks_timeout')
+  Object.assign(service.app, { clientKeys })
+})
 
 test.each(KEYS_OF)('S15 a published %s key verifies nothing', async (kind) => {
   const peer = await TestIdp.start()
