@@ -17,6 +17,7 @@ import {
   walk,
 } from '../support/flow.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
+import { storeCalls } from '../support/store_calls.ts'
 import { LOOPBACK, mapSubject, xaaScene } from '../support/xaa.ts'
 
 let service: TestService
@@ -278,16 +279,9 @@ test('a resource with rules costs no read of the store more than one without, on
   const reads = async (resource: { uri: string }) => {
     let { refresh_token } = await tokensOf(await member('staff', 'editors'), resource)
     refresh_token = (await refresh(service, client, refresh_token)).body['refresh_token']
-    const calls: string[] = []
-    const { driver } = service.app.store
-    const call = driver.call
-    driver.call = (op, ...rest) => {
-      calls.push(op)
-      return call.call(driver, op, ...rest)
-    }
-    expect((await refresh(service, client, refresh_token)).status).toBe(200)
-    driver.call = call
-    return calls
+    return storeCalls(service, async () => {
+      expect((await refresh(service, client, refresh_token)).status).toBe(200)
+    })
   }
   const plain = await reads(await addResource(service))
   expect(plain).toEqual(['findRefreshToken', 'rotateRefreshToken'])

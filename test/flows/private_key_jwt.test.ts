@@ -6,6 +6,7 @@ import type { Changes } from '../support/dpop.ts'
 import { claimsOf, expectRefused, post } from '../support/flow.ts'
 import { TestIdp } from '../support/idp.ts'
 import { startService, type TestService } from '../support/service.ts'
+import { storeCalls } from '../support/store_calls.ts'
 import { LOOPBACK, watchReasons } from '../support/xaa.ts'
 
 let service: TestService
@@ -43,6 +44,13 @@ test('a key and an assertion may name EdDSA by its newer name (RFC 9864)', async
   const client = await addKeyedClient(service, { alg: 'Ed25519' })
   expect(client.jwks?.keys[0]).toMatchObject({ alg: 'Ed25519' })
   claimsOf(await tryAssertion(service, client))
+})
+
+test('a token for an inline key costs one operation of the store, which also records the jti', async () => {
+  const client = await addKeyedClient(service)
+  claimsOf(await tryAssertion(service, client))
+  const calls = await storeCalls(service, async () => claimsOf(await tryAssertion(service, client)))
+  expect(calls).toEqual(['recordIssuance'])
 })
 
 test('an assertion authenticates at introspection and revocation, for the issuer or for that endpoint', async () => {
