@@ -45,3 +45,8 @@ export const lockout = z.strictObject({
   locked_at: z.iso.datetime(),
   locked_until: z.iso.datetime().describe('Time at which the lockout ends.'),
 })
+
+export const passwordLinkAnswer = z.strictObject({
+  url: z.url().describe('The link. It is shown only here: give it to the user over a private channel.'),
+  expires_at: z.iso.datetime(),
+})

@@ -2,8 +2,7 @@
 import { z } from 'zod'
 import { hashProblem } from '../crypto/password_hash.ts'
 import { bool, groupNames, listOf, text, word } from '../lib/field.ts'
-import { newUserId } from '../oauth/client_metadata.ts'
-import type { User } from '../records/user.ts'
+import { newLocalUser } from '../oauth/local_user.ts'
 import { action } from './action.ts'
 import * as answers from './answers_people.ts'
 import { conflict, retryStale } from './outcome.ts'
@@ -65,18 +64,7 @@ export const userImport = action({
   cli: { byHand: true },
   async run({ store, clock }, { query: { dry_run }, body: { users, existing } }) {
     const now = clock.now()
-    const imported = users.map(
-      ({ groups, ...fields }): User => ({
-        ...fields,
-        id: newUserId(),
-        provider: 'local',
-        operator_groups: groups,
-        provider_groups: [],
-        version: 1,
-        created_at: now,
-        updated_at: now,
-      }),
-    )
+    const imported = users.map((user) => newLocalUser(user, now))
     const { created, taken } = await retryStale(() =>
       store.importUsers({ users: imported, skip: existing === 'skip', dry_run }),
     )

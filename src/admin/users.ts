@@ -3,12 +3,13 @@ import { z } from 'zod'
 import type { App } from '../context.ts'
 import { bool, groupName, int, text } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
-import { newUserId } from '../oauth/client_metadata.ts'
+import { newLocalUser } from '../oauth/local_user.ts'
 import { groupsOf, type User } from '../records/user.ts'
 import { type ActionResult, type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
 import { AFTER, cursorOf, order, q, search } from './lists.ts'
 import { changedFields, conflict, notFound, retryStale } from './outcome.ts'
+import { passwordLink } from './password_link.ts'
 import { userAccess } from './user_access.ts'
 import { userImport } from './user_import.ts'
 import { newUser, oidcSubject, userChange } from './user_members.ts'
@@ -87,27 +88,20 @@ export const users: AdminResource = {
       body: newUser,
       audit: 'user_created',
       cli: { flags: { password: { field: 'password', secret: true }, name: { field: 'name', required: true } } },
-      async run(app, { body: { password, groups, ...fields } }) {
-        const now = app.clock.now()
+      async run(app, { body: { password, ...fields } }) {
         // Checked before the expensive hashing. The write checks it again.
         if (await app.store.findUserByEmail({ email: fields.email })) throw emailTaken()
-        const user: User = {
-          ...fields,
-          id: newUserId(),
-          password_hash: await app.crypto.hashPassword(password),
-          status: 'active',
-          provider: 'local',
-          operator_groups: groups,
-          provider_groups: [],
-          version: 1,
-          created_at: now,
-          updated_at: now,
-        }
+        const password_hash = await app.crypto.hashPassword(password)
+        const user = newLocalUser({ ...fields, password_hash }, app.clock.now())
         if ((await app.store.createUser(user)) === 'exists') throw emailTaken()
-        return { shown: userJson(user), changed: { detail: { user_id: user.id, role: user.role, groups } } }
+        return {
+          shown: userJson(user),
+          changed: { detail: { user_id: user.id, role: user.role, groups: fields.groups } },
+        }
       },
     }),
     import: userImport,
+    passwordLink,
     access: userAccess,
     get: action({
       method: 'GET',

@@ -8,6 +8,7 @@ import { html, isolated, type Markup } from '../lib/html.ts'
 import { isCrossSite } from '../lib/url.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import type { DetailOf } from '../oauth/audit_events.ts'
+import { allowsPasswords } from '../oauth/local_login.ts'
 import type { User } from '../records/user.ts'
 import { messagesOf } from './language.ts'
 import { beginLogin, delayLogin, endLogin, type LoginResult, loginAttempt } from './login_limit.ts'
@@ -23,8 +24,6 @@ export function showLogin(app: App, request: Request): Reply {
   const { redirect, prompt } = parseParams(request.query)
   return loginPage(app, request, redirect, { reauthenticate: prompt === 'login' })
 }
-
-const allowsPasswords = ({ config, oidc }: App): boolean => oidc.length === 0 || config.oidc.show_local_login
 
 interface Problem {
   result: 'invalid' | 'locked_out' | 'failure'

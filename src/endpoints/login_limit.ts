@@ -1,5 +1,5 @@
 // The limits of failed logins. All instances share the counts. An address is locked out; the logins to an account only wait, because otherwise
-// anybody could lock its user out.
+// any attacker could lock its user out.
 import type { App } from '../context.ts'
 import { subscriber } from '../http/rate_limit.ts'
 import { HOUR } from '../lib/time.ts'

@@ -4,6 +4,7 @@ import type { Reply, Request } from '../http/message.ts'
 import type { Route } from '../http/route.ts'
 import type { OAuthError } from '../lib/error.ts'
 import { PATHS } from '../oauth/metadata.ts'
+import { PASSWORD_PATH } from '../oauth/password_link.ts'
 import { forRequest } from '../oauth/traced.ts'
 import { authorize, renderAuthorizeError } from './authorize.ts'
 import { backchannelLogout } from './backchannel_logout.ts'
@@ -16,6 +17,7 @@ import { health, livez, ready } from './health.ts'
 import { introspect } from './introspect.ts'
 import { login, logout, showLogin, showStart } from './login.ts'
 import { finishOidc, startOidc } from './oidc.ts'
+import { setPassword, showPasswordLink } from './password_link.ts'
 import { register } from './register.ts'
 import { revoke } from './revoke.ts'
 import { token } from './token.ts'
@@ -67,6 +69,8 @@ export function publicRoutes(app: App): Route[] {
     { method: 'GET', path: '/', handle: on(showStart), renderError },
     { method: 'GET', path: '/login', handle: on(showLogin), renderError },
     { method: 'POST', path: '/login', body: FORM, step: 'login', handle: on(login), renderError },
+    { method: 'GET', path: `${PASSWORD_PATH}/{token}`, handle: on(showPasswordLink), renderError },
+    { method: 'POST', path: PASSWORD_PATH, body: FORM, handle: on(setPassword), renderError },
     {
       method: 'POST',
       path: '/logout',

@@ -235,6 +235,14 @@ export const AUDIT_EVENTS = {
     doc: 'A sign-in with a password failed. The event names the user of the account if there is one, and never what was typed.',
     detail: ['user_id'],
   },
+  user_password_link_created: {
+    doc: 'An operator made a one-time link with which a user sets a password. The event never has the link.',
+    detail: ['user_id'],
+  },
+  user_password_set: {
+    doc: 'A user set a password with a one-time link. The sessions, refresh tokens and links of the user ended.',
+    detail: [],
+  },
   user_logout: { doc: 'A user signed out.', detail: [] },
   user_backchannel_logout: {
     doc: 'An upstream provider signed a user out with a logout token.',

@@ -11,6 +11,7 @@ import * as issuances from './issuances.ts'
 import * as loginFailures from './login_failures.ts'
 import type { Op } from './op.ts'
 import { dropPartition, listExported, listPartitions, saveExported } from './partitions.ts'
+import * as passwordLinks from './password_links.ts'
 import * as providers from './providers.ts'
 import * as rateBuckets from './rate_buckets.ts'
 import { findSuccessors, recordRetry } from './refresh_retries.ts'
@@ -38,6 +39,7 @@ export const ops = {
   ...groups,
   ...issuances,
   ...loginFailures,
+  ...passwordLinks,
   ...providers,
   ...rateBuckets,
   ...resources,

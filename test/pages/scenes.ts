@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import type { Client } from '../../src/records/client.ts'
+import { okAdmin } from '../support/admin.ts'
 import { authorizeUrl } from '../support/flow.ts'
 import { addClient, addResource, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
 
@@ -47,6 +48,18 @@ export async function logIn(page: Page, email: string, password = PASSWORD): Pro
   await page.getByLabel('Email').fill(email)
   await page.getByLabel('Password').fill(password)
   await page.getByRole('button', { name: 'Sign in' }).click()
+}
+
+/** A one-time link with which a user sets a password. */
+export async function newPasswordLink({ service }: World, { id }: { id: string }): Promise<string> {
+  return (await okAdmin<{ url: string }>(service, 'POST', `/admin/users/${id}/password-link`)).url
+}
+
+/** Fills the form of a password link in and sends it. */
+export async function sendPassword(page: Page, next: string, again = next): Promise<void> {
+  await page.getByLabel('New password', { exact: true }).fill(next)
+  await page.getByLabel('New password, again').fill(again)
+  await page.getByRole('button', { name: 'Set password' }).click()
 }
 
 interface Asking {
@@ -127,6 +140,18 @@ export const SCENES: Record<string, (world: World, page: Page) => Promise<unknow
     await page.goto(url.replace('code_challenge=', 'no_code_challenge='))
     await page.getByRole('link', { name: /^Return to very-long-label/ }).waitFor()
   },
+  'password link': async (world, page) => page.goto(await newPasswordLink(world, await addUser(world.service))),
+  'password link with a mistake': async (world, page) => {
+    await page.goto(await newPasswordLink(world, await addUser(world.service)))
+    await sendPassword(page, PASSWORD, `${PASSWORD}!`)
+    await page.getByRole('alert').waitFor()
+  },
+  'password set': async (world, page) => {
+    await page.goto(await newPasswordLink(world, await addUser(world.service)))
+    await sendPassword(page, PASSWORD)
+    await page.getByRole('heading', { name: 'Your password is set' }).waitFor()
+  },
+  'password link that is not valid': async ({ service }, page) => page.goto(`${service.issuer}/password/pwl_x`),
   error: ({ service }, page) => page.goto(authorizeUrl(service, { client_id: 'nobody' })),
   'signed in': async ({ service }, page) => {
     await page.goto(`${service.issuer}/login`)

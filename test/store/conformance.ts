@@ -11,6 +11,7 @@ import { federatedUserRules } from './conformance/federated_users.ts'
 import { frontingRules } from './conformance/fronting.ts'
 import { issuanceRules } from './conformance/issuances.ts'
 import { loginFailureRules } from './conformance/login_failures.ts'
+import { passwordLinkRules } from './conformance/password_links.ts'
 import { rateBucketRules } from './conformance/rate_buckets.ts'
 import { recordRules } from './conformance/record.ts'
 import { resourceRules } from './conformance/resources.ts'
@@ -71,6 +72,7 @@ export function conformance(open: Open): void {
   describe('identity providers', () => xaaRules(bench))
   describe('signing keys', () => signingKeyRules(bench))
   describe('failed logins', () => loginFailureRules(bench))
+  describe('password links', () => passwordLinkRules(bench))
   describe('shared rate limit buckets', () => rateBucketRules(bench))
   describe('settings', () => systemRules(bench))
   describe('searches', () => searchRules(bench))

@@ -84,6 +84,7 @@ const MAKERS: Readonly<Record<string, Make>> = {
   'user.enable': async (service) => ({ params: { id: (await addUser(service, { status: 'disabled' })).id } }),
   'user.update': async (service) => ({ ...(await user(service)), body: { name: 'Other' } }),
   user,
+  'user.passwordLink': user,
   'lockout.list': async () => ({}),
   'lockout.delete': async ({ app }) => {
     const now = app.clock.now()

@@ -4,7 +4,7 @@ import { approved } from '../store/conformance/scenes.ts'
 import { eventsOf, okAdmin } from '../support/admin.ts'
 import { CHROMIUM, test } from '../support/chromium.ts'
 import { machineToken } from '../support/flow.ts'
-import { addClient, addResource, PASSWORD } from '../support/service.ts'
+import { addClient, addResource, addUser, PASSWORD } from '../support/service.ts'
 import { field, openAdmin, press, rowsOf } from './open.ts'
 import { openWorld, type World } from './world.ts'
 
@@ -88,6 +88,18 @@ describe(`in ${CHROMIUM}`, () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click()
     await page.getByRole('button', { name: 'Enable' }).waitFor()
     expect((await stored())?.status).toBe('disabled')
+  })
+
+  test('users: makes a password link, which opens the page on which the user sets a password', async ({ reopen }) => {
+    const user = await addUser(world.service)
+    const { page } = await openAdmin(reopen, world.service, `users/${user.id}`)
+    await press(page, 'Password link')
+    await press(page, 'Make a link')
+    const dialog = page.getByRole('dialog', { name: 'The password link' })
+    const url = (await dialog.locator('code').first().textContent()) ?? ''
+    expect(await (await fetch(url)).text()).toContain(user.email)
+    await press(page, 'I have it')
+    await dialog.waitFor({ state: 'detached' })
   })
 
   test('users: revokes a consent of a user', async ({ reopen }) => {

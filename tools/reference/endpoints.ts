@@ -179,6 +179,25 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
       429: 'Too many failures from this address; with `Retry-After`.',
     },
   },
+  'GET /password/{token}': {
+    doc: 'The page on which a user sets a password with a one-time link from an operator. Opening it does not use the link up.',
+    takes: { token: 'The token of the link.' },
+    answers: { 200: PAGE, 404: 'The link is wrong, expired, replaced or used.' },
+  },
+  'POST /password': {
+    doc: 'Sets the password and uses the link up. The sessions and refresh tokens of the user end.',
+    takes: {
+      token: 'The token of the link.',
+      new_password: 'The new password.',
+      new_password_again: 'The same password again.',
+    },
+    answers: {
+      200: 'The password is set.',
+      403: 'The request came from another site.',
+      404: 'The link is wrong, expired, replaced or used.',
+      422: 'The password is too short or too long, or the two are not the same. The link stays usable.',
+    },
+  },
   'POST /logout': {
     doc: 'Ends the session.',
     answers: { 303: 'Redirect to the login page.', 403: 'The request came from another site.' },

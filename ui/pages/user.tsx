@@ -9,6 +9,7 @@ import { Table } from '../parts/list.tsx'
 import { Badge, Card, Copy, Facts, Name, PageHead, ProblemNote, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 import { GroupLinks } from './groups.tsx'
+import { PasswordLinkButton } from './password_link.tsx'
 import { UserAccess } from './user_access.tsx'
 
 const from: [string, string] = ['Users', href(['users'])]
@@ -84,6 +85,7 @@ function Actions({ user, path, onChange }: { user: UserAnswer; path: string; onC
         fields={['email', 'email_verified', 'name', 'role', 'groups', 'password']}
         onChange={onChange}
       />
+      {user.provider === 'local' && isActive && <PasswordLinkButton path={path} name={user.email || 'this user'} />}
       <ConfirmButton
         label="Force logout"
         verb="Sign out everywhere"

@@ -92,6 +92,25 @@ export const de: Messages = {
     failed: 'Sie wurden nicht verbunden: Der Anbieter hat einen Fehler gemeldet.',
   },
 
+  passwordLink: {
+    title: 'Passwort festlegen',
+    lead: (length) =>
+      `Wählen Sie ein Passwort mit mindestens ${length} Zeichen. Es beendet alle Anmeldungen Ihres Kontos.`,
+    next: 'Neues Passwort',
+    again: 'Neues Passwort wiederholen',
+    submit: 'Passwort festlegen',
+    problems: {
+      tooShort: 'Das Passwort ist zu kurz.',
+      tooLong: 'Das Passwort ist zu lang.',
+      differs: 'Die beiden Passwörter sind nicht gleich.',
+    },
+    done: 'Ihr Passwort ist festgelegt',
+    ended: 'Alle Anmeldungen Ihres Kontos wurden beendet. Melden Sie sich mit dem neuen Passwort an.',
+    invalidTitle: 'Dieser Link ist nicht gültig',
+    invalid:
+      'Der Link wurde bereits verwendet, wurde ersetzt oder ist abgelaufen. Bitten Sie die Administration um einen neuen Link.',
+  },
+
   errors: {
     title: 'Diese Anfrage kann nicht bearbeitet werden',
     advice:

@@ -93,6 +93,24 @@ export const en = {
     failed: 'You were not connected: the provider reported an error.',
   },
 
+  passwordLink: {
+    title: 'Set your password',
+    lead: (length: number) =>
+      `Choose a password with at least ${length} characters. It ends all sign-ins of your account.`,
+    next: 'New password',
+    again: 'New password, again',
+    submit: 'Set password',
+    problems: {
+      tooShort: 'The password is too short.',
+      tooLong: 'The password is too long.',
+      differs: 'The two passwords are not the same.',
+    },
+    done: 'Your password is set',
+    ended: 'All sign-ins of your account were ended. Sign in with the new password.',
+    invalidTitle: 'This link is not valid',
+    invalid: 'The link was already used, was replaced, or has expired. Please ask an administrator for a new link.',
+  },
+
   errors: {
     title: 'This request cannot be served',
     advice:

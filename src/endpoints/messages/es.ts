@@ -90,6 +90,24 @@ export const es: Messages = {
     failed: 'No se ha conectado: el proveedor comunicó un error.',
   },
 
+  passwordLink: {
+    title: 'Establecer la contraseña',
+    lead: (length) =>
+      `Elija una contraseña de al menos ${length} caracteres. Se cerrarán todas las sesiones de su cuenta.`,
+    next: 'Contraseña nueva',
+    again: 'Repita la contraseña nueva',
+    submit: 'Establecer la contraseña',
+    problems: {
+      tooShort: 'La contraseña es demasiado corta.',
+      tooLong: 'La contraseña es demasiado larga.',
+      differs: 'Las dos contraseñas no son iguales.',
+    },
+    done: 'Su contraseña está establecida',
+    ended: 'Se cerraron todas las sesiones de su cuenta. Inicie sesión con la contraseña nueva.',
+    invalidTitle: 'Este enlace no es válido',
+    invalid: 'El enlace ya se usó, fue reemplazado o ha caducado. Pida un enlace nuevo a la administración.',
+  },
+
   errors: {
     title: 'No se puede atender esta solicitud',
     advice:
