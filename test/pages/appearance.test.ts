@@ -2,6 +2,8 @@
 // SERVICE_TEST_SHOTS names a folder for screenshots.
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { LANGUAGES } from '../../src/endpoints/language.ts'
+import { addAxe, findingsOf } from '../support/axe.ts'
 import { CHROMIUM, test } from '../support/chromium.ts'
 import { flawsOf } from './probe.ts'
 import { openWorld, SCENES, showConsent, type World } from './scenes.ts'
@@ -15,21 +17,30 @@ afterAll(() => world.close())
 const SIZES = { desktop: [1280, 800], phone: [390, 844], narrow: [320, 640] } as const
 const SHOTS = process.env['SERVICE_TEST_SHOTS']
 
+/** Each scene in each language. A scene that presses a button by its English name is shown in English only. */
+const TRANSLATED = LANGUAGES.flatMap(({ language }) =>
+  Object.entries(SCENES).flatMap(([scene, show]) =>
+    language !== 'en' && scene.startsWith('account') ? [] : [[scene, language, show] as const],
+  ),
+)
+
 describe(`in ${CHROMIUM}`, () => {
-  for (const [scene, show] of Object.entries(SCENES))
-    test(`${scene}: contrast, labels and sizes are accessible, no text is cut off, and the browser logs no error`, async ({
+  for (const [scene, language, show] of TRANSLATED)
+    test(`${scene} (${language}): contrast, labels and sizes are accessible, no text is cut off, and axe and the browser report nothing`, async ({
       open,
     }) => {
-      const { page, complaints } = await open()
+      const { page, complaints } = await open({ locale: language })
       await show(world, page)
+      expect(await page.locator('html').getAttribute('lang')).toBe(language)
+      await addAxe(page)
       for (const colorScheme of ['light', 'dark'] as const)
         for (const [size, [width, height]] of Object.entries(SIZES)) {
           await page.emulateMedia({ colorScheme })
           await page.setViewportSize({ width, height })
-          const name = `${scene} ${size} ${colorScheme}`
+          const name = `${scene} ${language} ${size} ${colorScheme}`
           if (SHOTS)
             await page.screenshot({ path: path.join(SHOTS, `${name.replaceAll(' ', '-')}.png`), fullPage: true })
-          expect(await flawsOf(page), name).toEqual([])
+          expect([...(await flawsOf(page)), ...(await findingsOf(page))], name).toEqual([])
         }
       expect(complaints).toEqual([])
     })

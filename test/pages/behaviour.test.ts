@@ -1,6 +1,8 @@
 // What people do on the pages, in a real browser: its cookies, its policy and its redirects to other origins take part.
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { de } from '../../src/endpoints/messages/de.ts'
+import { es } from '../../src/endpoints/messages/es.ts'
 import { CHROMIUM, test } from '../support/chromium.ts'
 import { addUser, PASSWORD } from '../support/service.ts'
 import { logIn, openWorld, PAGE, serve, setUp, type World } from './scenes.ts'
@@ -75,6 +77,27 @@ describe(`in ${CHROMIUM}`, () => {
     expect(complaints).toEqual([])
     callback.server.close()
   })
+
+  test.for([de, es])(
+    'in $languageName: a wrong password, the right one, the warnings, and consent',
+    async (t, { open }) => {
+      const { page, complaints } = await open({ locale: t.language })
+      const { url, user } = await setUp(world, { record: { registration_source: 'dcr' } })
+      const send = async (password: string) => {
+        await page.getByLabel(t.login.email).fill(user.email)
+        await page.getByLabel(t.login.password).fill(password)
+        await page.getByRole('button', { name: t.login.submit }).click()
+      }
+      await page.goto(url)
+      await send('wrong')
+      expect(await page.getByRole('alert').textContent()).toBe(t.login.failure)
+      await send(PASSWORD)
+      expect(await page.locator('.warn').allTextContents()).toEqual([t.consent.onDevice, t.consent.ownName])
+      await page.getByRole('button', { name: t.consent.allow }).click()
+      expect((await arrival(page)).get('code')).toMatch(/^ac_/)
+      expect(complaints).toEqual([])
+    },
+  )
 
   test('all pages work without JavaScript', async ({ open }) => {
     const { page } = await open({ javaScriptEnabled: false })

@@ -43,11 +43,11 @@ export async function serve(pageOrLocation: string): Promise<{ server: Server; o
   return { server, origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
 }
 
-/** Fills the login form in and sends it. */
+/** Fills the login form in and sends it, in any language. */
 export async function logIn(page: Page, email: string, password = PASSWORD): Promise<void> {
-  await page.getByLabel('Email').fill(email)
-  await page.getByLabel('Password').fill(password)
-  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.locator('#email').fill(email)
+  await page.locator('#password').fill(password)
+  await page.locator('button.main').click()
 }
 
 /** A one-time link with which a user sets a password. */
@@ -138,7 +138,7 @@ export const SCENES: Record<string, (world: World, page: Page) => Promise<unknow
       record: { registration_source: 'dcr' },
     })
     await page.goto(url.replace('code_challenge=', 'no_code_challenge='))
-    await page.getByRole('link', { name: /^Return to very-long-label/ }).waitFor()
+    await page.getByRole('link', { name: /very-long-label/ }).waitFor()
   },
   'password link': async (world, page) => page.goto(await newPasswordLink(world, await addUser(world.service))),
   'password link with a mistake': async (world, page) => {
@@ -153,6 +153,10 @@ export const SCENES: Record<string, (world: World, page: Page) => Promise<unknow
   },
   'password link that is not valid': async ({ service }, page) => page.goto(`${service.issuer}/password/pwl_x`),
   error: ({ service }, page) => page.goto(authorizeUrl(service, { client_id: 'nobody' })),
+  connections: async ({ service }, page) => {
+    await page.goto(`${service.issuer}/login?redirect=/connections?error=access_denied`)
+    await logIn(page, (await addUser(service)).email)
+  },
   'signed in': async ({ service }, page) => {
     await page.goto(`${service.issuer}/login`)
     await logIn(page, (await addUser(service)).email)

@@ -1,10 +1,8 @@
 // How the admin page looks: every page, in both color schemes, on a desk and on a phone, with axe.
 // SERVICE_TEST_SHOTS names a folder for screenshots.
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import path from 'node:path'
-import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { addAxe, findingsOf } from '../support/axe.ts'
 import { CHROMIUM, test } from '../support/chromium.ts'
 import { startService } from '../support/service.ts'
 import { openAdmin } from './open.ts'
@@ -12,26 +10,12 @@ import { openWorld, placesOf, type World } from './world.ts'
 
 const SIZES = { desktop: [1280, 800], phone: [390, 844] } as const
 const SHOTS = process.env['SERVICE_TEST_SHOTS']
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 let world: World
 beforeAll(async () => {
   world = await openWorld()
 })
 afterAll(() => world.service.close())
-
-interface Finding {
-  id: string
-  impact: string
-  nodes: { html: string; any: { message: string }[] }[]
-}
-/** What axe calls serious or critical, in words. */
-async function findingsOf(page: Page): Promise<string[]> {
-  const violations = await page.evaluate<Finding[]>('axe.run().then(({ violations }) => violations)')
-  return violations
-    .filter(({ impact }) => ['serious', 'critical'].includes(impact))
-    .flatMap(({ id, nodes }) => nodes.map(({ html, any }) => `${id}: ${html.slice(0, 120)} ${any[0]?.message ?? ''}`))
-}
 
 const NAMES = [
   ...['home', 'connections', 'clients', 'client', 'users', 'user', 'groups', 'resources', 'resource'],
@@ -58,7 +42,7 @@ describe(`in ${CHROMIUM}`, () => {
       const { page, complaints } = await openAdmin(reopen, world.service, placesOf(world)[name])
       await page.getByRole('heading', { level: 1 }).waitFor()
       await page.waitForLoadState('networkidle')
-      await page.evaluate(AXE)
+      await addAxe(page)
       for (const [size, [width, height]] of Object.entries(SIZES))
         for (const colorScheme of ['light', 'dark'] as const) {
           await page.setViewportSize({ width, height })
@@ -79,12 +63,12 @@ describe(`in ${CHROMIUM}`, () => {
     const { page } = await open()
     await page.goto(`${world.service.admin}/admin/ui/`)
     await page.getByLabel('Admin key').waitFor()
-    await page.evaluate(AXE)
+    await addAxe(page)
     expect(await findingsOf(page)).toEqual([])
     const { page: inside } = await openAdmin(reopen, world.service, 'clients')
     await inside.getByRole('button', { name: 'Create client' }).click()
     await inside.getByLabel('Client name').waitFor()
-    await inside.evaluate(AXE)
+    await addAxe(inside)
     expect(await findingsOf(inside)).toEqual([])
     if (SHOTS) await inside.screenshot({ path: path.join(SHOTS, 'dialog.png') })
   })
