@@ -86,6 +86,8 @@ export interface App {
   readonly oidc: readonly OidcProvider[]
   /** Limit on registrations by address; undefined when limits are off. */
   readonly registrations?: SharedBuckets
+  /** Limit on unknown user codes of devices, by session and by address. */
+  readonly userCodes: SharedBuckets
   /** The last protocol steps of each client. */
   readonly activity: ActivityLog
   /** Statistics of the last hour, in periods of ten seconds. */

@@ -2,6 +2,7 @@
 import type { App } from '../context.ts'
 import { authorizationCode } from '../grants/authorization_code.ts'
 import { clientCredentials } from '../grants/client_credentials.ts'
+import { deviceCode } from '../grants/device_code.ts'
 import { checkEnabled, checkRegistered } from '../grants/index.ts'
 import { jwtBearer } from '../grants/jwt_bearer.ts'
 import { refreshToken } from '../grants/refresh_token.ts'
@@ -242,4 +243,5 @@ export const EXPLAINED_GRANTS: ReadonlyMap<string, ExplainedGrant> = new Map([
   [clientCredentials.type, machine],
   [tokenExchange.type, exchange],
   [jwtBearer.type, assertion],
+  [deviceCode.type, code],
 ])

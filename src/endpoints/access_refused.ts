@@ -1,6 +1,7 @@
 // The answer when the signed-in user may not use the resource that an application requests.
 import type { App } from '../context.ts'
 import { prefersHtml, type Reply, type Request, redirect } from '../http/message.ts'
+import type { OAuthError } from '../lib/error.ts'
 import { html, isolated } from '../lib/html.ts'
 import type { AccessRule } from '../oauth/access.ts'
 import { type Requested, type ReturnAddress, responseUri } from '../oauth/authorization.ts'
@@ -27,23 +28,44 @@ export async function answerAccessRefused(
   request: Request,
   back: ReturnAddress,
   { prompt }: Requested,
-  { user, resource, rule, another }: RefusedAccess,
+  refused: RefusedAccess,
 ): Promise<Reply> {
+  const error = await noteRefused(app, request, back.client.client_id, refused)
+  const href = responseUri(app, back, error)
+  if (prompt.includes('none') || !prefersHtml(request)) return redirect(href)
+  return accessRefusedPage(app, request, refused, { href, place: placeOf(back.redirect_uri) })
+}
+
+/** Records the refusal, and shows it to the person who entered the code of a device. The device waits for another account. */
+export async function refuseDeviceAccess(
+  app: App,
+  request: Request,
+  client_id: string,
+  refused: RefusedAccess,
+): Promise<Reply> {
+  await noteRefused(app, request, client_id, refused)
+  return accessRefusedPage(app, request, refused)
+}
+
+async function noteRefused(
+  app: App,
+  request: Request,
+  client_id: string,
+  { user, resource, rule }: RefusedAccess,
+): Promise<OAuthError> {
   const error = refusedAccess('access_denied', user.id, resource, rule)
   request.notes.refusal = error
   app.metrics.count('core_auth_denied_total', { reason: error.code })
-  await noteAccessRefused(app, request, back.client.client_id, error)
-  const href = responseUri(app, back, error)
-  if (prompt.includes('none') || !prefersHtml(request)) return redirect(href)
-  return accessRefusedPage(app, request, { user, resource, rule, another }, { href, place: placeOf(back.redirect_uri) })
+  await noteAccessRefused(app, request, client_id, error)
+  return error
 }
 
-/** The page for a user who may not use a resource, with the way back to the application. */
+/** The page for a user who may not use a resource. `back` leads back to the application. */
 export function accessRefusedPage(
   app: App,
   request: Request,
   { user, resource, rule, another }: RefusedAccess,
-  back: { href: string; place: string },
+  back?: { href: string; place: string },
 ): Reply {
   const messages = messagesOf(request)
   const { accessRefused: t } = messages
@@ -53,7 +75,7 @@ export function accessRefusedPage(
     t.title,
     html`<h1>${t.heading(isolated(user.email ?? user.name), isolated(resource.display_name))}</h1>
 <p class="note bad" role="alert">${t[rule]}</p>
-<p class="after"><a class="button main" href="${back.href}">${messages.returnTo(back.place)}</a></p>
+${back && html`<p class="after"><a class="button main" href="${back.href}">${messages.returnTo(back.place)}</a></p>`}
 <p class="after"><a class="button" href="${another}">${messages.useAnotherAccount}</a></p>`,
     { status: ACCESS_REFUSED },
   )

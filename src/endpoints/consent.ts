@@ -16,13 +16,15 @@ import { isOnDevice, placeOf } from '../oauth/redirect_uri.ts'
 import { scopeNames } from '../oauth/resource.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Client } from '../records/client.ts'
+import type { DeviceRequest } from '../records/device_request.ts'
 import type { Resource } from '../records/resource.ts'
 import { CODE_LIFETIME } from './authorize.ts'
+import { decidedPage, deviceOrigin, deviceWarning } from './device_page.ts'
 import { messagesOf } from './language.ts'
 import type { Messages } from './messages/en.ts'
 import { errorPage, page } from './pages.ts'
 import { findSignedIn, type SignedIn, sessionToken } from './session.ts'
-import { basePath, pathAndQuery, toLogin } from './urls.ts'
+import { basePath, loginUrl, pathAndQuery, toLogin } from './urls.ts'
 
 /** What a refused decision is answered with: a message of the catalogue. */
 type Refusal = 'expired' | 'noDecision' | 'nothingAllowed' | 'tooMuchAllowed' | 'not_signed_in' | 'bad_form'
@@ -47,6 +49,8 @@ interface Pending {
   request: AuthorizationRequest
   client: Client
   resource?: Resource
+  /** The device whose user code was entered. Without it the client gets the answer by redirect. */
+  device?: DeviceRequest
 }
 
 /** The pending request of this session, if its client is still active and its resource still exists. */
@@ -58,19 +62,20 @@ async function findPending(
   if (id === undefined || !isId(id)) return undefined
   const request = await app.store.findAuthorizationRequest({ id, now: app.clock.now() })
   if (!request || request.session_id !== session.id || request.user_id !== user.id) return undefined
-  const [stored, resource] = await Promise.all([
+  const [stored, resource, device] = await Promise.all([
     app.store.findClient({ client_id: request.client_id }),
     request.resource === undefined ? undefined : app.store.findResource({ uri: request.resource }),
+    request.redirect_uri === '' ? app.store.findDeviceRequest({ id }) : undefined,
   ])
   // A client that is not stored yet is the document that was fetched with the request, even if the document has changed since.
   const client = stored ?? request.client
   if (client && !stored) await checkAdmitted(app, client)
   if (client?.status !== 'active' || (request.resource !== undefined && !resource)) return undefined
-  return { request, client, resource }
+  return { request, client, resource, device }
 }
 
 function consentPage(app: App, messages: Messages, pending: Pending, signedIn: SignedIn): Reply {
-  const { request, client, resource } = pending
+  const { request, client, resource, device } = pending
   const { user } = signedIn
   const { consent: t } = messages
   return page(
@@ -80,9 +85,9 @@ function consentPage(app: App, messages: Messages, pending: Pending, signedIn: S
     html`<h1>${t.heading(isolated(client.client_name))}</h1>
 <dl>
 <div><dt>${t.accessTo}</dt><dd>${resource ? html`${isolated(resource.display_name)} <code>${resource.uri}</code>` : t.yourAccount}</dd></div>
-<div><dt>${t.afterwards}</dt><dd class="host">${placeOf(request.redirect_uri)}</dd></div>
+${device ? deviceOrigin(messages, device) : html`<div><dt>${t.afterwards}</dt><dd class="host">${placeOf(request.redirect_uri)}</dd></div>`}
 </dl>
-${isOnDevice(request.redirect_uri) && html`<p class="note warn">${t.onDevice}</p>`}
+${device ? deviceWarning(messages) : isOnDevice(request.redirect_uri) && html`<p class="note warn">${t.onDevice}</p>`}
 ${client.registration_source !== 'admin' && html`<p class="note warn">${namedBy(client, t)}</p>`}
 <form method="post" action="${basePath(app)}/consent">
 <input type="hidden" name="session_id" value="${request.id}">
@@ -93,7 +98,7 @@ ${request.scope === '' ? html`<p class="note">${t.withoutScopes}</p>` : scopeCho
 <button class="main" name="action" value="allow">${t.allow}</button>
 </div>
 </form>
-<footer class="soft"><span>${messages.signedInAs(isolated(user.email ?? user.name))}</span> <a href="${asSomebodyElse(app, request)}">${messages.useAnotherAccount}</a></footer>`,
+<footer class="soft"><span>${messages.signedInAs(isolated(user.email ?? user.name))}</span> <a href="${device ? loginUrl(app, PATHS.device, true) : asSomebodyElse(app, request)}">${messages.useAnotherAccount}</a></footer>`,
   )
 }
 
@@ -155,7 +160,7 @@ export async function decideConsent(app: App, request: Request): Promise<Reply> 
 }
 
 async function allow(app: App, http: Request, pending: Pending, approved: string[]): Promise<Reply> {
-  const { request, resource } = pending
+  const { request, resource, device } = pending
   const { client_id, user_id } = request
   http.notes.client_id = client_id
   const now = app.clock.now()
@@ -167,22 +172,23 @@ async function allow(app: App, http: Request, pending: Pending, approved: string
     resource_id: resource.id,
     ...(await afterDecision(app, pending, resource, approved)),
   }
-  const code_expires_at = now + CODE_LIFETIME
   const scope = approved.join(' ')
-  const taken = await app.store.approveAuthorizationRequest({
-    id: request.id,
-    scope,
-    code_hash: code.hash,
-    code_expires_at,
-    consent,
-    now,
-  })
+  const approval = { id: request.id, scope, consent, now }
+  const taken = device
+    ? await app.store.approveDeviceRequest({ ...approval, code_hash: device.hash, code_expires_at: device.expires_at })
+    : await app.store.approveAuthorizationRequest({
+        ...approval,
+        code_hash: code.hash,
+        code_expires_at: now + CODE_LIFETIME,
+      })
   if (!taken) return refuse(app, http, 400, 'expired')
   await keepDocumentClient(app, pending.client, { actor_id: user_id, ...sentBy(http) })
   await note(app, http, pending, 'consent_granted', scope)
   app.metrics.count('core_consent_decisions_total', { decision: 'approved' })
   app.metrics.observe('core_auth_flow_duration_seconds', now - request.created_at)
-  return redirect(responseUri(app, request, { code: code.value }))
+  return device
+    ? decidedPage(app, messagesOf(http), 'allowed')
+    : redirect(responseUri(app, request, { code: code.value }))
 }
 
 /** The stored consent after the decision. */
@@ -193,20 +199,24 @@ async function afterDecision(app: App, { request }: Pending, resource: Resource,
 }
 
 async function deny(app: App, http: Request, pending: Pending): Promise<Reply> {
-  const { request } = pending
-  if (!(await app.store.deleteAuthorizationRequest({ id: request.id }))) return refuse(app, http, 400, 'expired')
+  const { request, device } = pending
+  const { id } = request
+  const taken = device
+    ? await app.store.denyDeviceRequest({ id, now: app.clock.now() })
+    : await app.store.deleteAuthorizationRequest({ id })
+  if (!taken) return refuse(app, http, 400, 'expired')
   const error = new OAuthError('access_denied', 'the user denied the request')
   Object.assign(http.notes, { client_id: request.client_id, refusal: error })
   await note(app, http, pending, 'consent_denied', request.scope)
   app.metrics.count('core_consent_decisions_total', { decision: 'denied' })
   app.metrics.count('core_auth_denied_total', { reason: 'access_denied' })
-  return redirect(responseUri(app, request, error))
+  return device ? decidedPage(app, messagesOf(http), 'denied') : redirect(responseUri(app, request, error))
 }
 
 const note = (
   app: App,
   http: Request,
-  { request, resource }: Pending,
+  { request, resource, device }: Pending,
   action: 'consent_granted' | 'consent_denied',
   scope: string,
 ) =>
@@ -215,5 +225,9 @@ const note = (
     actor_id: request.user_id,
     client_id: request.client_id,
     ...sentBy(http),
-    detail: { scope, ...(resource ? { resource: resource.uri } : {}) },
+    detail: {
+      scope,
+      ...(resource ? { resource: resource.uri } : {}),
+      ...(device ? { device_address: device.ip } : {}),
+    },
   })

@@ -9,7 +9,7 @@ import { newClient, offeredToAll, shownClient } from '../oauth/client_metadata.t
 import { auditedFields } from '../oauth/document_client.ts'
 import { matchesPattern } from '../oauth/redirect_pattern.ts'
 import { effectiveDcrMode } from '../oauth/registration_mode.ts'
-import { parseRegistration, withoutNull } from '../oauth/self_description.ts'
+import { parseRegistration, selfRegisteredGrants, withoutNull } from '../oauth/self_description.ts'
 
 /** Registers a client. Throws access_denied, slow_down, invalid_redirect_uri or invalid_client_metadata. */
 export async function register(app: App, request: Request): Promise<Reply> {
@@ -26,7 +26,10 @@ export async function register(app: App, request: Request): Promise<Reply> {
   const input = withoutNull(parseJson(request))
   if (input['jwks'] !== undefined && input['jwks_uri'] !== undefined)
     throw new OAuthError('invalid_client_metadata', 'jwks and jwks_uri exclude each other')
-  const metadata = parseRegistration(input, offeredToAll(app.config))
+  const metadata = parseRegistration(input, {
+    grant_types: selfRegisteredGrants(app.config, mode),
+    ...offeredToAll(app.config),
+  })
   if (mode === 'approved_redirects') checkApproved(app, metadata.redirect_uris)
   const { client, client_secret } = newClient(metadata, 'dcr', app.clock.now())
   await app.store.createClient(client)

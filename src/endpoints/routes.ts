@@ -12,6 +12,8 @@ import { LOGO_PATH, showLogo } from './branding.ts'
 import { connectCallback, startConnect, submitConnect } from './connect.ts'
 import { deleteConnection, disconnectByForm, showConnections } from './connections.ts'
 import { decideConsent, showConsent } from './consent.ts'
+import { enterUserCode, showDevice } from './device.ts'
+import { authorizeDevice } from './device_authorization.ts'
 import { agentsDocument, jwks, resourceDocument, serverDocument } from './discovery.ts'
 import { health, livez, ready } from './health.ts'
 import { introspect } from './introspect.ts'
@@ -27,12 +29,12 @@ const FORM = { type: 'form', limit: 64 * 1024 } as const
 /** A logout token may be as long as an ID token. */
 const LOGOUT_FORM = { type: 'form', limit: 256 * 1024 } as const
 const JSON_BODY = { type: 'json', limit: 1024 * 1024 } as const
+type On = (handle: (app: App, request: Request) => Reply | Promise<Reply>) => Route['handle']
 const RESOURCE_METADATA = '/.well-known/oauth-protected-resource'
 
 /** The routes of the public listener. */
 export function publicRoutes(app: App): Route[] {
-  const on = (handle: (app: App, request: Request) => Reply | Promise<Reply>) => (request: Request) =>
-    handle(forRequest(app, request), request)
+  const on: On = (handle) => (request) => handle(forRequest(app, request), request)
   const renderError = (error: OAuthError, request: Request) => renderAuthorizeError(app, error, request)
   const signs = { body: FORM, cors: true, admission: app.admission } as const
   return [
@@ -63,6 +65,8 @@ export function publicRoutes(app: App): Route[] {
     { method: 'POST', path: PATHS.token, ...signs, step: 'token', handle: on(token) },
     { method: 'POST', path: PATHS.introspect, ...signs, step: 'introspect', handle: on(introspect) },
     { method: 'POST', path: PATHS.revoke, ...signs, step: 'revoke', handle: on(revoke) },
+
+    ...(app.config.device.enabled ? deviceRoutes(on, signs, renderError) : []),
 
     { method: 'POST', path: PATHS.register, body: JSON_BODY, cors: true, step: 'register', handle: on(register) },
 
@@ -100,6 +104,23 @@ export function publicRoutes(app: App): Route[] {
     { method: 'GET', path: '/ready', unlimited: true, handle: on(ready) },
   ]
 }
+
+/** The device authorization grant: the endpoint of the device, and the page of the user. */
+const deviceRoutes = (
+  on: On,
+  signs: Pick<Route, 'body' | 'cors' | 'admission'>,
+  renderError: Route['renderError'],
+): Route[] => [
+  {
+    method: 'POST',
+    path: PATHS.deviceAuthorization,
+    ...signs,
+    step: 'device_authorization',
+    handle: on(authorizeDevice),
+  },
+  { method: 'GET', path: PATHS.device, handle: on(showDevice), renderError },
+  { method: 'POST', path: PATHS.device, body: FORM, handle: on(enterUserCode), renderError },
+]
 
 /** Where clients look for the metadata; an issuer with a path is asked for in its own way (RFC 8414 §3.1). */
 function metadataPaths(app: App): string[] {

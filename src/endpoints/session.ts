@@ -57,8 +57,8 @@ export async function startSession(
 }
 
 const MAX_USER_AGENT = 512
-/** The browser and the address of a sign-in, as the account page shows them. Browsers send printable ASCII characters only. */
-const sentFrom = ({ headers, remote }: RequestHead): Pick<Session, 'user_agent' | 'ip'> => ({
+/** The program and the address that sent a request, as the account page and the page of a device show them. Browsers send printable ASCII characters only. */
+export const sentFrom = ({ headers, remote }: RequestHead): Pick<Session, 'user_agent'> & { ip: string } => ({
   user_agent: headers['user-agent']?.replace(/[^\x20-\x7e]/g, '').slice(0, MAX_USER_AGENT),
   ip: remote,
 })

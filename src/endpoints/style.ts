@@ -40,13 +40,14 @@ p{margin:.35rem 0}
 code{font:.85rem/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
 a,.soft a{color:var(--accent);text-underline-offset:.15em}
 label{display:block;margin:1.1rem 0 .35rem;font-weight:600}
-input[type=email],input[type=password]{width:100%;min-height:2.9rem;padding:.6rem .8rem;font:inherit;color:inherit;background:var(--tint);border:1px solid var(--edge);border-radius:10px}
+input:is([type=email],[type=password],[type=text]){width:100%;min-height:2.9rem;padding:.6rem .8rem;font:inherit;color:inherit;background:var(--tint);border:1px solid var(--edge);border-radius:10px}
 :focus-visible{outline:3px solid var(--accent);outline-offset:2px}
 button,.button{font:inherit;font-weight:600;min-height:2.9rem;padding:.55rem 1rem;border-radius:10px;border:1px solid var(--edge);background:transparent;color:inherit;cursor:pointer}
 .button{display:block;text-align:center;text-decoration:none}
 :is(button,.button):hover{background:var(--tint)}
 :is(button,.button).main{background:var(--accent);border-color:var(--accent);color:var(--accent-ink)}
 :is(button,.button).main:hover{filter:brightness(var(--hover))}
+input.code{font:600 1.35rem/1.4 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;letter-spacing:.12em;text-transform:uppercase;text-align:center}
 .or{text-align:center;margin:1.1rem 0 -.5rem}
 .wide{width:100%;margin-top:1.6rem}
 .button.wide+.button.wide{margin-top:.75rem}

@@ -6,13 +6,21 @@ import { OAuthError } from '../lib/error.ts'
 import type { Client } from '../records/client.ts'
 import { authorizationCode } from './authorization_code.ts'
 import { clientCredentials } from './client_credentials.ts'
+import { deviceCode } from './device_code.ts'
 import type { Grant } from './grant.ts'
 import { jwtBearer } from './jwt_bearer.ts'
 import { refreshToken } from './refresh_token.ts'
 import { tokenExchange } from './token_exchange.ts'
 
 /** The grants, in the order of the metadata. */
-export const grants: readonly Grant[] = [authorizationCode, refreshToken, clientCredentials, tokenExchange, jwtBearer]
+export const grants: readonly Grant[] = [
+  authorizationCode,
+  refreshToken,
+  clientCredentials,
+  tokenExchange,
+  jwtBearer,
+  deviceCode,
+]
 
 /** Refuses a disabled grant. Throws unsupported_grant_type. */
 export function checkEnabled({ config }: App, grant: Grant): void {

@@ -35,6 +35,12 @@ export class TokenBucket implements Limiter {
     return this.tokens < 1 ? Math.max(1, Math.ceil((1 - this.tokens) / rate)) : 0
   }
 
+  /** Returns a token that was taken. */
+  giveBack(): void {
+    this.wait()
+    this.tokens = Math.min(Math.max(1, this.burst / this.among()), this.tokens + 1)
+  }
+
   /** Empties the bucket for the given time: a shared bucket, which counts the takes of other instances too, has no token until then. */
   emptyFor(seconds: number): void {
     this.wait()
@@ -113,6 +119,11 @@ export class Buckets {
   /** Returns the same without taking a token. */
   wait(key: string): number {
     return this.known.get(key)?.wait() ?? 0
+  }
+
+  /** Returns a token that was taken of a key. */
+  giveBack(key: string): void {
+    this.known.get(key)?.giveBack()
   }
 
   /** Empties the bucket of a key for the given time. */

@@ -59,6 +59,8 @@ export function openRequestLog(log: Logger, threads: number): RequestLog {
         return counters.countAndReport(reason, (requests) =>
           log.info({ reason, requests }, 'requests beyond a limit were refused with 429'),
         )
+      // A device polls until its user decides: each refusal before that is expected.
+      if (code === 'authorization_pending') return log.debug({ ...request, client_id, error: code }, 'request')
       const fields = { ...request, client_id: client, error: code, reason }
       const isFault = status >= 500 && (code !== 'temporarily_unavailable' || outages.isNew(reason))
       if (isFault) log.error({ ...fields, err: error.cause ?? error }, 'request failed')

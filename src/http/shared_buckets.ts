@@ -5,6 +5,7 @@ import { Buckets } from './rate_limit.ts'
 export interface BucketStore {
   /** Returns 0, or the time until the bucket has another token. */
   takeFromBucket(input: { name: string; now: number; each: number; most: number }): Promise<number>
+  returnToBucket(input: { name: string; each: number }): Promise<unknown>
   sweepBuckets(input: { now: number }): Promise<unknown>
 }
 
@@ -43,6 +44,12 @@ export class SharedBuckets {
     if (seconds === 0) return 0
     this.here.emptyFor(key, seconds)
     return Math.max(1, Math.ceil(seconds))
+  }
+
+  /** Returns a token that was taken of a key, for what turned out not to be limited. */
+  async giveBack(key: string): Promise<void> {
+    this.here.giveBack(key)
+    await this.store.returnToBucket({ name: `${this.kind} ${key}`, each: this.each })
   }
 
   /** Returns the seconds that a key has to wait, as far as this thread knows, without taking a token. */

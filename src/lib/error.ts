@@ -21,6 +21,8 @@ export const CODES = {
   invalid_dpop_proof: code(400, 'The DPoP proof is malformed, replayed or does not fit the request (RFC 9449).'),
   use_dpop_nonce: code(400, 'The DPoP proof needs the nonce of the DPoP-Nonce response header (RFC 9449).'),
   access_denied: code(403, 'The user denied the request, or a policy does not allow it.'),
+  authorization_pending: code(400, 'The user has not decided about the request of the device yet (RFC 8628).'),
+  expired_token: code(400, 'The device code has expired. The device must request a new one (RFC 8628).'),
   consent_required: code(400, 'The user has not consented; consent_url and cause say what is missing.'),
   login_required: code(400, 'The request has prompt=none, and no user is signed in.'),
   request_not_supported: code(400, 'The request parameter is not supported (OpenID Connect Core 6.1).'),
@@ -36,7 +38,7 @@ export const CODES = {
   unsupported_media_type: code(415, 'The request body has another content type than this endpoint accepts.'),
   slow_down: code(
     429,
-    'There were too many requests. Retry-After has the number of seconds to wait before the next one.',
+    'There were too many requests. Retry-After has the number of seconds to wait before the next one. At the token endpoint: 400, the device asks too often (RFC 8628).',
   ),
   server_error: code(500, 'An internal error. The log has the cause under the request_id.'),
   temporarily_unavailable: code(

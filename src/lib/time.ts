@@ -7,6 +7,16 @@ export interface Clock {
 }
 export const systemClock: Clock = { now: () => Math.floor(Date.now() / 1000) }
 
+/** Epoch milliseconds of a clock: its seconds, with the milliseconds of the system within the same second. */
+export function millisOf(clock: Clock): number {
+  for (;;) {
+    const second = systemClock.now()
+    const seconds = clock.now()
+    const ms = Date.now()
+    if (Math.floor(ms / 1000) === second) return seconds * 1000 + (ms % 1000)
+  }
+}
+
 export const HOUR = 3600
 export const DAY = 24 * HOUR
 

@@ -20,7 +20,7 @@ import { authenticationFields, readAuthentication } from './document_authenticat
 import { describedClient, followDocument, keepDocumentClient, openDocumentChanges } from './document_client.ts'
 import { matchesPattern } from './redirect_pattern.ts'
 import { effectiveDcrMode } from './registration_mode.ts'
-import { judgeRedirects, tolerantFields, usableTypes, withoutNull } from './self_description.ts'
+import { judgeRedirects, selfRegisteredGrants, tolerantFields, usableTypes, withoutNull } from './self_description.ts'
 
 const MAX_BYTES = 64 * 1024
 const MAX_URL = 2048
@@ -235,7 +235,7 @@ function readDocument({ config }: App, client_id: string, reply: FetchReply): Do
   if (said.client_id !== client_id) throw refuse('the client document has another client_id', 'client_id')
   const authentication = readAuthentication(said, config.cimd.allow_private_addresses)
   if ('problems' in authentication) throw refuseDocument(authentication.problems, 'auth_method')
-  const usable = usableTypes(said)
+  const usable = usableTypes(said, selfRegisteredGrants(config, 'open'))
   if (!usable) throw refuse('the client document does not ask for authorization_code', 'grant_types')
   const { uris: redirect_uris, faults } = judgeRedirects(
     said.redirect_uris,

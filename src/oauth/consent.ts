@@ -41,7 +41,10 @@ export function decided(
 ): Pick<Consent, 'scope' | 'redirect_hosts'> {
   const isKept = (name: string) => asked.length > 0 && !asked.includes(name)
   const withApproved = (scope = '') => [...scopeNames(scope).filter(isKept), ...approved].join(' ')
-  const { [hostOf(redirect_uri)]: here, ...others } = before?.redirect_hosts ?? {}
+  const hosts = before?.redirect_hosts ?? {}
+  // A device has no redirect URI: its consent is for no host, so that it never answers an authorization request.
+  if (redirect_uri === '') return { scope: withApproved(before?.scope), redirect_hosts: hosts }
+  const { [hostOf(redirect_uri)]: here, ...others } = hosts
   const kept = Object.entries(others).slice(1 - MAX_HOSTS)
   return {
     scope: withApproved(before?.scope),

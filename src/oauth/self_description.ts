@@ -1,6 +1,8 @@
 // What a client says about itself, in a registration (RFC 7591) or in a metadata document. Clients send the same text to every server, so
 // this server leaves out what it does not offer, and refuses only when nothing usable is left. The answer lists what was registered.
 import { z } from 'zod'
+import type { DCR_MODES } from '../config/oauth_keys.ts'
+import type { Config } from '../config/schema.ts'
 import { clip } from '../lib/bounded.ts'
 import { isBlank, issuesOf, listOf, text } from '../lib/field.ts'
 import { schemeOf } from '../lib/redirect_scheme.ts'
@@ -16,10 +18,16 @@ import {
   type Offered,
   refuseMetadata,
 } from './client_metadata.ts'
+import { DEVICE_CODE_GRANT } from './device.ts'
 import { redirectFault, redirectUri } from './redirect_uri.ts'
 
-/** Machine grants act without a user, so only operators give them. */
 const GRANTS = ['authorization_code', 'refresh_token']
+/**
+ * The grants that clients may register themselves. Machine grants act without a user, so only operators give them. A device has no redirect
+ * URI, so that dcr.mode approved_redirects does not limit who gets its tokens: only operators give its grant then.
+ */
+export const selfRegisteredGrants = ({ device }: Config, mode: (typeof DCR_MODES)[number]): readonly string[] =>
+  device.enabled && mode === 'open' ? [...GRANTS, DEVICE_CODE_GRANT] : GRANTS
 const MAX_NAME = 255
 
 /** The fields of which a client may say more than is offered here. */
@@ -27,7 +35,9 @@ export const tolerantFields = {
   redirect_uris: listOf(z.unknown(), { max: MAX_REDIRECT_URIS }),
   grant_types: clientFields.grant_types
     .default(GRANTS)
-    .describe('authorization_code and refresh_token, which are also the default. Others are left out.'),
+    .describe(
+      'authorization_code and refresh_token, which are also the default. With device.enabled and an open registration also the device code grant. Others are left out.',
+    ),
   response_types: listOf(text(255), { max: MAX_TYPES })
     .default(['code'])
     .describe('code, which is also the default. Others are left out.'),
@@ -39,7 +49,7 @@ export const registration = clientRecord.in.extend({
   redirect_uris: tolerantFields.redirect_uris
     .default([])
     .describe(
-      'URIs to which the browser may return, matched exactly. Unsafe ones are left out; at least one must remain.',
+      'URIs to which the browser may return, matched exactly. Unsafe ones are left out; at least one must remain, unless the client only uses the device code grant.',
     ),
   client_name: z.preprocess(
     (value) => (typeof value === 'string' && isBlank(value) ? undefined : value),
@@ -56,22 +66,20 @@ export const withoutNull = (input: Readonly<Record<string, unknown>>): Record<st
   Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null))
 
 /** Reads a registration, given without its null members. Throws invalid_client_metadata or invalid_redirect_uri that names every problem. */
-export function parseRegistration(
-  input: Readonly<Record<string, unknown>>,
-  offered: Omit<Offered, 'grant_types'>,
-): ClientMetadata {
+export function parseRegistration(input: Readonly<Record<string, unknown>>, offered: Offered): ClientMetadata {
   const result = registration.safeParse(withoutUnusedKeys(input))
   if (!result.success) throw refuseMetadata(issuesOf(result.error))
   const { redirect_uris, grant_types, response_types, client_name, client_uri, agent, ...fields } = result.data
-  const usable = usableTypes({ grant_types, response_types })
+  const usable = usableTypes({ grant_types, response_types }, offered.grant_types)
   if (!usable)
     throw refuseMetadata([
       { path: 'grant_types', message: 'and response_types must include authorization_code and code' },
     ])
   const { uris, faults } = judgeRedirects(redirect_uris, fields, offered.redirect_schemes)
-  if (redirect_uris.length === 0)
+  const needsRedirect = usable.grant_types.includes('authorization_code')
+  if (needsRedirect && redirect_uris.length === 0)
     throw refuseMetadata([{ path: 'redirect_uris', message: 'is required for authorization_code' }])
-  if (uris.length === 0) throw refuseMetadata(faults)
+  if (needsRedirect && uris.length === 0) throw refuseMetadata(faults)
   const fault = keysFault(fields, offered.http_keys)
   if (fault) throw refuseMetadata([fault])
   return {
@@ -95,9 +103,10 @@ interface Types {
   response_types: readonly string[]
 }
 /** The grant and response types that a client may have here; undefined where a user could not sign in with them. */
-export function usableTypes({ grant_types, response_types }: Types) {
-  const usable = grant_types.filter((type) => GRANTS.includes(type))
-  return usable.includes('authorization_code') && response_types.includes('code')
+export function usableTypes({ grant_types, response_types }: Types, offered: readonly string[]) {
+  const hasCode = response_types.includes('code')
+  const usable = grant_types.filter((type) => offered.includes(type) && (hasCode || type !== 'authorization_code'))
+  return usable.includes('authorization_code') || usable.includes(DEVICE_CODE_GRANT)
     ? { grant_types: usable, response_types: ['code' as const] }
     : undefined
 }
@@ -123,7 +132,10 @@ export function judgeRedirects(
 }
 
 /** The name of a client that gives none: the host of its home page, or of its first redirect URI, or the scheme of that. */
-function nameFor(client_uri: unknown, [first = '']: readonly string[]): string {
+function nameFor(client_uri: unknown, [first]: readonly string[]): string {
   const home = typeof client_uri === 'string' ? parseHttpUrl(client_uri)?.hostname : undefined
-  return clip(home || new URL(first).hostname || (schemeOf(first) ?? ''), MAX_NAME)
+  if (!home && first === undefined) throw refuseMetadata([{ path: 'client_name', message: 'is required' }])
+  return clip(home || hostOrScheme(first), MAX_NAME)
 }
+
+const hostOrScheme = (uri = ''): string => new URL(uri).hostname || (schemeOf(uri) ?? '')

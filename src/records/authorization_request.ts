@@ -6,6 +6,7 @@ export interface AuthorizationRequest {
   client_id: string
   user_id: string
   session_id: string
+  /** Empty for the request of a device (RFC 8628): nothing is sent to a client. */
   redirect_uri: string
   /** The request named the redirect_uri, so the token request must too. */
   redirect_uri_sent: boolean

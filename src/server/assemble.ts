@@ -32,6 +32,7 @@ import { createRemoteKeys, type RemoteKeys } from '../net/jwks.ts'
 import { createPublicNames } from '../net/public_names.ts'
 import { openDocuments } from '../oauth/cimd.ts'
 import { openClientKeys } from '../oauth/client_key_cache.ts'
+import { openUserCodeLimit } from '../oauth/device.ts'
 import { openOidcProviders } from '../oauth/oidc_providers.ts'
 import { openReplayCache } from '../oauth/single_use.ts'
 import type { Store } from '../store/index.ts'
@@ -214,6 +215,7 @@ export function assemble(
     oidc: openOidcProviders(config, { crypto, clock, metrics }),
     documents,
     registrations: openRegistrationLimit(config, store),
+    userCodes: openUserCodeLimit(store),
     knownTokens: new KnownTokens(),
     admission: new Admission(crypto.refusal, loopBusyMs, crypto.busyMs),
     series: new Series({ metrics, queues: () => waitingIn(allLanes(app)), clock }),

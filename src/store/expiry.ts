@@ -10,10 +10,12 @@ interface Table {
   grace?: number
 }
 
-/** Targets of `purge`, in the order of the specification. Some targets have no rows: nonces are not stored, and issuances are kept. */
+/** Targets of `purge`, in the order of their names. Some targets have no rows: nonces are not stored, and issuances are kept. */
 export const PURGE_TARGETS: Readonly<Record<string, readonly Table[]>> = {
   'assertion-jti': [{ name: 'single_uses', expired: "kind IN ('assertion', 'client_assertion') AND expires_at <= ?" }],
   'connect-pending-states': [{ name: 'connect_states', expired: 'expires_at <= ?' }],
+  // Kept for a day, so that a device still learns that its code has expired.
+  'device-codes': [{ name: 'device_requests', expired: 'expires_at <= ?', grace: DAY }],
   'dpop-nonces': [],
   jti: [{ name: 'single_uses', expired: "kind = 'dpop' AND expires_at <= ?" }],
   'machine-tokens': [],

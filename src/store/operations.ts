@@ -2,6 +2,7 @@
 import * as clients from './clients.ts'
 import * as connections from './connections.ts'
 import * as consents from './consents.ts'
+import * as deviceRequests from './device_requests.ts'
 import { purgeWindow } from './expiry.ts'
 import { findFederatedClients } from './federated_subjects.ts'
 import * as federatedUsers from './federated_users.ts'
@@ -34,6 +35,7 @@ export const ops = {
   ...clients,
   ...connections,
   ...consents,
+  ...deviceRequests,
   ...federatedUsers,
   ...fronting,
   ...groups,

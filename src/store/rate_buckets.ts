@@ -45,6 +45,11 @@ export function* takeFromBucket({ name, now, each, most }: BucketTake): Op<numbe
   return Math.max(1, (row ? num(row.full_at) : now) + each - most - now)
 }
 
+/** Returns one unit that was taken from a bucket. */
+export function* returnToBucket({ name, each }: Pick<BucketTake, 'name' | 'each'>): Op<void> {
+  yield* change('UPDATE rate_buckets SET full_at = full_at - ? WHERE name = ?', each, name)
+}
+
 /** Deletes buckets that have been full for a while. It runs in its own transaction, so that a concurrent take waits for one row lock at most. Returns their number. */
 export function* sweepBuckets({ now }: { now: number }): Op<number> {
   return yield* change('DELETE FROM rate_buckets WHERE full_at <= ?', now - KEPT)

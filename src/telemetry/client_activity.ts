@@ -9,6 +9,7 @@ export type ActivityStep =
   | 'resource_metadata'
   | 'register'
   | 'authorize'
+  | 'device_authorization'
   | 'login'
   | 'consent'
   | 'token'

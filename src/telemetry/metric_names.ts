@@ -3,7 +3,7 @@ export const COUNTERS = {
   core_tokens_issued_total: {
     help: 'Access tokens issued, by grant type',
     labels: ['grant_type'],
-    zero: ['authorization_code', 'refresh_token', 'client_credentials', 'token_exchange', 'jwt_bearer'],
+    zero: ['authorization_code', 'refresh_token', 'client_credentials', 'token_exchange', 'jwt_bearer', 'device_code'],
   },
   core_tokens_refreshed_total: { help: 'Successful refresh_token grants', labels: [] },
   core_tokens_revoked_total: {
@@ -48,6 +48,15 @@ export const COUNTERS = {
   ext_client_credentials_denied_total: {
     help: 'Requests of the client_credentials grant that were denied, by reason',
     labels: ['reason'],
+  },
+  ext_device_authorizations_total: {
+    help: 'Device authorization requests (RFC 8628) that were answered with a code',
+    labels: [],
+  },
+  ext_device_user_codes_total: {
+    help: 'User codes entered at /device, by result',
+    labels: ['result'],
+    zero: ['known', 'unknown', 'limited'],
   },
   ext_dpop_proofs_validated_total: { help: 'DPoP proofs that were accepted', labels: [] },
   ext_dpop_proofs_rejected_total: { help: 'DPoP proofs that were rejected, by reason', labels: ['reason'] },

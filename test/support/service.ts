@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { loadConfig } from '../../src/config/load.ts'
 import type { App } from '../../src/context.ts'
+import { offeredGrantTypes } from '../../src/grants/index.ts'
 import type { HttpFront } from '../../src/http/front.ts'
 import { readBuild } from '../../src/lib/build.ts'
 import type { Clock } from '../../src/lib/time.ts'
@@ -140,7 +141,7 @@ export async function addClient(
       scope: 'mcp:read mcp:write',
       ...fields,
     },
-    { grant_types: offered, ...offeredToAll(app.config) },
+    { grant_types: [...offered, ...offeredGrantTypes(app.config)], ...offeredToAll(app.config) },
   )
   const { client, client_secret = '' } = newClient(metadata, 'admin', app.clock.now())
   await app.store.createClient({ ...client, ...record })

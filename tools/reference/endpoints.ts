@@ -127,6 +127,34 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
       503: 'The database, the signing key or a provider is unavailable; with `Retry-After`. Nothing was consumed, so the request may be repeated.',
     },
   },
+  'POST /oauth/device_authorization': {
+    doc: 'Starts a device authorization (RFC 8628 §3.1). Only with `device.enabled`. With a `DPoP` header the device code is bound to the key of the proof.',
+    takes: {
+      scope: 'As in an authorization request.',
+      resource: 'URI of the resource that the token is for (RFC 8707). One at most.',
+      ...CLIENT,
+    },
+    answers: {
+      200: '`device_code`, `user_code` (such as `BCDF-GHJK`), `verification_uri`, `verification_uri_complete`, `expires_in`, `interval`.',
+      400: '`invalid_scope`, `invalid_target`, `unauthorized_client`, `invalid_dpop_proof`, `use_dpop_nonce`, `invalid_request`.',
+      401: AUTHENTICATION,
+    },
+  },
+  'GET /device': {
+    doc: 'The page on which a user enters the user code of a device. Only with `device.enabled`.',
+    takes: { user_code: 'A code that the page shows. The user must still send it.' },
+    answers: { 200: PAGE, 303: TO_LOGIN },
+  },
+  'POST /device': {
+    doc: 'Takes the user code, in any case, with or without hyphen. Ten unknown codes of one session or one address are answered at once, then one each minute, at all instances together.',
+    takes: { user_code: 'The code.', ...FORM },
+    answers: {
+      303: 'Redirect to the consent page.',
+      403: `${NOT_ITS_FORM} Or an access rule of the resource excludes the user.`,
+      422: 'No device waits for this code.',
+      429: 'Too many unknown codes of this session or address; with `Retry-After`.',
+    },
+  },
   'POST /oauth/introspect': {
     doc: 'The state of a token (RFC 7662), for its own client and for the clients on the runtime list of its resource.',
     takes: { token: 'The access token. Required.', ...CLIENT },
@@ -225,6 +253,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
       ...FORM,
     },
     answers: {
+      200: 'The decision about a device is recorded. The device gets the answer when it polls.',
       303: 'Redirect to the client, with a code or with `access_denied`.',
       400: 'The request has expired, is already decided, or no scope is chosen.',
       401: 'No user is signed in.',

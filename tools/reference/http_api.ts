@@ -46,6 +46,7 @@ function describedRoutes(): Route[] {
   const { config } = loadConfig(undefined, {
     SERVICE_AGENTS_ENABLE_JWKS_LISTING: 'true',
     SERVICE_UI_LOGO_FILE: 'logo.svg',
+    SERVICE_DEVICE_ENABLED: 'true',
   })
   const routes = publicRoutes({ config } as App)
   const grantTypes = grants.map(({ type }) => type)

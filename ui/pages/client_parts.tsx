@@ -9,6 +9,7 @@ export const GRANTS = [
   ['client_credentials', 'Machine tokens (client_credentials)'],
   ['urn:ietf:params:oauth:grant-type:token-exchange', 'Token exchange'],
   ['urn:ietf:params:oauth:grant-type:jwt-bearer', 'ID-JAG assertions (jwt-bearer)'],
+  ['urn:ietf:params:oauth:grant-type:device_code', 'Devices without a browser (device_code)'],
 ] as const
 
 /** How a client was registered, in words. */

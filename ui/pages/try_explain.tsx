@@ -12,6 +12,7 @@ const GRANTS: Pairs = [
   ['client_credentials', 'The application acts for itself, without a user'],
   ['urn:ietf:params:oauth:grant-type:token-exchange', 'Another application passes the access of the user on'],
   ['urn:ietf:params:oauth:grant-type:jwt-bearer', 'The identity provider of the company vouches for the user'],
+  ['urn:ietf:params:oauth:grant-type:device_code', 'The user enters the code of a device and allows the application'],
 ]
 
 /** Each rule as a question that is answered with yes when it passed. */

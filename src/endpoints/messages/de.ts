@@ -57,6 +57,28 @@ export const de: Messages = {
     tooMuchAllowed: 'Es wurde mehr zugelassen, als angefragt war.',
   },
 
+  device: {
+    title: 'Gerät verbinden',
+    lead: 'Geben Sie den Code ein, den Ihr Gerät oder Ihr Programm anzeigt.',
+    compare:
+      'Vergleichen Sie diesen Code mit dem auf Ihrem Gerät oder in Ihrem Programm. Fahren Sie nur fort, wenn beide gleich sind.',
+    label: 'Gerätecode',
+    phishing:
+      'Geben Sie nur einen Code ein, den Sie gerade selbst angefordert haben. Geben Sie nie einen Code aus einer E-Mail, einer Nachricht oder einem Anruf ein: Der Absender bekäme Zugriff in Ihrem Namen.',
+    submit: 'Weiter',
+    unknown:
+      'Dieser Code ist nicht bekannt. Vielleicht ist er abgelaufen oder wurde schon verwendet. Prüfen Sie ihn, oder fordern Sie auf Ihrem Gerät einen neuen an.',
+    limited: 'Zu viele falsche Codes. Warten Sie eine Minute, bevor Sie es erneut versuchen.',
+    requestedFrom: 'Der Code wurde angefordert von',
+    unnamed: 'einem Programm ohne Namen',
+    isYours:
+      'Lassen Sie dies nur zu, wenn Sie es gerade selbst auf einem Gerät gestartet haben, das Sie kennen. Wenn Sie den Code von einer anderen Person erhalten haben, wählen Sie „Ablehnen“: Diese Person bekäme Zugriff in Ihrem Namen.',
+    allowed: 'Das Gerät ist verbunden',
+    allowedText: 'Sie können diese Seite schließen und zu Ihrem Gerät zurückkehren.',
+    denied: 'Das Gerät hat keinen Zugriff',
+    deniedText: 'Sie haben die Anfrage abgelehnt. Sie können diese Seite schließen.',
+  },
+
   accessRefused: {
     title: 'Kein Zugriff',
     heading: (user, resource) => html`${user} darf ${resource} nicht verwenden`,

@@ -59,6 +59,27 @@ export const en = {
     tooMuchAllowed: 'More was allowed than asked for.',
   },
 
+  device: {
+    title: 'Connect a device',
+    lead: 'Enter the code that your device or program shows.',
+    compare: 'Compare this code with the one on your device or in your program. Continue only if they are the same.',
+    label: 'Code',
+    phishing:
+      'Only enter a code that you requested yourself just now. Never enter a code from an email, a message or a phone call: its sender would get access in your name.',
+    submit: 'Continue',
+    unknown:
+      'This code is not known. It may have expired or been used. Check it, or request a new code on your device.',
+    limited: 'Too many wrong codes. Wait a minute before you try again.',
+    requestedFrom: 'The code was requested from',
+    unnamed: 'a program without a name',
+    isYours:
+      'Allow this only if you started it yourself just now, on a device that you know. If you received the code from another person, choose Deny: that person would get access in your name.',
+    allowed: 'The device is connected',
+    allowedText: 'You can close this page and go back to your device.',
+    denied: 'The device has no access',
+    deniedText: 'You denied the request. You can close this page.',
+  },
+
   accessRefused: {
     title: 'No access',
     heading: (user: Markup, resource: Markup) => html`${user} may not use ${resource}`,

@@ -56,6 +56,27 @@ export const es: Messages = {
     tooMuchAllowed: 'Se ha permitido más de lo solicitado.',
   },
 
+  device: {
+    title: 'Conectar un dispositivo',
+    lead: 'Introduzca el código que muestra su dispositivo o programa.',
+    compare: 'Compare este código con el de su dispositivo o programa. Continúe solo si son iguales.',
+    label: 'Código',
+    phishing:
+      'Introduzca solo un código que usted mismo acaba de solicitar. No introduzca nunca un código de un correo, un mensaje o una llamada: su remitente obtendría acceso en su nombre.',
+    submit: 'Continuar',
+    unknown:
+      'Este código no se conoce. Puede haber caducado o haberse usado ya. Compruébelo o solicite un código nuevo en su dispositivo.',
+    limited: 'Demasiados códigos incorrectos. Espere un minuto antes de volver a intentarlo.',
+    requestedFrom: 'El código se solicitó desde',
+    unnamed: 'un programa sin nombre',
+    isYours:
+      'Permítalo solo si usted mismo acaba de iniciarlo en un dispositivo que conoce. Si ha recibido el código de otra persona, elija «Denegar»: esa persona obtendría acceso en su nombre.',
+    allowed: 'El dispositivo está conectado',
+    allowedText: 'Puede cerrar esta página y volver a su dispositivo.',
+    denied: 'El dispositivo no tiene acceso',
+    deniedText: 'Ha denegado la solicitud. Puede cerrar esta página.',
+  },
+
   accessRefused: {
     title: 'Sin acceso',
     heading: (user, resource) => html`${user} no puede usar ${resource}`,

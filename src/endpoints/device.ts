@@ -1,0 +1,105 @@
+// GET and POST /device (RFC 8628 §3.3): a signed-in user enters the user code of a device. The consent page then decides.
+import type { App } from '../context.ts'
+import { parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
+import { OAuthError } from '../lib/error.ts'
+import { decideAccess } from '../oauth/access.ts'
+import { audit, sentBy } from '../oauth/audit.ts'
+import { guessKeys, parseUserCode, returnGuess, shownUserCode, takeGuess, userCodeHash } from '../oauth/device.ts'
+import { PATHS } from '../oauth/metadata.ts'
+import { scopeNames } from '../oauth/resource.ts'
+import type { AuthorizationRequest } from '../records/authorization_request.ts'
+import type { DeviceRequest } from '../records/device_request.ts'
+import { personOf } from '../records/person.ts'
+import { refuseDeviceAccess } from './access_refused.ts'
+import { type CodeProblem, codePage, DEVICE_FORM } from './device_page.ts'
+import { messagesOf } from './language.ts'
+import { checkForm, findSignedIn, type SignedIn } from './session.ts'
+import { basePath, loginUrl, pathAndQuery, toLogin } from './urls.ts'
+
+/** The page for the code. The code of a complete verification URI is filled in, and the user sends it. */
+export async function showDevice(app: App, request: Request): Promise<Reply> {
+  const signedIn = await findSignedIn(app, request)
+  if (!signedIn) return toLogin(app, pathAndQuery(request))
+  const code = parseUserCode(parseParams(request.query).user_code ?? '')
+  return codePage(app, messagesOf(request), signedIn, code && shownUserCode(code))
+}
+
+/** Takes the code: a redirect to the consent page, or the page again with what is wrong. */
+export async function enterUserCode(app: App, request: Request): Promise<Reply> {
+  const signedIn = await findSignedIn(app, request)
+  if (!signedIn) return toLogin(app, PATHS.device)
+  const form = parseForm(request)
+  checkForm(app, request, signedIn, DEVICE_FORM, form.csrf_token)
+  const refuse = (problem: CodeProblem) => {
+    app.metrics.count('ext_device_user_codes_total', { result: problem.kind })
+    request.notes.refusal = new OAuthError(problem.kind === 'limited' ? 'slow_down' : 'invalid_grant', problem.kind, {
+      reason: `user_code_${problem.kind}`,
+    })
+    return codePage(app, messagesOf(request), signedIn, form.user_code, problem)
+  }
+  const keys = guessKeys(signedIn.session.id, request.remote)
+  const wait = await takeGuess(app, keys)
+  if (wait > 0) return refuse({ kind: 'limited', headers: { 'retry-after': String(wait) } })
+  const device = await findDevice(app, form.user_code)
+  if (!device) {
+    // The limit also bounds the number of these events.
+    await audit(app, { action: 'user_code_rejected', actor_id: signedIn.user.id, ...sentBy(request) })
+    return refuse({ kind: 'unknown' })
+  }
+  await returnGuess(app, keys)
+  request.notes.client_id = device.client_id
+  const reply = await askConsent(app, request, signedIn, device)
+  if (!reply) return refuse({ kind: 'unknown' })
+  app.metrics.count('ext_device_user_codes_total', { result: 'known' })
+  return reply
+}
+
+async function findDevice(app: App, typed: string | undefined): Promise<DeviceRequest | undefined> {
+  const code = parseUserCode(typed ?? '')
+  if (code === undefined) return undefined
+  return app.store.findDeviceRequestByUserCode({ user_code_hash: userCodeHash(app, code), now: app.clock.now() })
+}
+
+/** Redirects to the consent page, or refuses a user whom an access rule excludes. Undefined when the request was decided meanwhile. */
+async function askConsent(
+  app: App,
+  request: Request,
+  signedIn: SignedIn,
+  device: DeviceRequest,
+): Promise<Reply | undefined> {
+  const { user } = signedIn
+  const resource = device.resource === undefined ? undefined : await app.store.findResource({ uri: device.resource })
+  const asked = scopeNames(device.scope)
+  const { scope, refused_by } = resource ? decideAccess(resource, personOf(user), asked) : { scope: asked }
+  if (resource && refused_by) {
+    const another = loginUrl(app, PATHS.device, true)
+    return refuseDeviceAccess(app, request, device.client_id, { user, resource, rule: refused_by, another })
+  }
+  const now = app.clock.now()
+  const pending = toRequest(device, signedIn, scope, now)
+  if (!(await app.store.claimDeviceRequest({ request: pending, now }))) return undefined
+  return redirect(`${basePath(app)}/consent?session_id=${device.id}`)
+}
+
+/** The authorization request of the user who entered the code. It has no redirect URI and no PKCE: the device code takes their place. */
+const toRequest = (
+  { id, client_id, client, resource, dpop_jkt, asked_scope, expires_at }: DeviceRequest,
+  { session, user }: SignedIn,
+  scope: readonly string[],
+  now: number,
+): AuthorizationRequest => ({
+  id,
+  client_id,
+  user_id: user.id,
+  session_id: session.id,
+  redirect_uri: '',
+  redirect_uri_sent: false,
+  scope: scope.join(' '),
+  asked_scope,
+  resource,
+  code_challenge: '',
+  dpop_jkt,
+  client,
+  created_at: now,
+  expires_at,
+})

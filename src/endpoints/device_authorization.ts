@@ -1,0 +1,90 @@
+// POST /oauth/device_authorization (RFC 8628 §3.1): a device gets a device code, and the user code that its user enters at /device.
+import type { App } from '../context.ts'
+import { deviceCode } from '../grants/device_code.ts'
+import type { Grant, GrantInput } from '../grants/grant.ts'
+import { parseForm, type Reply, type Request } from '../http/message.ts'
+import { OAuthError } from '../lib/error.ts'
+import { newBearer } from '../lib/id.ts'
+import { DEVICE_CODE_PREFIX, newUserCode, shownUserCode, userCodeHash } from '../oauth/device.ts'
+import { isUnstored } from '../oauth/document_client.ts'
+import { PATHS } from '../oauth/metadata.ts'
+import { effectiveDcrMode } from '../oauth/registration_mode.ts'
+import { authorizedScope, parseScope } from '../oauth/requested_scope.ts'
+import { resolveMint } from '../oauth/resource.ts'
+import type { Client } from '../records/client.ts'
+import type { SingleUse } from '../records/single_use.ts'
+import type { NewDeviceRequest } from '../store/device_requests.ts'
+import { answerClient } from './client_request.ts'
+import { sentFrom } from './session.ts'
+
+/** Answers a device authorization request. */
+export const authorizeDevice = (app: App, request: Request): Promise<Reply> =>
+  answerClient(app, request, parseForm(request), deviceCode, startDevice)
+
+async function startDevice(app: App, _grant: Grant, input: GrantInput, uses: readonly SingleUse[]) {
+  const { form, client } = input
+  await checkSelfDescribed(app, client)
+  const resource = form.resource === undefined ? undefined : await resolveMint(app, form.resource)
+  const scope = (await authorizedScope(app, form.scope, resource, client)).join(' ')
+  const asked_scope = parseScope(form.scope ?? '').join(' ') || scope
+  const { device_code, user_code, expires_in, interval } = await createCodes(app, input, {
+    scope,
+    asked_scope,
+    resource: resource?.uri,
+    uses,
+  })
+  app.metrics.count('ext_device_authorizations_total')
+  const verification_uri = app.config.server.issuer + PATHS.device
+  return {
+    device_code,
+    user_code,
+    verification_uri,
+    verification_uri_complete: `${verification_uri}?user_code=${user_code}`,
+    expires_in,
+    interval,
+  }
+}
+
+/**
+ * With dcr.mode approved_redirects the approved redirect URI is what makes a client trustworthy, and a device has none. A client document
+ * then needs an operator who has accepted it. Throws unauthorized_client.
+ */
+async function checkSelfDescribed(app: App, { registration_source, operator_set }: Client): Promise<void> {
+  if (registration_source !== 'cimd' || operator_set || (await effectiveDcrMode(app)) === 'open') return
+  throw new OAuthError('unauthorized_client', 'an administrator must allow this client to be used on devices', {
+    reason: 'device_client_not_admitted',
+  })
+}
+
+/** Times that another user code is tried. Two codes are the same only once in billions of requests. */
+const TRIES = 5
+
+async function createCodes(
+  app: App,
+  { request, client, proof }: GrantInput,
+  asked: Pick<NewDeviceRequest, 'scope' | 'asked_scope' | 'resource' | 'uses'>,
+) {
+  const { code_expiry, interval } = app.config.device
+  const now = app.clock.now()
+  const expires_in = Math.ceil(code_expiry)
+  const wait = Math.ceil(interval)
+  const bearer = newBearer(DEVICE_CODE_PREFIX)
+  for (let tries = 0; tries < TRIES; tries++) {
+    const user_code = newUserCode()
+    const isCreated = await app.store.createDeviceRequest({
+      id: bearer.id,
+      hash: bearer.hash,
+      user_code_hash: userCodeHash(app, user_code),
+      client_id: client.client_id,
+      client: isUnstored(client) ? client : undefined,
+      ...asked,
+      dpop_jkt: proof?.jkt,
+      ...sentFrom(request),
+      wait,
+      created_at: now,
+      expires_at: now + expires_in,
+    })
+    if (isCreated) return { device_code: bearer.value, user_code: shownUserCode(user_code), expires_in, interval: wait }
+  }
+  throw new OAuthError('server_error', 'no unused user code was found')
+}

@@ -1,0 +1,64 @@
+// The pages of the device authorization grant (RFC 8628 §3.3): the form for the user code, what the consent page says about a device, and
+// the page after the decision.
+import type { App } from '../context.ts'
+import type { Reply } from '../http/message.ts'
+import { html, isolated, type Markup } from '../lib/html.ts'
+import { PATHS } from '../oauth/metadata.ts'
+import type { DeviceRequest } from '../records/device_request.ts'
+import type { Messages } from './messages/en.ts'
+import { page } from './pages.ts'
+import { type SignedIn, sessionToken } from './session.ts'
+import { basePath } from './urls.ts'
+
+/** What is wrong with the code that was entered. */
+export interface CodeProblem {
+  kind: 'unknown' | 'limited'
+  headers?: Record<string, string>
+}
+const STATUS = { unknown: 422, limited: 429 } as const
+
+/** The purpose of the CSRF token of the form. */
+export const DEVICE_FORM = 'device'
+
+/** The form for the user code. `user_code` is the code of a complete verification URI, or the one that was entered. */
+export function codePage(
+  app: App,
+  messages: Messages,
+  signedIn: SignedIn,
+  user_code: string | undefined,
+  problem?: CodeProblem,
+): Reply {
+  const { device: t } = messages
+  const { user } = signedIn
+  const described = problem && html` aria-describedby="problem"`
+  return page(
+    app,
+    messages,
+    t.title,
+    html`<h1>${t.title}</h1>
+<p class="soft">${user_code && !problem ? t.compare : t.lead}</p>
+${problem && html`<p class="note bad" role="alert" id="problem">${t[problem.kind]}</p>`}
+<form method="post" action="${basePath(app)}${PATHS.device}">
+<input type="hidden" name="csrf_token" value="${sessionToken(app, signedIn, DEVICE_FORM)}">
+<label for="user_code">${t.label}</label>
+<input type="text" class="code" id="user_code" name="user_code" value="${user_code}" required maxlength="64" autocomplete="off" autocapitalize="characters" spellcheck="false" placeholder="XXXX-XXXX"${(!user_code || problem) && html` autofocus`}${described}>
+<p class="note warn">${t.phishing}</p>
+<button class="main wide">${t.submit}</button>
+</form>
+<footer class="soft"><span>${messages.signedInAs(isolated(user.email ?? user.name))}</span></footer>`,
+    problem && { status: STATUS[problem.kind], headers: problem.headers ?? {} },
+  )
+}
+
+/** Where the code was requested from, as a row of the consent page. */
+export const deviceOrigin = ({ device: t }: Messages, { ip, user_agent }: DeviceRequest): Markup =>
+  html`<div><dt>${t.requestedFrom}</dt><dd class="host">${ip}</dd><dd class="soft">${user_agent ? isolated(user_agent) : t.unnamed}</dd></div>`
+
+/** The warning of the consent page. */
+export const deviceWarning = ({ device: t }: Messages): Markup => html`<p class="note warn">${t.isYours}</p>`
+
+/** The page after the decision. */
+export function decidedPage(app: App, messages: Messages, decision: 'allowed' | 'denied'): Reply {
+  const { device: t } = messages
+  return page(app, messages, t[decision], html`<h1>${t[decision]}</h1>\n<p class="soft">${t[`${decision}Text`]}</p>`)
+}

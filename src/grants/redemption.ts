@@ -1,0 +1,123 @@
+// Redeems the code of a request that a user has approved: an authorization code or a device code. All checks are made before it is consumed.
+import type { App } from '../context.ts'
+import { OAuthError } from '../lib/error.ts'
+import { newId } from '../lib/id.ts'
+import type { AuditEntry } from '../oauth/audit.ts'
+import { isPublic } from '../oauth/client_metadata.ts'
+import { type Commit, type CommitOutcome, ISSUED, noteOutcome } from '../oauth/commit.ts'
+import { checkBound } from '../oauth/dpop.ts'
+import type { Authorization } from '../oauth/issue.ts'
+import { checkCovered, remainingScope, resolveMint, scopeNames } from '../oauth/resource.ts'
+import { accessOfGrant } from '../oauth/subject_access.ts'
+import type { AuthorizationRequest } from '../records/authorization_request.ts'
+import type { TokenFamily } from '../records/token_family.ts'
+import type { FoundCode } from '../store/tokens.ts'
+import type { GrantInput } from './grant.ts'
+import { newRefreshToken } from './refresh_token.ts'
+
+/** A kind of code, with its refusals. */
+export interface CodeKind {
+  readonly grant_type: string
+  refuse(reason: string): OAuthError
+  readonly outcomes: Readonly<Record<'redeemed' | 'used', CommitOutcome>>
+}
+
+/** A kind of code by the name of its grant and its name in error descriptions. */
+export function codeKind(grant_type: string, title: string): CodeKind {
+  const description = `the ${title} is not valid`
+  // Where another request was first, the store operation has already revoked what that one was given.
+  const used: CommitOutcome = {
+    event: ({ id, ip, client_id, sub }): AuditEntry<'auth_code_reused'> => ({
+      action: 'auth_code_reused',
+      actor_id: sub,
+      client_id,
+      ip,
+      request_id: id,
+    }),
+    refusal: { description, reason: 'code_reused' },
+  }
+  return {
+    grant_type,
+    refuse: (reason) => new OAuthError('invalid_grant', description, { reason }),
+    outcomes: { redeemed: ISSUED, used },
+  }
+}
+
+/** Decides on a code whose client and secret are verified. Throws the refusal. */
+export async function redeemApproved(
+  app: App,
+  input: GrantInput,
+  kind: CodeKind,
+  found: FoundCode,
+): Promise<Authorization> {
+  const { form, client } = input
+  const { request } = found
+  if (request.consumed_at !== undefined) throw await reused(app, input, kind, request)
+  if ((request.code_expires_at ?? 0) <= app.clock.now()) throw kind.refuse('code_expired')
+  checkBound(request.dpop_jkt, input.proof)
+  checkCovered(app, form.resource, request.resource)
+  if (found.user_status !== 'active') throw kind.refuse('user_inactive')
+  if (found.consent_revoked) throw kind.refuse('consent_revoked')
+  const resource = request.resource === undefined ? undefined : await resolveMint(app, request.resource)
+  const granted = scopeNames(request.scope)
+  const { user_version, consent_scope: consented } = found
+  const subject = { sub: request.user_id, client_id: client.client_id, user_version }
+  const { refusal, about, scope: allowed } = await accessOfGrant(app, resource, subject, granted)
+  if (refusal) throw refusal
+  const scope = remainingScope(granted, { client, resource, consented, allowed })
+  return { ...authorizationOf(app, input, kind, request), resource, scope, about }
+}
+
+/** The code arrives a second time: everything that was issued for the first use is revoked (RFC 6749 §4.1.2). */
+async function reused(
+  app: App,
+  { request, client }: GrantInput,
+  { outcomes, refuse }: CodeKind,
+  code: AuthorizationRequest,
+): Promise<OAuthError> {
+  await app.store.revokeRedemption({ authorization_id: code.id, now: app.clock.now() })
+  const { id, remote: ip } = request
+  await noteOutcome(app, outcomes.used, { id, ip, client_id: client.client_id, sub: code.user_id })
+  return refuse('code_reused')
+}
+
+function authorizationOf(
+  app: App,
+  input: GrantInput,
+  { grant_type, outcomes }: CodeKind,
+  request: AuthorizationRequest,
+) {
+  const now = app.clock.now()
+  const { client_id, user_id, scope, asked_scope, resource, consent_id } = request
+  const family: TokenFamily = {
+    id: newId(),
+    client_id,
+    user_id,
+    scope,
+    asked_scope: asked_scope === scope ? undefined : asked_scope,
+    resource,
+    consent_id,
+    authorization_id: request.id,
+    // A public client has no secret: only the key protects a stolen refresh token from use (RFC 9449 §5).
+    jkt: isPublic(input.client) ? input.proof?.jkt : undefined,
+    created_at: now,
+  }
+  const mayRefresh = input.client.grant_types.includes('refresh_token')
+  const refresh = mayRefresh ? newRefreshToken(app, family.id, now) : undefined
+  const commit: Commit = {
+    op: 'redeemCode',
+    input: { family, refresh: refresh?.stored, now },
+    outcomes,
+    refresh_token: refresh?.value,
+  }
+  return {
+    grant_type,
+    client: input.client,
+    sub: user_id,
+    lifetime: app.config.dcr.default_token_expiry,
+    family_id: family.id,
+    consent_id,
+    jkt: input.proof?.jkt,
+    commit,
+  }
+}
