@@ -8,7 +8,7 @@ import type { DeviceRequest } from '../records/device_request.ts'
 import type { Messages } from './messages/en.ts'
 import { page } from './pages.ts'
 import { type SignedIn, sessionToken } from './session.ts'
-import { basePath } from './urls.ts'
+import { basePath, loginUrl } from './urls.ts'
 
 /** What is wrong with the code that was entered. */
 export interface CodeProblem {
@@ -45,7 +45,7 @@ ${problem && html`<p class="note bad" role="alert" id="problem">${t[problem.kind
 <p class="note warn">${t.phishing}</p>
 <button class="main wide">${t.submit}</button>
 </form>
-<footer class="soft"><span>${messages.signedInAs(isolated(user.email ?? user.name))}</span></footer>`,
+<footer class="soft"><span>${messages.signedInAs(isolated(user.email ?? user.name))}</span> <a href="${loginUrl(app, PATHS.device, true)}">${messages.useAnotherAccount}</a></footer>`,
     problem && { status: STATUS[problem.kind], headers: problem.headers ?? {} },
   )
 }

@@ -4,6 +4,7 @@ import type { Store } from '../../src/store/index.ts'
 import { clientRules } from './conformance/clients.ts'
 import { connectionRules } from './conformance/connections.ts'
 import { consentRules } from './conformance/consents.ts'
+import { deviceRequestRules } from './conformance/device_requests.ts'
 import { driverRules } from './conformance/driver.ts'
 import { exchangeRules, singleUseRules } from './conformance/exchanges.ts'
 import { federatedSubjectRules } from './conformance/federated_subjects.ts'
@@ -59,6 +60,7 @@ export function conformance(open: Open): void {
   describe('sessions', () => sessionRules(bench))
   describe('users of upstream providers', () => federatedUserRules(bench))
   describe('codes and refresh tokens', () => tokenRules(bench))
+  describe('device requests', () => deviceRequestRules(bench))
   describe('consents', () => consentRules(bench))
   describe('issued tokens', () => issuanceRules(bench))
   describe('exchanged tokens', () => exchangeRules(bench))

@@ -15,6 +15,7 @@ import type { SubjectMapping } from '../../src/records/subject_mapping.ts'
 import type { TokenFamily } from '../../src/records/token_family.ts'
 import type { User } from '../../src/records/user.ts'
 import type { XaaPolicy } from '../../src/records/xaa_policy.ts'
+import type { NewDeviceRequest } from '../../src/store/device_requests.ts'
 
 /** The moment in which tests of the store happen. */
 export const NOW = 1_800_000_000
@@ -268,3 +269,23 @@ export const aBrokerGrant = (provider: BrokerProvider, more: Partial<BrokerGrant
   revoked_at: undefined,
   ...more,
 })
+
+/** A device that waits for its user, for ten minutes from NOW on. */
+export const aDeviceRequest = (more: Partial<NewDeviceRequest> = {}): NewDeviceRequest => {
+  const { id, hash } = newBearer('dc')
+  return {
+    id,
+    hash,
+    user_code_hash: newBearer('uc').hash,
+    client_id: `c_${newId()}`,
+    scope: 'files:read',
+    asked_scope: 'files:read files:write',
+    resource: 'https://files.example.com/mcp',
+    ip: '192.0.2.1',
+    user_agent: 'Terminal/1.0',
+    wait: 5,
+    created_at: NOW,
+    expires_at: NOW + 600,
+    ...more,
+  }
+}
