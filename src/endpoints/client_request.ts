@@ -85,4 +85,3 @@ function recordDenial(app: App, request: Request, grant: Grant, client: Client, 
   const detail = { reason: error.reason }
   audit(app, { action: grant.denied, actor_id: client_id, client_id, ...sentBy(request), detail })
 }
-

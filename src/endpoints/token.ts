@@ -18,12 +18,7 @@ export async function token(app: App, request: Request): Promise<Reply> {
   return answerClient(app, request, form, grantFor(app, form.grant_type), issueFor)
 }
 
-async function issueFor(
-  app: App,
-  grant: Grant,
-  input: GrantInput,
-  uses: readonly SingleUse[],
-): Promise<TokenResponse> {
+async function issueFor(app: App, grant: Grant, input: GrantInput, uses: readonly SingleUse[]): Promise<TokenResponse> {
   const { request, client, proof } = input
   checkBinding(client, proof)
   const authorization = await inSpan(app, request, `grant ${grant.name}`, (app) => grant.run(app, input))

@@ -41,6 +41,7 @@ function setUp({ cimd = {}, mode = 'open' } = {}) {
     ...aloneWithBuckets,
   }
   const config = {
+    device: { enabled: false },
     cimd: { enabled: true, require_https: true, cache_ttl: 3600, fetch_timeout: 10, ...cimd },
     dcr: { mode, approved_redirects: [], redirect_schemes: ['cursor'] },
   }

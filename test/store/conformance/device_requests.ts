@@ -1,6 +1,6 @@
 // Rules of device authorization requests (RFC 8628).
 import { expect, test } from 'vitest'
-import { newBearer, newId } from '../../../src/lib/id.ts'
+import { newId } from '../../../src/lib/id.ts'
 import type { NewDeviceRequest } from '../../../src/store/device_requests.ts'
 import { aDeviceRequest, aFamily, aRequest, aUser, issuanceOf, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
