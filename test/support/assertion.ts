@@ -12,12 +12,12 @@ export const JWT_BEARER_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-
 
 export type KeyedClient = Client & { key: IdpKey }
 
-/** The public keys as a client publishes them. */
+/** The public keys, in the form that a client publishes. */
 export const keySetOf = (...keys: readonly IdpKey[]) => ({
   keys: keys.map(({ jwk, kid, alg }): Jwk => ({ ...(jwk as Jwk), ...(kid ? { kid } : {}), alg, use: 'sig' })),
 })
 
-/** A machine client with a key; `record` says more. */
+/** A machine client with a key; `record` has further members. */
 export async function addKeyedClient(
   service: Pick<TestService, 'app'>,
   { alg, ...record }: Partial<Client> & { alg?: string } = {},
@@ -28,7 +28,7 @@ export async function addKeyedClient(
   return { ...(await addClient(service, {}, { ...method, ...keys, ...record })), key }
 }
 
-/** Header and claims of a right assertion, with changes. */
+/** Header and claims of a valid assertion, with changes. */
 export const assertionParts = (
   { app }: Pick<TestService, 'app'>,
   { client_id }: Pick<Client, 'client_id'>,
@@ -45,7 +45,7 @@ export const assertionParts = (
   }
 }
 
-/** The form fields that prove a client, with changes of the assertion. */
+/** The form fields that authenticate a client, with changes of the assertion. */
 export async function proving(
   service: Pick<TestService, 'app'>,
   client: KeyedClient,
@@ -56,7 +56,7 @@ export async function proving(
   return { client_assertion: await signed(key, header, claims), client_assertion_type: JWT_BEARER_TYPE }
 }
 
-/** Asks for a token of a client with an assertion, with changes of it. */
+/** Requests a token of a client with an assertion, with changes of it. */
 export const tryAssertion = async (
   service: TestService,
   client: KeyedClient,
@@ -64,6 +64,6 @@ export const tryAssertion = async (
   key?: IdpKey,
 ): Promise<Answer> => askWith(service, await proving(service, client, changes, key))
 
-/** Asks for a machine token with these fields only. */
+/** Requests a machine token with these fields only. */
 export const askWith = (service: TestService, fields: Record<string, string>): Promise<Answer> =>
   post(`${service.issuer}/oauth/token`, undefined, { grant_type: 'client_credentials', ...fields })

@@ -1,8 +1,8 @@
-// Holds the audit trail of a test against what is declared of it.
+// Compares the audit trail of a test with the declared events.
 import type { App } from '../../src/context.ts'
 import { AUDIT_EVENTS } from '../../src/oauth/audit_events.ts'
 
-/** The members of recorded details that no declaration has, as `action.member`. Nothing where the storage is gone. */
+/** The members of recorded details that are not declared, as `action.member`. Empty if the storage is unavailable. */
 export async function undeclaredDetails({ store }: App): Promise<string[]> {
   if (!store.driver.isHealthy()) return []
   const events = await store.listAudit({ since: '', limit: 10_000, offset: 0 }).catch(() => [])

@@ -1,4 +1,4 @@
-// A provider, a broker resource, and a user who connects: everything between which upstream tokens are handed out.
+// The parts of a broker test: a provider, a broker resource, and a user who connects.
 import { expect } from 'vitest'
 import { newProvider } from '../../src/broker/provider.ts'
 import { newResource } from '../../src/oauth/resource_record.ts'
@@ -20,11 +20,11 @@ export const BROKER = {
   ...UPSTREAM_ENV,
   SERVICE_CONNECT_STATE_SECRET: 'connect-state-secret-0123456789abcdef',
   SERVICE_CONNECT_ALLOWED_RETURN_URLS: RETURN,
-  // Subject tokens outlive those of the provider, so that these can be seen to end.
+  // Subject tokens live longer than tokens of the provider, so that tests can observe the expiry of the latter.
   SERVICE_DCR_DEFAULT_TOKEN_EXPIRY: '200h',
 }
 
-/** Starts a service that brokers, whose callbacks lead to itself. */
+/** Starts a service with brokering. Its callbacks lead to its own address. */
 export const startBroker = (env: Record<string, string> = {}): Promise<TestService> =>
   startService({ ...BROKER, SERVICE_CONNECT_REDIRECT_BASE_URL: '<issuer>', ...env })
 
@@ -61,7 +61,7 @@ export async function addBrokerResource({ app }: TestService, provider: BrokerPr
   return { ...resource, uri: resource.uri ?? '' }
 }
 
-/** A user with a token for no resource, and a browser that connects. */
+/** A user with a token without a resource, and a browser that connects. */
 export async function aMember(service: TestService, app: Registered, scope = FILES) {
   const person = await aPerson(service)
   const subject = (await person.signIn(app, undefined, scope)).body['access_token']
@@ -71,7 +71,7 @@ export async function aMember(service: TestService, app: Registered, scope = FIL
 }
 
 /**
- * The usual case: `gateway` is on the list of the broker resource; `server` serves a resource of ours, and the member has
+ * The usual case: `gateway` is on the list of the broker resource; `server` serves a mint resource, and the member has
  * consented to `app` there.
  */
 export async function brokerScene(
@@ -90,7 +90,7 @@ export async function brokerScene(
   const runtime = { client_ids: [server.client_id] }
   const own = await addResource(service, { scopes: FILES.split(' '), policy: { runtime } })
   const member = await aMember(service, app)
-  /** Goes to the provider, which sends the browser back. Returns where that leads to. */
+  /** Goes to the provider, which redirects the browser back. Returns the final redirect. */
   const callback = async (who = member, query: Record<string, string> = {}) => {
     const page = await who.browser.open(who.startUrl(provider.slug, { resource: resource.slug, ...query }))
     expect(page.location, page.text).toContain(`${upstream.url}/authorize`)
@@ -110,7 +110,7 @@ export async function brokerScene(
 
 export type Scene = Awaited<ReturnType<typeof brokerScene>>
 
-/** The token of an answer that must have one of a provider. */
+/** The upstream token of an answer, which must contain one. */
 export function vended({ status, body }: Answer, { given }: Upstream): string {
   expect(status, JSON.stringify(body)).toBe(200)
   expect(given).toContain(body['access_token'])

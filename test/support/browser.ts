@@ -1,4 +1,4 @@
-// A browser without a screen: keeps cookies, never follows redirects by itself, reads the forms of our pages.
+// A browser without a screen: stores cookies, follows redirects only on request, reads the forms of the pages.
 
 export interface Page {
   status: number
@@ -39,7 +39,7 @@ export class Browser {
     }
   }
 
-  /** Opens a page and goes on while redirects stay at its origin. */
+  /** Opens a page and follows redirects within its origin. */
   async follow(url: string): Promise<Page> {
     let page = await this.open(url)
     while (page.location?.startsWith(new URL(url).origin)) page = await this.open(page.location)

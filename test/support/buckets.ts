@@ -1,4 +1,4 @@
-// Shared buckets that no other instance takes from.
+// Shared buckets without other instances.
 import type { BucketStore } from '../../src/http/shared_buckets.ts'
 
 export const aloneWithBuckets: BucketStore = {

@@ -1,4 +1,4 @@
-// The Chromium of the page tests. Without one they are skipped, and say so.
+// The Chromium of the page tests. Without a Chromium they are skipped with a message.
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { test as base } from 'vitest'
 import { atEndOfFile } from './end_of_file.ts'
@@ -12,12 +12,12 @@ if (!browser)
     'No Chromium: the pages are not tested. Install one (Debian: apt-get install chromium), or name one in SERVICE_TEST_CHROMIUM.\n',
   )
 
-/** For the titles: where these tests run, or that they do not. */
+/** For the titles: the browser of these tests, or that they are skipped. */
 export const CHROMIUM = browser ? `Chromium ${browser.version()}` : 'no Chromium: not tested'
 
 export interface Tab {
   page: Page
-  /** What the browser complained of: script errors, failed loads, violations of the policy. */
+  /** Errors in the browser: script errors, failed loads, violations of the content security policy. */
   complaints: string[]
 }
 
@@ -36,7 +36,7 @@ export const test = base
       return openTab(context)
     }
   })
-  // A new profile costs a second, for which pages are compiled anew: four fifths of the time of a test.
+  // A new profile takes a second, in which pages are compiled again: four fifths of the time of a test.
   .extend('reopen', async ({ skip }): Promise<() => Promise<Tab>> => {
     if (!browser) return skip('no Chromium')
     return async () => {
@@ -50,7 +50,7 @@ export const test = base
     }
   })
 
-/** The tab of the current test file that `reopen` gives to one test after the other, whatever the one before left in its profile. */
+/** The tab of the current test file. `reopen` gives it to each test, after it has cleared the data of the test before. */
 let kept: Promise<Tab> | undefined
 
 async function keepTab(browser: Browser): Promise<Tab> {
@@ -67,7 +67,7 @@ async function openTab(context: BrowserContext): Promise<Tab> {
   const page = await context.newPage()
   const complaints: string[] = []
   page.on('console', (message) => {
-    // A page that says no says it with its status too.
+    // A page that shows an error also has an error status.
     const isRefusal = message.text().startsWith('Failed to load') && message.location().url === page.url()
     if (['error', 'warning'].includes(message.type()) && !isRefusal) complaints.push(message.text())
   })

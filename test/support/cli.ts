@@ -1,4 +1,4 @@
-// Runs the built binary as an operator would.
+// Runs the built binary, as an operator does.
 import { spawn } from 'node:child_process'
 import { assert, vi } from 'vitest'
 import { runCommandLine } from '../../src/command_line.ts'
@@ -59,7 +59,7 @@ function outputOf(args: readonly string[], { code, stdout, stderr }: Ran): strin
   return stdout
 }
 
-/** The variables with which a command works on a test service. */
+/** The environment variables of commands for a test service. */
 export const envOf = ({ app: { config } }: TestService): Record<string, string> => ({
   SERVICE_SERVER_ISSUER: config.server.issuer,
   SERVICE_SERVER_ADDRESS: config.server.address,

@@ -1,4 +1,4 @@
-// An OpenTelemetry collector: a gRPC server that decodes what arrives with the published protocol, which is not our code.
+// An OpenTelemetry collector: a gRPC server that decodes its input with the published protocol, which is independent of this code.
 import { createRequire } from 'node:module'
 import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData, type status } from '@grpc/grpc-js'
 
@@ -87,14 +87,14 @@ export class Collector {
   readonly spans: Span[] = []
   readonly metrics: Metric[] = []
   readonly logs: LogRecord[] = []
-  /** Everything that arrived, as it came. */
+  /** Everything that arrived, in order. */
   readonly bytes: Buffer[] = []
-  /** What every call is answered with, when it is not OK. */
+  /** The status of every answer, if it is not OK. */
   refusal: status | undefined
   private readonly server = new Server()
   private port = 0
 
-  /** Starts one on a port of its own; with TLS where a key and a certificate (PEM) are given. */
+  /** Starts a collector on a free port, with TLS if a key and a certificate (PEM) are given. */
   static async start(tls?: { key: string; cert: string }): Promise<Collector> {
     const collector = new Collector()
     collector.serve<Traces>('trace', 'Trace', (request) => collector.readSpans(request))

@@ -1,10 +1,10 @@
-// A small disk that a test can fill, where this process may mount one: root on Linux.
+// A small disk that a test can fill. It needs root on Linux, to mount it.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { afterAll, assert } from 'vitest'
 import { tempFolder } from './folder.ts'
 
-/** Mounts a disk of so many megabytes until the tests of the file have ended. Returns its folder; undefined where this process may not. */
+/** Mounts a disk with this number of megabytes until the tests of the file have ended. Returns its folder; undefined if this process may not mount it. */
 export function smallDisk(megabytes: number): string | undefined {
   if (process.platform !== 'linux') return undefined
   const folder = tempFolder()
@@ -13,11 +13,11 @@ export function smallDisk(megabytes: number): string | undefined {
   return folder
 }
 
-/** What the title of a test says of the disk. */
+/** The description of the disk in the title of a test. */
 export const diskNote = (disk: string | undefined): string =>
   disk ? 'on a tmpfs' : 'not tested: mounting a tmpfs needs root on Linux'
 
-/** Takes all that is left of the disk. */
+/** Fills the disk. */
 export function fill(file: string): void {
   const chunk = Buffer.alloc(64 * 1024)
   try {

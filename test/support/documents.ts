@@ -18,7 +18,7 @@ export const LOCAL_DOCUMENTS = {
 type Members = Record<string, unknown>
 interface Published {
   status?: number
-  /** application/json unless told. */
+  /** Default: application/json. */
   type?: string
   headers?: Record<string, string>
   /** Instead of the document. */
@@ -28,9 +28,9 @@ interface Published {
 }
 
 export class DocumentServer {
-  /** Paths that were asked for, in order. */
+  /** The requested paths, in order. */
   readonly asked: string[] = []
-  /** Connections that were made, ever. */
+  /** The number of connections so far. */
   connections = 0
   private readonly published = new Map<string, RequestListener>()
   private readonly sockets = new Set<Socket>()
@@ -74,12 +74,12 @@ export class DocumentServer {
     return origin + path
   }
 
-  /** How often a path was asked for. */
+  /** The number of requests for a path. */
   count(path: string): number {
     return this.asked.filter((each) => each === path).length
   }
 
-  /** Has a service find `origin` here, as if name, address and certificate were right. Lasts until mocks are restored. */
+  /** Makes a service fetch `origin` from here, as if name, address and certificate were valid, until mocks are restored. */
   serveAs(service: TestService, origin: string): void {
     const { fetcher } = service.app
     const fetchAnywhere = fetcher.fetch
@@ -96,7 +96,7 @@ export class DocumentServer {
   }
 }
 
-/** Has a service forget every document and how often it asked. */
+/** Clears all documents and fetch limits of a service. */
 export async function forgetDocuments({ app }: TestService): Promise<void> {
   await app.store.sweepBuckets({ now: Number.MAX_SAFE_INTEGER })
   Object.assign(app, { documents: openDocuments(app.store) })
@@ -111,14 +111,14 @@ export async function signedIn(service: TestService, user: { email: string }): P
   return browser
 }
 
-/** Asks for authorization as a program would; the answer to the request itself. */
+/** Sends an authorization request without a browser. Returns the response. */
 export const ask = (
   service: TestService,
   browser: Browser,
   fields: Record<string, string | undefined>,
 ): Promise<Page> => browser.open(authorizeUrl(service, fields), { headers: { accept: 'application/json' } })
 
-/** What a request that was answered directly was refused with: status, error and description. */
+/** The refusal in a direct response: status, error and description. */
 export function refusalIn(page: Page): string {
   if (page.location) return `redirected to ${page.location}`
   const { error, error_description } = page.text.startsWith('{') ? JSON.parse(page.text) : { error: page.text }

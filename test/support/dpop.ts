@@ -1,4 +1,4 @@
-// Makes DPoP proofs (RFC 9449 §4.2): right ones with an independent library, and wrong ones byte by byte.
+// Makes DPoP proofs (RFC 9449 §4.2): valid ones with an independent library, and invalid ones byte by byte.
 import { createHmac, KeyObject, sign } from 'node:crypto'
 import { CompactSign, type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose'
 import { newId } from '../../src/lib/id.ts'
@@ -14,7 +14,7 @@ export interface ProofKey {
   jkt: string
 }
 
-/** A key to prove with; jose computes its thumbprint. */
+/** A key for proofs; jose computes its thumbprint. */
 export async function proofKey(alg: string = 'ES256', modulusLength = 2048): Promise<ProofKey> {
   const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true, modulusLength })
   const jwk = await exportJWK(publicKey)
@@ -30,10 +30,10 @@ export interface Changes {
 
 type Served = Pick<TestService, 'app'>
 
-/** The token endpoint as its issuer names it. */
+/** The URL of the token endpoint in the metadata. */
 const tokenEndpoint = ({ app }: Served): string => `${app.config.server.issuer}/oauth/token`
 
-/** Header and claims of a right proof for the token endpoint, with changes. */
+/** Header and claims of a valid proof for the token endpoint, with changes. */
 export const proofParts = (service: Served, key: ProofKey, changes: Changes = {}) => ({
   header: { typ: 'dpop+jwt', alg: key.alg, jwk: key.jwk, ...changes.header },
   claims: {
@@ -80,7 +80,7 @@ export const macOf =
   (input: string): Buffer =>
     createHmac('sha256', secret).update(input).digest()
 
-/** Checks that no token came, for the proof. */
+/** Checks that the proof was refused and no token was issued. */
 export const expectProofRefused = (answer: Answer, error = 'invalid_dpop_proof'): void => expectRefused(answer, error)
 
 /** Algorithms of proofs that a service accepts. */

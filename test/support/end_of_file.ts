@@ -1,8 +1,8 @@
-// What a test file opened is closed when that file ends. A support module cannot say `afterAll` for it by itself: one process runs
+// Closes what a test file opened when that file ends. A support module cannot call `afterAll` for that: one process runs
 // many test files and loads each module once, so the hook would belong to the first of them.
 const closings: (() => unknown)[] = []
 
-/** Runs `close` after the last test of the current test file; the last one to be named is the first to be closed. */
+/** Runs `close` after the last test of the current test file, in reverse order of the calls. */
 export function atEndOfFile(close: () => unknown): void {
   closings.push(close)
 }

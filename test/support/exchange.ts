@@ -33,7 +33,7 @@ export const exchange = (service: TestService, client: Registered, fields: Field
     headers,
   )
 
-/** The client's own token, to stand as the actor token. */
+/** The client's own token, for use as the actor token. */
 export async function actorOf(service: TestService, client: Registered, headers: Headers = {}) {
   const { body } = await machineToken(service, client, { scope: 'mcp:read' }, headers)
   return { actor_token: body['access_token'], actor_token_type: ACCESS_TOKEN }
@@ -45,12 +45,12 @@ export async function aPerson(service: TestService, fields: Partial<User> = {}) 
   return {
     user,
     browser,
-    /** Lets a client have a token of the user. */
+    /** Issues a token of the user to a client. */
     async signIn(client: Registered, resource?: { uri: string }, scope = BOTH, headers: Headers = {}): Promise<Answer> {
       const authorized = await authorize(service, client, user, { resource: resource?.uri, scope }, browser)
       return redeem(service, client, authorized, {}, headers)
     },
-    /** Allows a client some scope at a resource. */
+    /** Consents to some scopes of a client at a resource. */
     consent: (client: Registered, { uri }: { uri: string }, scope = BOTH) =>
       authorize(service, client, user, { resource: uri, scope }, browser),
   }
@@ -78,10 +78,10 @@ export async function exchangeScene(service: TestService) {
   const subject = answer.body['access_token']
   return {
     ...{ ...person, app, gateway, server, source, target, subject, refresh_token: answer.body['refresh_token'] },
-    /** Exchanges the subject token into the target as the gateway, unless told otherwise. */
+    /** Exchanges the subject token for a token of the target, by default as the gateway. */
     exchanged: (fields: Fields = {}, client: Registered = gateway, headers: Headers = {}) =>
       exchange(service, client, { subject_token: subject, resource: target.uri, ...fields }, headers),
-    /** What the server of the target is told about a token. */
+    /** The introspection of a token by the server of the target. */
     introspected: (token: unknown) => introspect(service, server, token),
   }
 }

@@ -1,4 +1,4 @@
-// A browser with cookies for a service and for its providers, which follows redirects until one leaves them all.
+// A browser with cookies for a service and for its providers, which follows redirects among them.
 import { Browser, type Page } from './browser.ts'
 
 export class FederatedBrowser extends Browser {

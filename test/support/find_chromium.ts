@@ -1,4 +1,4 @@
-// Where a Chromium is installed.
+// Finds an installed Chromium.
 import { existsSync } from 'node:fs'
 import { chromium } from 'playwright-core'
 
@@ -10,7 +10,7 @@ const PATHS = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ]
 
-/** The path of a Chromium: the one that SERVICE_TEST_CHROMIUM names, else an installed one. Undefined when there is none. */
+/** The path of a Chromium: from SERVICE_TEST_CHROMIUM, or an installed one. Undefined when there is none. */
 export function findChromium(): string | undefined {
   const named = process.env['SERVICE_TEST_CHROMIUM']
   return (named !== undefined ? [named] : [...PATHS, chromium.executablePath()]).find((path) => existsSync(path))

@@ -1,4 +1,4 @@
-// The way of a client through authorize, login, consent and token, over HTTP.
+// The flow of a client through authorize, login, consent and token, over HTTP.
 import { createHash, randomBytes } from 'node:crypto'
 import { decodeJwt, type JWTPayload } from 'jose'
 import { expect } from 'vitest'
@@ -40,7 +40,7 @@ export function signIn(service: TestService, browser: Browser, page: Page, email
   return browser.post(`${service.issuer}/login`, { ...fields, email, password })
 }
 
-/** Decides on a consent page; `scopes` instead of the checked ones. */
+/** Submits a consent page; `scopes` replaces the checked scopes. */
 export function decide(
   service: TestService,
   browser: Browser,
@@ -60,7 +60,7 @@ export interface Authorized {
   browser: Browser
 }
 
-/** Takes a user through an authorization URL, signing in where asked. Returns where the browser is sent in the end. */
+/** Takes a user through an authorization URL, with a sign-in if necessary. Returns the final redirect. */
 export async function walk(
   service: TestService,
   url: string,
@@ -78,7 +78,7 @@ export async function walk(
   return new URL(page.location)
 }
 
-/** Goes the whole way to a code. */
+/** Runs the flow up to the code. */
 export async function authorize(
   service: TestService,
   client: Pick<Client, 'client_id'>,
@@ -103,7 +103,7 @@ interface Credentials {
   client_secret?: string
 }
 
-/** Posts a form as a client: with Basic when it has a secret, else by name. */
+/** Posts a form as a client: with HTTP Basic if it has a secret, otherwise with its client_id. */
 export async function post(
   url: string,
   client: Credentials | undefined,
@@ -155,7 +155,7 @@ export const refresh = (
     headers,
   )
 
-/** Asks for a token of the client itself. */
+/** Requests a client_credentials token. */
 export const machineToken = (
   { issuer }: Pick<TestService, 'issuer'>,
   client: Credentials,
@@ -163,26 +163,26 @@ export const machineToken = (
   headers: Record<string, string> = {},
 ): Promise<Answer> => post(`${issuer}/oauth/token`, client, { grant_type: 'client_credentials', ...fields }, headers)
 
-/** What a client is told about a token. */
+/** The introspection of a token by a client. */
 export const introspect = async (service: TestService, client: Credentials, token: unknown): Promise<Answer['body']> =>
   (await post(`${service.issuer}/oauth/introspect`, client, { token: String(token) })).body
 export const isActive = async (...args: Parameters<typeof introspect>): Promise<unknown> =>
   (await introspect(...args))['active']
 
-/** The claims of an access token that must have come. */
+/** The claims of the access token in an answer, which must contain one. */
 export function claimsOf<C = Record<string, unknown>>({ status, body }: Answer): C & JWTPayload {
   expect(status, JSON.stringify(body)).toBe(200)
   return decodeJwt<C>(String(body['access_token']))
 }
 
-/** Checks that no token came, and with which error. */
+/** Checks that no token was issued, and the error. */
 export function expectRefused({ status, body }: Answer, error: string, expected = 400, more: object = {}): void {
   expect([status, body['error']], JSON.stringify(body)).toEqual([expected, error])
   expect(body).toMatchObject(more)
   expect(body).not.toHaveProperty('access_token')
 }
 
-/** Registers a client (RFC 7591): metadata beside the least that is needed, or a body as it is. */
+/** Registers a client (RFC 7591): additional metadata, or a complete body. */
 export const register = (
   { issuer }: Pick<TestService, 'issuer'>,
   metadata: Record<string, unknown> | string | Uint8Array<ArrayBuffer> = {},

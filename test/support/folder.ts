@@ -1,4 +1,4 @@
-// Temporary folders that are gone when the test file ends.
+// Temporary folders that are removed when the test file ends.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -11,7 +11,7 @@ export function tempFolder(): string {
   return folder
 }
 
-/** Makes a file in a folder of its own; what is no text is written as JSON. Returns where it is. */
+/** Creates a file in a new folder. A value that is not a string is written as JSON. Returns the path. */
 export function tempFile(name: string, content: unknown): string {
   const file = path.join(tempFolder(), name)
   writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content))

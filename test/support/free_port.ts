@@ -1,9 +1,9 @@
-// Ports that nobody listens on. Port 0 is not enough for a service whose issuer names its port before it listens: the system may
-// give the port to somebody else in between. So each process keeps a block of ports to itself, by listening on the first of them
-// for as long as it lives, and hands out the others in turn.
+// Free ports. Port 0 is not enough for a service whose issuer names its port before it listens: the system may
+// give the port to another program in between. So each process reserves a block of ports by listening on the first of them
+// until it ends, and returns the others in turn.
 import { createServer, type Server } from 'node:net'
 
-/** Below those that Linux gives to connections. */
+/** Below the ports that Linux gives to connections. */
 const FIRST = 10_000
 const BLOCK = 200
 const BLOCKS = 110
@@ -13,7 +13,7 @@ const REFUSED_BY_FETCH = 10_080
 let block: Promise<number> | undefined
 let used = 0
 
-/** A port that nobody listens on, and that no other test process is given while this one lives. */
+/** A free port, which no other test process gets while this one runs. */
 export async function freePort(): Promise<number> {
   block ??= claimBlock()
   const first = await block
@@ -32,7 +32,7 @@ async function claimBlock(): Promise<number> {
   return claim ? first : claimBlock()
 }
 
-/** Listens on all addresses; undefined when somebody else does. */
+/** Listens on all addresses; undefined if the port is in use. */
 function listening(port: number): Promise<Server | undefined> {
   return new Promise((resolve) => {
     const server = createServer()

@@ -32,14 +32,14 @@ export function fresh(
   })
 }
 
-/** Connections enough that each of four threads gets some: all but a few in a hundred million times. */
+/** Enough connections that each of four threads gets some, except in a few of a hundred million runs. */
 export const MANY = 64
 
-/** Does something many times at once; the answers in order. */
+/** Runs a function many times concurrently; returns the answers in order. */
 export const spread = <R>(what: (i: number) => Promise<R>, times = MANY): Promise<R[]> =>
   Promise.all(Array.from({ length: times }, (_, i) => what(i)))
 
-/** How often each value is there, by its text. */
+/** The number of occurrences of each value, by its text. */
 export function tally(values: readonly unknown[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const value of values) counts[String(value)] = (counts[String(value)] ?? 0) + 1

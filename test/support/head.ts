@@ -1,9 +1,9 @@
-// Requests as plain values, as an engine would hand them over.
+// Requests as plain values, in the form that an engine passes on.
 
 import type { Request, RequestHead } from '../../src/http/message.ts'
 import { newId } from '../../src/lib/id.ts'
 
-/** The head of a request; a GET of / unless told otherwise. */
+/** The head of a request; by default GET /. */
 export const head = (more: Partial<RequestHead> = {}): RequestHead => ({
   method: 'GET',
   path: '/',

@@ -23,7 +23,7 @@ export const signed = (key: IdpKey, header: Record<string, unknown>, claims: Rec
     .setProtectedHeader({ alg: key.alg, ...header })
     .sign(key.privateKey)
 
-/** For whom an assertion is: a client of a service, at the time that the service takes it for. */
+/** The receiver of an assertion: a client of a service, at the time of the clock of the service. */
 export interface Audience {
   aud: string
   client_id: string
@@ -31,15 +31,15 @@ export interface Audience {
 }
 
 export class TestIdp {
-  /** What is published; the first one signs. */
+  /** The published keys; the first one signs. */
   keys: IdpKey[]
-  /** Answers for the key set instead. */
+  /** Answers instead of the key set. */
   answer?: RequestListener
-  /** What is served beside the key set, by path. */
+  /** Further documents by path. */
   readonly routes: Record<string, RequestListener> = {}
   /** Requests for the key set so far. */
   fetches = 0
-  /** Connections that were ever made. */
+  /** The number of connections so far. */
   connections = 0
   private readonly server = createServer((request, response) => {
     const path = (request.url ?? '').split('?')[0] ?? ''
@@ -59,7 +59,7 @@ export class TestIdp {
     this.server.on('connection', () => this.connections++)
   }
 
-  /** Starts one on a loopback port; it is closed when the test file ends. */
+  /** Starts an identity provider on a loopback port. It is closed when the test file ends. */
   static async start(alg = 'ES256'): Promise<TestIdp> {
     const idp = new TestIdp(await idpKey(alg))
     atEndOfFile(() => idp.close())
@@ -85,14 +85,14 @@ export class TestIdp {
     return { keys: this.keys.map(({ jwk, kid, alg }) => ({ ...jwk, ...(kid ? { kid } : {}), alg, use: 'sig' })) }
   }
 
-  /** Publishes one new key instead of all others. Returns the one that signed before. */
+  /** Publishes one new key instead of all others. Returns the key that signed before. */
   async rotate(alg = 'ES256'): Promise<IdpKey> {
     const before = this.key
     this.keys = [await idpKey(alg)]
     return before
   }
 
-  /** Header and claims of a right assertion, with changes. */
+  /** Header and claims of a valid assertion, with changes. */
   parts({ aud, client_id, now }: Audience, { header, claims }: Changes = {}, key = this.key) {
     return {
       header: { typ: 'oauth-id-jag+jwt', alg: key.alg, ...(key.kid ? { kid: key.kid } : {}), ...header },
@@ -103,7 +103,7 @@ export class TestIdp {
     }
   }
 
-  /** A right assertion, with changes. */
+  /** A valid assertion, with changes. */
   assertion(audience: Audience, changes: Changes = {}, key = this.key): Promise<string> {
     const { header, claims } = this.parts(audience, changes, key)
     return signed(key, header, claims)

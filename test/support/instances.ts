@@ -1,4 +1,4 @@
-// One process of the built binary with files in a folder of its own.
+// A process of the built binary with its files in its own folder.
 import path from 'node:path'
 import { type How, Instance } from '../torture/instance.ts'
 import { atEndOfFile } from './end_of_file.ts'

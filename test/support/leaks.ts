@@ -1,14 +1,14 @@
-// Watches for secrets that get where they do not belong: every secret that goes over HTTP is remembered, and in the end looked
-// for in the log, in what the collector got, in the metrics and in the database (the audit trail is in it).
+// Detects leaked secrets: every secret that is sent over HTTP is recorded, and at the end it is searched
+// for in the log, the exports, the metrics and the database (which contains the audit trail).
 import fs, { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Metrics } from '../../src/telemetry/metrics.ts'
 import { Collector } from './collector.ts'
 
-/** The fields of forms, JSON bodies and URLs that hold a secret, whoever sends them. */
+/** The fields of forms, JSON bodies and URLs that contain a secret, from every sender. */
 const FIELDS =
   /^(access_token|refresh_token|id_token|client_secret|password|code|code_verifier|subject_token|actor_token|assertion|client_assertion|token|secret|api_key|state_secret)$/
-/** Shorter ones are ids, or made up by tests. */
+/** Shorter values are ids, or are invented by tests. */
 const MIN_LENGTH = 25
 const STDOUT = 1
 
@@ -21,9 +21,9 @@ export const watched: { by?: LeakWatch } = {}
 
 export class LeakWatch {
   readonly collector: Collector
-  /** What kind each secret is. */
+  /** The kind of each secret. */
   readonly secrets = new Map<string, string>()
-  /** What was sent as something that is no secret, too: a challenge that is its own verifier. */
+  /** Values that were also sent where they are not secret, such as a challenge that equals its verifier. */
   private readonly open = new Set<string>()
   private readonly places = new Map<string, string>()
   private readonly undo: (() => void)[] = []
@@ -36,7 +36,7 @@ export class LeakWatch {
   static async start(): Promise<LeakWatch> {
     const watch = new LeakWatch(await Collector.start())
     const write = fs.writeSync
-    // Assigned, as tests take back every mock. The log writes to this descriptor directly.
+    // Assigned and not mocked, because tests restore every mock. The log writes to this descriptor directly.
     const writeSync = (fd: number, data: string, ...rest: []) => {
       if (fd !== STDOUT) return write(fd, data, ...rest)
       watch.add('log', String(data))
@@ -62,7 +62,7 @@ export class LeakWatch {
     return watch
   }
 
-  /** The variables of a service that tells all it can, everywhere. */
+  /** The variables of a service with all logs and exports enabled. */
   env(): Record<string, string> {
     const { endpoint } = this.collector
     return {
@@ -85,23 +85,23 @@ export class LeakWatch {
     if (typeof secret === 'string' && secret.length >= MIN_LENGTH && isVaried(secret)) this.secrets.set(secret, kind)
   }
 
-  /** Keeps what a service that ends has counted. */
+  /** Stores the metrics of a service that ends. */
   async keepMetrics({ metrics }: Service): Promise<void> {
     this.add('metrics', (await metrics.render()).text)
   }
 
-  /** Keeps the database of a service that has ended. */
+  /** Stores the database of a service that has ended. */
   keepDatabase(folder: string): void {
     for (const file of readdirSync(folder).filter((name) => name.startsWith('service.db')))
       this.add('database', readFileSync(path.join(folder, file), 'latin1'))
   }
 
-  /** Everything that was said in a place so far. */
+  /** All output to a place so far. */
   text(place: 'log' | 'metrics' | 'database'): string {
     return this.places.get(place) ?? ''
   }
 
-  /** Where each leaked secret was found: the kind and the place, and what stood before it. */
+  /** The findings: the kind of each leaked secret, the place, and the text before it. */
   findings(): string[] {
     const sent = Buffer.concat(this.collector.bytes).toString('latin1')
     const places = [...this.places, ['collector', sent] as const]
@@ -163,10 +163,10 @@ export class LeakWatch {
   }
 }
 
-/** Not `AAAA...`, which stands for a secret in tests of what is refused. */
+/** Not `AAAA...`, which tests of refusals use as a wrong secret. */
 const isVaried = (text: string) => new Set(text).size > 10
 
-/** A secret as it may stand somewhere: as it is, as bytes where it is base64url of ours, a JWT by its signature. */
+/** The forms in which a secret may occur: verbatim, as bytes if it is base64url, and the signature of a JWT. */
 function formsOf(secret: string): string[] {
   const random = /^[a-z]+_([\w-]{43,64})$/.exec(secret)?.[1]
   const bytes =

@@ -1,4 +1,4 @@
-// Every file of tests under watch: after its last test, no secret of any of them may be anywhere.
+// Checks every test file for leaks: after its last test, none of its secrets may be in any output.
 import { afterAll, expect } from 'vitest'
 import { LeakWatch } from './leaks.ts'
 

@@ -1,4 +1,4 @@
-// A throw-away certificate for localhost that nobody trusts, valid for ninety years. The key protects nothing.
+// A test certificate for localhost that no system trusts, valid for ninety years. The key protects nothing.
 export const key = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgXVykvFQlGYD9BYcA
 3Bk8GEZFYML26GjM7vyka6/wDJChRANCAARfBP5i5yAS3XnHe3b8L3BrNLDWAkJF

@@ -1,4 +1,4 @@
-// Loggers for tests: one that keeps its lines, one that says nothing.
+// Loggers for tests: one stores its lines, one discards them.
 import pino from 'pino'
 import { vi } from 'vitest'
 import type { Logger } from '../../src/telemetry/logger.ts'
@@ -8,13 +8,13 @@ export interface RecordingLog {
   lines: Record<string, unknown>[]
 }
 
-/** A logger whose lines are kept, parsed. */
+/** A logger that stores its lines, parsed. */
 export function recordingLog(level = 'debug'): RecordingLog {
   const lines: Record<string, unknown>[] = []
   return { lines, log: pino({ level }, { write: (line: string) => void lines.push(JSON.parse(line)) }) }
 }
 
-/** What a service logs from now on, at every level, until its spies are restored. */
+/** The log of a service from now on, at every level, until its spies are restored. */
 export function watchLog(log: Logger): unknown[] {
   const lines: unknown[] = []
   vi.spyOn(log, 'isLevelEnabled').mockReturnValue(true)

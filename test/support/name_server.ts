@@ -11,7 +11,7 @@ import path from 'node:path'
 import { onTestFinished } from 'vitest'
 import { tempFolder } from './folder.ts'
 
-/** What a name has: addresses, or silence. */
+/** The answer for a name: addresses, or none at all. */
 type Held = readonly string[] | 'hangs'
 
 const [A, AAAA] = [1, 28]
@@ -20,15 +20,15 @@ const NXDOMAIN = 3
 export class NameServer {
   /** By name, in lower case. A name that begins with `hang` hangs. */
   readonly names = new Map<string, Held>()
-  /** Answers nobody any more. */
+  /** Stops answering. */
   silent = false
   /** Leaves questions for addresses of one kind unanswered. */
   unanswered: 'A' | 'AAAA' | undefined
-  /** Names that were asked for, once for each question. */
+  /** The queried names, once for each query. */
   readonly asked: string[] = []
   private readonly socket = createSocket('udp4')
 
-  /** Starts one; port 53 is what a resolv.conf can name. */
+  /** Starts a name server. A resolv.conf can name only port 53. */
   static async start(address = '127.0.0.1', port = 0): Promise<NameServer> {
     const server = new NameServer()
     server.socket.on('message', (message, from) => server.answer(message, from))
@@ -94,7 +94,7 @@ function bytesOfV6(address: string): Buffer {
 
 const { Resolver } = dns.promises
 
-/** Has c-ares in this process ask `server` until the test is over: the real resolver, as if resolv.conf named the server. */
+/** Makes c-ares in this process query `server` until the test ends, as if resolv.conf named the server. */
 export function askOnly(server: NameServer): void {
   class AskingOne extends Resolver {
     constructor(options?: dns.ResolverOptions) {
@@ -106,7 +106,7 @@ export function askOnly(server: NameServer): void {
   onTestFinished(() => void Object.assign(dns.promises, { Resolver }))
 }
 
-/** Why nothing here can be a name server of another process; undefined where that is possible. */
+/** Why this machine cannot run a name server for another process; undefined if it can. */
 export function whyNoNamespace(): string | undefined {
   if (process.platform !== 'linux') return 'needs mount namespaces, which are of Linux'
   const tried = spawnSync('unshare', ['-m', 'mount', '--bind', '/etc/resolv.conf', '/etc/resolv.conf'])

@@ -1,4 +1,4 @@
-// An OpenID provider that can be made to lie: signs whatever ID token a test asks for, under an independent library.
+// A fake OpenID provider: signs any ID token that a test needs, with an independent library.
 import { decodeJwt } from 'jose'
 import { expect } from 'vitest'
 import { oidcSettings } from '../../src/config/oidc_keys.ts'
@@ -11,10 +11,10 @@ import { startService, type TestService } from './service.ts'
 
 export const CLIENT_ID = 'service-rp'
 export const CLIENT_SECRET = 'upstream-client-secret-5f1c9a7e2b64'
-/** What the fake puts into everything it says in words. */
+/** The text in every message of the fake provider. */
 export const CANARY = 'canary-7c1e-do-not-repeat'
 
-/** The next ID token: changed, or made by hand from the right claims. */
+/** The next ID token: with changes, or built by the test from the valid claims. */
 type NextToken = Changes & { key?: IdpKey; text?: (claims: Record<string, unknown>) => string | Promise<string> }
 
 export interface FakeProvider {
@@ -26,9 +26,9 @@ export interface FakeProvider {
   /** Instead of a token response. */
   tokenAnswer?: { status: number; body: unknown; headers?: Record<string, string> }
   userinfo?: Record<string, unknown>
-  /** Forms that the token endpoint was sent, with the Authorization header. */
+  /** The forms that the token endpoint received, with the Authorization header. */
   asked: Record<string, string>[]
-  /** The nonce of the sign-in that is under way. */
+  /** The nonce of the current sign-in. */
   nonce: string
 }
 
@@ -87,7 +87,7 @@ async function nextToken(fake: FakeProvider): Promise<string> {
   return text ? text(right) : signed(key, { kid: key.kid, ...header }, right)
 }
 
-/** Environment of a service whose people sign in at a provider. */
+/** Environment of a service whose users sign in at a provider. */
 export const federating = (issuer: string, more: Record<string, string> = {}): Record<string, string> => ({
   SERVICE_OIDC_ENABLED: 'true',
   SERVICE_OIDC_ISSUER: issuer,
@@ -105,7 +105,7 @@ export async function openFederation(more: Record<string, string> = {}, alg?: st
   return { fake, service: await startService(federating(fake.idp.issuer, more)) }
 }
 
-/** Sends a browser out. Returns the callback that the provider would send it to. */
+/** Starts a sign-in in a browser. Returns the callback URL of the provider. */
 export async function leave(
   { issuer }: TestService,
   fake: FakeProvider,
@@ -121,7 +121,7 @@ export async function leave(
   )
 }
 
-/** A whole sign-in. Returns the answer to the callback. */
+/** A complete sign-in. Returns the answer to the callback. */
 export async function signInAt(
   service: TestService,
   fake: FakeProvider,
@@ -138,7 +138,7 @@ export const isSignedIn = async ({ issuer }: TestService, browser: Browser): Pro
 /** The `sub` of an access token. */
 export const subjectOf = (access_token: unknown): string => decodeJwt(String(access_token)).sub ?? ''
 
-/** Has a service forget what it knows of the provider, and find it by another client when one is given. */
+/** Clears the cached data about the provider in a service, and sets another client if one is given. */
 export function forgetProvider({ app }: TestService, allowPrivate = true): void {
   const fetcher = createFetcher({ allowPrivate, userAgent: 'test' })
   Object.assign(app, { oidc: oidcSettings(app.config).map((each) => openOidcProvider(each, { ...app, fetcher })) })

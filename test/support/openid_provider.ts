@@ -1,4 +1,4 @@
-// A real OpenID provider: oidc-provider in this process, which signs everybody in as the person that a test names.
+// A real OpenID provider: oidc-provider in this process, which signs every user in as the person that a test names.
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
@@ -22,13 +22,13 @@ type Alg = keyof typeof KEYS | 'PS256' | 'RS512'
 export class RealProvider {
   /** Who signs in next. */
   person: Person = { sub: 'up-ada', email: 'ada@corp.example.com', email_verified: true, name: 'Ada Lovelace' }
-  /** Prompts that people were met with: `login`, `consent`. */
+  /** The prompts that were shown: `login`, `consent`. */
   readonly prompts: string[] = []
-  /** Paths that were asked for. */
+  /** The requested paths. */
   readonly asked: string[] = []
   /** The sessions of users at this provider, in the order of their sign-ins. */
   readonly sids: string[] = []
-  /** Answers with 503 instead, as a proxy before a server that is away. */
+  /** Answers with 503, like a proxy in front of an unavailable server. */
   away = false
   private handle: RequestListener = (_, response) => response.writeHead(503).end()
   private provider: Provider | undefined
@@ -40,7 +40,7 @@ export class RealProvider {
     this.path = path
   }
 
-  /** Starts listening, with a path in the issuer where one is given; open() makes the provider. */
+  /** Starts listening, with a path in the issuer if one is given; open() creates the provider. */
   static async listen(path = ''): Promise<RealProvider> {
     const op = new RealProvider(path)
     op.server.listen(0, '127.0.0.1')
@@ -87,7 +87,7 @@ export class RealProvider {
       },
       ttl: { AccessToken: 300, AuthorizationCode: 60, Grant: 300, IdToken: 300, Interaction: 300, Session: 300 },
       pkce: { required: () => true },
-      // It refuses loopback addresses by itself.
+      // It refuses loopback addresses by default.
       fetch: (url: URL, { dispatcher: _, ...request }: RequestInit & { dispatcher?: unknown }) => fetch(url, request),
       ...more,
     })
@@ -105,7 +105,7 @@ export class RealProvider {
   }
 
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // Below a path oidc-provider is mounted: it finds the whole path in originalUrl.
+    // oidc-provider is mounted below a path: it reads the whole path from originalUrl.
     if (this.path)
       Object.assign(request, { originalUrl: request.url, url: (request.url ?? '').slice(this.path.length) })
     const path = (request.url ?? '').split('?')[0] ?? ''
@@ -115,7 +115,7 @@ export class RealProvider {
     else this.handle(request, response)
   }
 
-  /** What a person does on its pages: signs in, allows. */
+  /** The actions of a user on its pages: signing in, allowing. */
   private async signIn(provider: Provider, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { prompt, params } = await provider.interactionDetails(request, response)
     this.prompts.push(prompt.name)

@@ -1,4 +1,4 @@
-// Input that each admin operation must accept, on things that are made for it.
+// Valid input for each admin operation, on items that are created for it.
 import { newId } from '../../src/lib/id.ts'
 import type { BrokerProvider } from '../../src/records/broker_provider.ts'
 import { approved } from '../store/conformance/scenes.ts'
@@ -30,7 +30,7 @@ const issuance: Make = async ({ app }) => {
   await app.store.recordIssuance(issued)
   return { params: { id: issued.id } }
 }
-/** A link between two resources that are made for it. */
+/** A link between two new resources. */
 const link: Make = async (service) => {
   const [source, target] = [await addResource(service), await addResource(service)]
   await service.app.store.createFrontingLink({
@@ -53,7 +53,7 @@ const addProvider = async ({ store }: TestService['app'], more: Partial<BrokerPr
 }
 const provider: Make = async ({ app }) => ({ params: { id: (await addProvider(app)).id } })
 
-/** By operationId, or by its beginning; what is not here needs nothing. */
+/** By operationId or its beginning. Other operations need no preparation. */
 const MAKERS: Readonly<Record<string, Make>> = {
   'user.import': async () => ({ body: { users: [{ email: `${newId()}@example.com` }] } }),
   'client.list': async () => ({ query: { status: 'active', limit: '5' } }),
@@ -178,7 +178,7 @@ const MAKERS: Readonly<Record<string, Make>> = {
   'revocation.create': async () => ({ body: { client_id: 'nobody' } }),
 }
 
-/** Makes what an operation needs and returns what to send. */
+/** Creates the items that an operation needs, and returns its input. */
 export const inputFor = (operationId: string, service: TestService): Promise<Input> => {
   const words = operationId.split('.')
   const names = words.map((_, i) => words.slice(0, words.length - i).join('.'))

@@ -9,7 +9,7 @@ export interface Pair {
   close(): Promise<void>
 }
 
-/** Starts both on the database of a DSN; `env` is for both, `start` what starts one. */
+/** Starts both on the database of a DSN; `env` is for both, and `start` starts one instance. */
 export async function startPair(
   dsn: string,
   env: Record<string, string> = {},

@@ -14,7 +14,7 @@ export interface PostgresServer {
   close(): Promise<void>
 }
 
-/** Connects to the server that the environment names, or to the one of this run; or starts one that nobody shares. Rejects when none can be had. */
+/** Connects to the server that the environment names, or to the one of this run; or starts a private one. Rejects when none is available. */
 export async function startPostgres({ mayBeShared = true } = {}): Promise<PostgresServer> {
   if (mayBeShared)
     return onServer(process.env['SERVICE_TEST_POSTGRES_DSN'] || (await sharedServer('/postgres')), async () => {})

@@ -1,15 +1,15 @@
-// Stands between an instance and its database, and can stop passing anything on, or cut every connection.
+// A proxy between an instance and its database, which can stop forwarding, or cut every connection.
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { freePort } from './free_port.ts'
 
 export interface TcpProxy {
-  /** The way to the database through it. */
+  /** The DSN of the database through the proxy. */
   readonly dsn: string
   /** The port of the server behind it. */
   readonly to: number
-  /** Passes nothing on; connections stay open. */
+  /** Stops forwarding; connections stay open. */
   stall(): void
-  /** Passes nothing on for the connections there are, which stay open; new ones work. */
+  /** Stops forwarding on existing connections, which stay open; new connections work. */
   strand(): void
   /** Ends every connection. */
   cut(): void

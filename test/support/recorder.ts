@@ -1,4 +1,4 @@
-// Stands between clients and a service under the issuer's own address, and writes down what clients send.
+// A proxy between clients and a service, at the address of the issuer, which records the requests of clients.
 import { request as ask, createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
@@ -8,12 +8,12 @@ import { startService, type TestService } from './service.ts'
 export interface Sent {
   /** `POST /oauth/token`. */
   what: string
-  /** Of the query, the form or the JSON body, by name, in the order they came. */
+  /** Members of the query, the form or the JSON body, by name, in order of arrival. */
   params: ReadonlyMap<string, string>
   headers: IncomingHttpHeaders
 }
 
-/** A service whose issuer is the recorder. `sent` is everything so far. */
+/** A service whose issuer is the recorder. `sent` contains all requests so far. */
 export interface Recorded extends TestService {
   readonly sent: Sent[]
 }

@@ -1,4 +1,4 @@
-// Records of the store with every field filled in; a test names the fields that it is about.
+// Records of the store with a value in every field. A test names only the fields that it tests.
 import { newBearer, newId } from '../../src/lib/id.ts'
 import type { AuditEvent } from '../../src/records/audit_event.ts'
 import type { AuthorizationRequest } from '../../src/records/authorization_request.ts'
@@ -17,7 +17,7 @@ import type { User } from '../../src/records/user.ts'
 import type { XaaPolicy } from '../../src/records/xaa_policy.ts'
 import type { NewDeviceRequest } from '../../src/store/device_requests.ts'
 
-/** The moment in which tests of the store happen. */
+/** The time of tests of the store. */
 export const NOW = 1_800_000_000
 
 export const aClient = (more: Partial<Client> = {}): Client => ({
@@ -230,7 +230,7 @@ export const aSubjectMapping = (idp: Idp, more: Partial<SubjectMapping> = {}): S
   ...more,
 })
 
-/** What an OAuth provider needs, with changes. */
+/** The members of an OAuth provider, with changes. */
 export const oauthConfigData = (more: Record<string, unknown> = {}): Record<string, unknown> => ({
   client_id: 'upstream-client',
   client_secret_ref: 'CONNECTOR_UPSTREAM_SECRET',
@@ -239,7 +239,7 @@ export const oauthConfigData = (more: Record<string, unknown> = {}): Record<stri
   ...more,
 })
 
-/** A slug that no other record has. */
+/** A unique slug. */
 export const aSlug = (): string => `s-${Buffer.from(newId(), 'base64url').toString('hex')}`
 
 export const aProvider = (more: Partial<BrokerProvider> = {}): BrokerProvider => ({

@@ -2,7 +2,7 @@
 import type { Reporter, SerializedError, TestCase, TestModule } from 'vitest/node'
 
 export default class ClosingLine implements Reporter {
-  /** A file that does not load and an error outside every test count as failed, or a broken run could look clean. */
+  /** A file that does not load and an error outside of every test count as failed, because otherwise a broken run could look successful. */
   onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): void {
     const tests = modules.flatMap((module) => [...module.children.allTests()])
     const states = tests.map((test) => test.result().state)

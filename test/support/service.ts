@@ -34,12 +34,12 @@ export interface TestService {
   readonly app: App
   readonly issuer: string
   readonly admin: string
-  /** Lets the clock of the service run ahead. */
+  /** Advances the clock of the service. */
   advance(seconds: number): void
   close(): Promise<void>
 }
 
-/** Switches encryption at rest on. */
+/** Enables encryption at rest. */
 export const SEALED = {
   SERVICE_DATA_ENCRYPTION_DRIVER: 'aes_master',
   SERVICE_DATA_ENCRYPTION_KEY: '5ea1'.repeat(16),
@@ -98,7 +98,7 @@ export async function startService(
 
 let count = 0
 
-/** The hash of PASSWORD. It is made once in a process, because one costs as much as a test. */
+/** The hash of PASSWORD. It is computed once in a process, because that takes as long as a test. */
 let hash: Promise<string> | undefined
 const hashOfPassword = ({ crypto }: App): Promise<string> => (hash ??= crypto.hashPassword(PASSWORD))
 
@@ -124,7 +124,7 @@ export async function addUser({ app }: TestService, fields: Partial<User> = {}):
   return user
 }
 
-/** A confidential client for everything that is offered, unless `fields` say otherwise. */
+/** A confidential client with every grant, changed by `fields`. */
 export async function addClient(
   { app }: Pick<TestService, 'app'>,
   fields: Record<string, unknown> = {},

@@ -1,4 +1,4 @@
-// How a test file gets a server that it shares with the other files of the run.
+// The access of a test file to a server that all files of the run share.
 import { inject } from 'vitest'
 import type { SharedServer } from './shared_servers.ts'
 

@@ -10,12 +10,12 @@ import { findChromium } from './find_chromium.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Where to ask for a shared server. */
+    /** The address that starts a shared server. */
     sharedServers: string
   }
 }
 
-/** What a test file gets to know of a shared server; empty when this machine has none. */
+/** The answer about a shared server; empty when this machine has none. */
 interface Shared {
   address: string
   close(): Promise<void>
@@ -36,7 +36,7 @@ const starts = {
 }
 export type SharedServer = keyof typeof starts
 
-/** The global set-up of vitest: what it returns runs after the last test. */
+/** The global set-up of vitest. The returned function runs after the last test. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const started = new Map<SharedServer, Promise<Shared>>()
   const isShared = (url: string | undefined): url is SharedServer => url !== undefined && url in starts

@@ -1,4 +1,4 @@
-// Signatures of digests, as the transit engine makes them with prehashed=true; node:crypto signs only what it hashes itself.
+// Signatures of digests, as the transit engine makes them with prehashed=true; node:crypto cannot sign a given digest.
 import { constants, createECDH, type KeyObject, privateEncrypt } from 'node:crypto'
 
 /** Order of P-256. */

@@ -1,4 +1,4 @@
-// Tokens of an identity provider that stand as subject tokens.
+// Tokens of an identity provider that are used as subject tokens.
 import type { TestIdp } from './idp.ts'
 import { type IdpKey, signed } from './idp.ts'
 import type { TestService } from './service.ts'
@@ -6,7 +6,7 @@ import type { TestService } from './service.ts'
 export const JWT = 'urn:ietf:params:oauth:token-type:jwt'
 export const ID_TOKEN = 'urn:ietf:params:oauth:token-type:id_token'
 
-/** An API and a client at the provider: what its access tokens and its ID tokens are for. */
+/** An API and a client at the provider: the audiences of its access tokens and its ID tokens. */
 export const FOREIGN = { api: 'api://notes', client: 'desk-app' } as const
 /** The members of a provider whose tokens are accepted. */
 export const trusting = { subject_tokens: true, audiences: [FOREIGN.api, FOREIGN.client] }

@@ -1,5 +1,5 @@
-// The fast lane keeps its temporary files in memory where there is room: hundreds of databases are made, and their `fsync` is what
-// most tests would wait for. What is to survive a crash is tested in the slow lane, on a disk.
+// The fast lane stores its temporary files in memory if there is room: it creates hundreds of databases, and their `fsync` is what
+// most tests would wait for. The slow lane tests on a disk what must survive a crash.
 import { chmodSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 
 const MEMORY = '/dev/shm'
@@ -9,7 +9,7 @@ const ROOM_BYTES = 2 * 1024 ** 3
 export default function setup(): (() => void) | undefined {
   if (process.env['TMPDIR'] || !hasRoom()) return undefined
   const folder = mkdtempSync(`${MEMORY}/service-tests-`)
-  // PostgreSQL runs as another user, and must reach what is inside.
+  // PostgreSQL runs as another user, which must be able to read the folder.
   chmodSync(folder, 0o711)
   process.env['TMPDIR'] = folder
   return () => {

@@ -1,4 +1,4 @@
-// Catches what a refusal throws, so that a test can look at every part of it.
+// Catches the error of a refusal, so that a test can check every part of it.
 import { assert } from 'vitest'
 import { OAuthError } from '../../src/lib/error.ts'
 

@@ -1,4 +1,4 @@
-// The transit engine of Vault and OpenBao, as far as its API documentation goes: real keys, versions, minimum versions, batches.
+// The transit engine of Vault and OpenBao, written from its API documentation: real keys, versions, minimum versions, batches.
 import {
   createCipheriv,
   createDecipheriv,
@@ -48,7 +48,7 @@ export class TransitEngine {
     this.now = now
   }
 
-  /** Carries out a call: `keys/NAME`, `sign/NAME`, … below the mount. */
+  /** Runs a call: `keys/NAME`, `sign/NAME`, … below the mount. */
   handle(method: string, path: string, body: Body): Outcome {
     const [area, name = '', action = ''] = path.split('/')
     const key = this.keys.get(name)
@@ -100,7 +100,7 @@ export class TransitEngine {
     return ok(this.shown(name, key))
   }
 
-  /** Versions below min_decryption_version are in the archive: they are not shown, and nothing can be done with them. */
+  /** Versions below min_decryption_version are archived: they are neither listed nor usable. */
   private live(key: EngineKey): [number, KeyVersion][] {
     return [...key.versions].filter(([version]) => version >= key.min_decryption_version)
   }
@@ -148,7 +148,7 @@ export class TransitEngine {
       return 'error' in one ? refused(String(one['error'])) : ok(one)
     }
     this.batches.push(batch.length)
-    // Errors of items do not make the status another one.
+    // Errors of items do not change the status.
     return ok({ batch_results: batch.map((item) => this.signOne(key, item, body)) })
   }
 
@@ -200,7 +200,7 @@ export class TransitEngine {
 
 const TYPES = ['aes256-gcm96', 'ecdsa-p256', 'ecdsa-p384', 'rsa-2048', 'rsa-4096']
 
-/** By default asn1 for ECDSA and pss for RSA: what a JWS cannot use. */
+/** The defaults are asn1 for ECDSA and pss for RSA, which a JWS cannot use. */
 function signatureText(type: string, pair: KeyObject, digest: Buffer, options: Body): string {
   if (type === 'ecdsa-p256') {
     const raw = ecdsaOfDigest(pair, digest)

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net'
 import { type Outcome, TransitEngine } from './transit_engine.ts'
 
-/** What goes wrong with every call: an error of the server, silence, a cut connection, a redirect, or no JSON. */
+/** The fault of every call: an error of the server, no answer, a cut connection, a redirect, or invalid JSON. */
 export type Fault = 'sealed' | 'internal' | 'silent' | 'cut' | 'html' | { redirect: string }
 
 interface Token {
@@ -17,23 +17,23 @@ export interface TransitServer {
   readonly address: string
   readonly engine: TransitEngine
   readonly role: { role_id: string; secret_id: string; mount: string }
-  /** METHOD and path of every call that came. */
+  /** METHOD and path of every call. */
   readonly calls: string[]
   /** Tokens by their text; the root token is `root`. */
   readonly tokens: Map<string, Token>
   fault: Fault | undefined
-  /** Seconds that a token of the AppRole lives, and may live at most with renewals. */
+  /** The lifetime in seconds of a token of the AppRole, and its maximum with renewals. */
   lease: { seconds: number; max: number; renewable: boolean }
-  /** What tokens of the AppRole may do. */
+  /** The policy of tokens of the AppRole. */
   allowed: readonly RegExp[]
-  /** How many of the calls were this one. */
+  /** The number of calls of this kind. */
   count(call: string): number
   close(): Promise<void>
 }
 interface Options {
   /** Epoch seconds, for leases and versions. */
   now?: () => number
-  /** Where to listen; any free port unless told. */
+  /** The port to listen on. Default: any free port. */
   port?: number
 }
 

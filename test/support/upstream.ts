@@ -1,5 +1,5 @@
-// A provider behind the broker, on loopback: codes with PKCE, refresh tokens that rotate and are taken once, a record of
-// everything it was asked, and switches for everything that can go wrong with one.
+// A provider behind the broker, on loopback: codes with PKCE, refresh tokens that rotate and are accepted once, a record of
+// all its requests, and switches for every fault of a provider.
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -9,7 +9,7 @@ import { atEndOfFile } from './end_of_file.ts'
 import { oauthConfigData } from './records.ts'
 
 export const UPSTREAM_SECRET = 'upstream-client-secret-0123456789'
-/** Variables of a service that knows the secret of every provider here. */
+/** Variables of a service with the secrets of all test providers. */
 export const UPSTREAM_ENV = { CONNECTOR_UPSTREAM_SECRET: UPSTREAM_SECRET }
 
 export interface Question {
@@ -24,32 +24,32 @@ const s256 = (text: string) => createHash('sha256').update(text).digest('base64u
 export class Upstream {
   /** Requests to its token and revocation endpoints. */
   readonly asked: Question[] = []
-  /** Every access token it gave. */
+  /** Every issued access token. */
   readonly given: string[] = []
-  /** What each of them is good for there. */
+  /** The scope of each issued access token. */
   readonly scopes = new Map<string, string>()
-  /** Refresh tokens it would take, with their scope. */
+  /** The valid refresh tokens, with their scope. */
   readonly live = new Map<string, string>()
-  /** Seconds that access tokens last; undefined says nothing about it. */
+  /** The lifetime of access tokens in seconds; undefined omits it from responses. */
   expiresIn: number | undefined = 3600
-  /** Whether there are refresh tokens at all. */
+  /** Whether it issues refresh tokens. */
   refreshes = true
   rotates = true
   format: 'standard' | 'form' = 'standard'
-  /** What is granted instead of what was asked for; null says nothing. */
+  /** The granted scope, if it differs from the requested one; null omits it from responses. */
   granted?: string | null
-  /** What it answers is lost on its way, after it did what it was asked. */
+  /** Loses its responses after it has processed the requests. */
   loses?: 'cut' | '502' | 'no JSON'
-  /** Takes a refresh token that it rotated once more. */
+  /** Accepts a rotated refresh token again. */
   forgives = false
-  /** Answers instead of its token endpoint. */
+  /** A handler that replaces its token endpoint. */
   answer?: (form: Form, response: ServerResponse) => void
-  /** Waited for before a token is given. */
+  /** The token endpoint answers after this promise. */
   gate?: Promise<unknown>
   private readonly codes = new Map<string, { scope: string; challenge: string; redirect_uri: string }>()
   private readonly server = createServer((request, response) => void this.serve(request, response))
 
-  /** Starts one; it is closed when the test file ends. */
+  /** Starts a provider. It is closed when the test file ends. */
   static async start(): Promise<Upstream> {
     const upstream = new Upstream()
     atEndOfFile(() => upstream.close())
@@ -62,7 +62,7 @@ export class Upstream {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`
   }
 
-  /** Holds tokens back from here on. Returns what hands them out. */
+  /** Delays tokens from now on. Returns a function that releases them. */
   hold(): () => void {
     let open: () => void = () => {}
     this.gate = new Promise<void>((resolve) => {
@@ -71,18 +71,18 @@ export class Upstream {
     return open
   }
 
-  /** The config_data of a provider that is this one. */
+  /** The config_data of this provider. */
   config(more: Record<string, unknown> = {}) {
     const endpoints = { authorize_url: `${this.url}/authorize`, token_url: `${this.url}/token` }
     return oauthConfigData({ ...endpoints, ...more })
   }
 
-  /** What it was asked at its token endpoint to refresh. */
+  /** The refresh requests at its token endpoint. */
   get refreshed(): Question[] {
     return this.asked.filter(({ form }) => form['grant_type'] === 'refresh_token')
   }
 
-  /** The user says yes there: a code for a request to its authorization endpoint, in the URL to go back to. */
+  /** The user allows the request: returns the redirect URL with a code. */
   approve(authorizeUrl: string): string {
     const { searchParams: query } = new URL(authorizeUrl)
     const code = newId()

@@ -1,16 +1,16 @@
-// An HTTP client that is nothing but a TCP socket: it sends what it is told, and reads answers byte by byte.
+// An HTTP client on a plain TCP socket: it sends the given bytes, and reads answers byte by byte.
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
 export interface Answer {
   status: number
-  /** Lower-case names; every value that came. */
+  /** Lower-case names, each with all its values. */
   headers: Record<string, string[]>
   body: string
 }
 
 export class Wire {
-  /** Everything that came and was not read as an answer yet. */
+  /** Received bytes that were not parsed yet. */
   text = ''
   isClosed = false
   private readonly socket: Socket
@@ -37,7 +37,7 @@ export class Wire {
     return this
   }
 
-  /** Ends the connection without a goodbye. */
+  /** Resets the connection. */
   reset(): void {
     this.socket.resetAndDestroy()
   }
@@ -57,7 +57,7 @@ export class Wire {
     return this.isClosed
   }
 
-  /** The next answer. `bodyless` for HEAD, whose length tells of a body that does not come. */
+  /** The next answer. `bodyless` is for HEAD, whose answer has a length and no body. */
   async answer({ bodyless = false, ms = 3000 } = {}): Promise<Answer> {
     await this.until(() => this.complete(bodyless) !== undefined || this.isClosed, ms, 'no answer came')
     const end = this.complete(bodyless)
@@ -94,7 +94,7 @@ export class Wire {
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Waits until it is so; fails when it is not after `ms`. */
+/** Waits until the condition is true; fails after `ms`. */
 export async function eventually(check: () => unknown, ms = 10_000): Promise<void> {
   for (const deadline = performance.now() + ms; !(await check()); await pause(20))
     if (performance.now() > deadline) throw new Error(`it is not so after ${ms} ms`)

@@ -13,10 +13,10 @@ export const MAILER = 'system:serviceaccount:prod:mailer'
 
 interface Kind {
   alg: string
-  /** Where the keys are. */
+  /** The URL of the keys. */
   keys: string
   header?: Record<string, unknown>
-  /** The claims beside those of time and audience. */
+  /** The claims besides times and audience. */
   claims(issuer: string): Record<string, unknown>
 }
 
@@ -114,7 +114,7 @@ export const startKubernetes = (): Promise<WorkloadIssuer> => startIssuer(KUBERN
 export const startGithub = (): Promise<WorkloadIssuer> => startIssuer(GITHUB)
 export const startSpire = (): Promise<WorkloadIssuer> => startIssuer(SPIFFE)
 
-/** Creates a client that workload identities prove. */
+/** Creates a client that workload identities authenticate. */
 export const addFederated = (
   service: TestService,
   federated_credentials: FederatedCredential[],
@@ -129,7 +129,7 @@ export const addFederated = (
     ...more,
   })
 
-/** Asks for a token with a client assertion. */
+/** Requests a token with a client assertion. */
 export const proveWith = (
   service: TestService,
   client_assertion: string,

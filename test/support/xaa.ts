@@ -1,4 +1,4 @@
-// A client that brings ID-JAG assertions, with the identity provider that makes them, and why it was refused.
+// A client with ID-JAG assertions, the identity provider that issues them, and the reasons of refusals.
 
 import { vi } from 'vitest'
 import { issuerOf } from '../../src/config/issuer.ts'
@@ -19,7 +19,7 @@ export const LOOPBACK = { SERVICE_CIMD_ALLOW_PRIVATE_ADDRESSES: 'true' }
 
 type Policy = Partial<Pick<XaaPolicy, 'client_ids' | 'scopes' | 'resources' | 'enabled'>>
 
-/** A confidential client that may bring assertions and exchange tokens. */
+/** A confidential client that may redeem assertions and exchange tokens. */
 export const addXaaClient = (
   service: TestService,
   fields: Record<string, unknown> = {},
@@ -39,7 +39,7 @@ export async function trust(
   return id
 }
 
-/** Registers an identity provider that nobody asks. Returns its id. */
+/** Registers an identity provider that receives no requests. Returns its id. */
 export function addIdp(service: TestService): Promise<string> {
   const issuer = `https://${newId()}.example.com`
   return trust(service, { issuer, jwks_uri: `${issuer}/jwks.json` }, [])
@@ -48,7 +48,7 @@ export function addIdp(service: TestService): Promise<string> {
 export const addPolicy = (service: TestService, idp_id: string, policy: Policy) =>
   okAdmin<{ id: string }>(service, 'POST', '/admin/xaa/policies', { idp_id, ...policy })
 
-/** Says who a subject of an identity provider is here. */
+/** Maps a subject of an identity provider to a local subject. */
 export const mapSubject = (service: TestService, idp_id: string, federated_subject: string, local_subject: string) =>
   okAdmin<{ id: string }>(service, 'POST', '/admin/xaa/subject-mappings', { idp_id, federated_subject, local_subject })
 
@@ -95,7 +95,7 @@ export async function xaaScene(
   }
 }
 
-/** Brings an assertion to the token endpoint. */
+/** Sends an assertion to the token endpoint. */
 export const redeemAssertion = (
   service: TestService,
   client: { client_id: string; client_secret?: string } | undefined,
@@ -107,10 +107,10 @@ export const redeemAssertion = (
 
 type Logged = { request_id?: string; reason?: string; unverified?: object }
 
-/** The reason of the refusal with an answer; `lineOf` is its whole line. */
+/** The reason of the refusal of an answer; `lineOf` is its whole log line. */
 type Reasons = ((answer: Answer) => string | undefined) & { lineOf(answer: Answer): Logged | undefined }
 
-/** Tells the reason of a refusal, which the log has and the answer has not. Lasts until mocks are restored. */
+/** Reads the reason of a refusal from the log, because the answer does not contain it. Lasts until mocks are restored. */
 export function watchReasons({ app: { log } }: TestService): Reasons {
   const lines: Logged[] = []
   vi.spyOn(log, 'isLevelEnabled').mockReturnValue(true)
