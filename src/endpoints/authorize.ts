@@ -81,7 +81,7 @@ async function proceed(
   if (prompt.includes('none') && prompt.length > 1)
     throw new OAuthError('invalid_request', 'prompt=none excludes other values', { reason: 'bad_prompt' })
   if (!signedIn || prompt.includes('login')) {
-    if (prompt.includes('none')) throw new OAuthError('login_required', 'nobody is signed in')
+    if (prompt.includes('none')) throw new OAuthError('login_required', 'no user is signed in')
     return toLogin(app, comeBack(request, params), prompt.includes('login'))
   }
   const { resource } = requested

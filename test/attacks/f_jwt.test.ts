@@ -117,7 +117,7 @@ describe('F04 kid', () => {
     ['of nobody', newId()],
     ['ten kilobytes', 'x'.repeat(10_000)],
     ['forty kilobytes', 'x'.repeat(40_000)],
-  ])('%s names no key of ours, whoever signed', async (_what, kid) => {
+  ])('%s names no key of this service, and is refused with any signature', async (_what, kid) => {
     await expectWorthless(remade(bySelf, { kid }))
     await expectWorthless(remade(signedBy(attacker), { kid }))
   })

@@ -42,7 +42,7 @@ test('a client is created with the URL of its keys', async () => {
   claimsOf(await tryAssertion(service, { ...made, key: peer.key }))
 })
 
-test('a file with a private key is refused with an error that says so, and no client is created', async () => {
+test('a file with a private key is refused with an error that names the fault, and no client is created', async () => {
   const before = await okHere(['admin', 'client', 'list', '--json'], env)
   const [key] = keySetOf(await idpKey()).keys
   const file = tempFile('keys.json', { keys: [{ ...key, d: 'AAAA' }] })

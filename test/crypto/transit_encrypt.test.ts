@@ -93,7 +93,7 @@ describe('a start refuses', () => {
       {},
       /ignores associated_data/,
     ],
-  ])('%s, and says so', async (_, prepare, more, say) => {
+  ])('%s, and the error states that', async (_, prepare, more, say) => {
     const { open } = await setUp(prepare, more)
     const error = await failureOf(open())
     expect(error?.message).toMatch(/^data_encryption\.secretstore_transit_encrypt: 127\.0\.0\.1:\d+: /)

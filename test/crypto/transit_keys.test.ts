@@ -177,7 +177,7 @@ describe('a start refuses', () => {
       {},
       /of type aes256-gcm96/,
     ],
-  ])('%s, and says so', async (_, prepare, access, say) => {
+  ])('%s, and the error states that', async (_, prepare, access, say) => {
     const { ring } = await setUp({}, prepare)
     const error = await failureOf(ring(access))
     expect(error?.message).toMatch(say)

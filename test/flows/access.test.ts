@@ -102,7 +102,7 @@ describe('the authorization request', () => {
     expect((await visit(browser, resource, { scope: 'mcp:write' })).status).toBe(403)
   })
 
-  test('a user who is not signed in signs in first, and sees nothing about access before', async () => {
+  test('a user without a session signs in first, and sees nothing about access before', async () => {
     const page = await visit(new Browser(), await staffOnly())
     expect([page.status, page.text.includes('type="password"')]).toEqual([200, true])
   })

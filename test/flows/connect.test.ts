@@ -36,7 +36,7 @@ describe('the authorization request to the provider', () => {
     })
   })
 
-  test('a user who is not signed in is sent to the login first, and then to the provider', async () => {
+  test('a user without a session is redirected to the login first, and then to the provider', async () => {
     const { provider, upstream, member } = await brokerScene(service)
     const [user, browser] = [await addUser(service), new Browser()]
     const page = await browser.follow(member.startUrl(provider.slug))
@@ -96,7 +96,7 @@ describe('the authorization request to the provider', () => {
   test.each([
     ['connect.state_secret', {}],
     ['data_encryption.driver', { SERVICE_CONNECT_STATE_SECRET: 'connect-state-secret-0123456789abcdef' }],
-  ])('connecting is not available without %s, and the error says so', async (key, env) => {
+  ])('connecting is not available without %s, and the error names the setting', async (key, env) => {
     const off = await startService(env)
     if (key === 'connect.state_secret') Object.assign(off.app, { atRest: service.app.atRest })
     try {
@@ -246,7 +246,7 @@ describe('providers with API keys', () => {
   })
 
   test.each(['', 'two words', 'new\nline', 'ключ', 'x'.repeat(4097)])(
-    'refuses %j as a key, and says so',
+    'refuses %j as a key, with a message on the page',
     async (api_key) => {
       const { send, member } = await keyScene()
       const page = await send({ api_key })

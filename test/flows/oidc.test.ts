@@ -294,7 +294,7 @@ describe('an unavailable provider', () => {
     await late.close()
   })
 
-  test('a provider that becomes unavailable affects only sign-ins: a page says so, and existing sessions continue', async () => {
+  test('a provider that becomes unavailable affects only sign-ins: they show an error page, and existing sessions continue', async () => {
     const [before, after] = [new Person(), new Person()]
     await signIn(before)
     const { location = '' } = await after.open(`${service.issuer}/oidc/start`)

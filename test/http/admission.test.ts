@@ -213,9 +213,9 @@ describe('admission', () => {
   })
 
   test.each([
-    ['a window with rest in which nobody was refused', (pass: Pass) => pass(0, 0.5)],
-    ['a second in which nobody asked', () => vi.advanceTimersByTime(1000)],
-  ])('a crowd is forgotten after %s', (_, quiet) => {
+    ['an unsaturated window without refusals', (pass: Pass) => pass(0, 0.5)],
+    ['a second without requests', () => vi.advanceTimersByTime(1000)],
+  ])('overload no longer affects admission after %s', (_, quiet) => {
     const { ask, answer, pass, underWay } = crowded()
     ask(3000)
     pass(2000, 1)

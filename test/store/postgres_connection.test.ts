@@ -62,7 +62,7 @@ describe('several hosts', () => {
     await expect(portOf(at('standby'))).rejects.toThrow(/ECONNREFUSED.*not standby.*not standby/)
   })
 
-  test('that are read-only make a start fail with an error that says so', async () => {
+  test('that are read-only make a start fail with an error that names the cause', async () => {
     const dsn = addressOf(reader)
     await expect(preparePostgres({ dsn }, NOW)).rejects.toThrow(
       /cannot execute CREATE TABLE in a read-only transaction: this server only reads .*target_session_attrs=read-write/,

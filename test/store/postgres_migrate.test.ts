@@ -32,7 +32,7 @@ test('P11 each migration is applied by one of the processes that start together 
   expect(rows).toEqual(known.map(({ version, checksum }) => ({ version, checksum })))
 })
 
-test('a command on a database without tables says so and creates none; serve and migrate create them', async () => {
+test('a command on a database without tables reports that and creates none; serve and migrate create them', async () => {
   const env = {
     SERVICE_STORAGE_DRIVER: 'postgres',
     SERVICE_STORAGE_POSTGRES_DSN: dsn,

@@ -29,6 +29,7 @@ describe('the word list', () => {
     'the report says so',
     'RETRY_PATIENCE_MS',
     'it goes on by itself',
+    'somebody sent it',
   ])('%s', (text) => {
     expect(faultsOf(text)).not.toEqual([])
   })
@@ -46,6 +47,11 @@ describe('the word list', () => {
         '// GitHub newsletter; a client that had one; cookies that cannot be told apart; the token of a client that',
       ),
     ).toEqual([])
+  })
+
+  test('a form is not reported in files that it does not apply to', () => {
+    expect(faultsOf('there is no user nobody', 'bench/peers/postgres_server.ts')).toEqual([])
+    expect(faultsOf('there is no user nobody', 'bench/peers/peer.ts')).toHaveLength(1)
   })
 
   test('a test title with a form of the list for titles is reported with the file and the title', () => {
