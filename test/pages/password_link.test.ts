@@ -43,7 +43,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(complaints.filter((complaint) => !complaint.includes('422'))).toEqual([])
   })
 
-  test('a used link has a page that says so; axe has no findings on it', async ({ open }) => {
+  test('a used link shows a page that states this, without accessibility findings', async ({ open }) => {
     const { page } = await open()
     const url = await newPasswordLink(world, await addUser(world.service))
     await page.goto(url)
