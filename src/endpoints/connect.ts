@@ -41,7 +41,7 @@ import { messagesOf } from './language.ts'
 import type { Messages } from './messages/en.ts'
 import { page } from './pages.ts'
 import { checkForm, findSignedIn, isFromBrowser, type SignedIn, sessionToken } from './session.ts'
-import { basePath, pathAndQuery, toLogin } from './urls.ts'
+import { ACCOUNT_PATH, basePath, pathAndQuery, toLogin } from './urls.ts'
 
 const slugOf = ({ params }: Request): string => params['provider'] ?? ''
 
@@ -153,7 +153,7 @@ function keyPage(
 ): Reply {
   const { provider } = connectRequest
   const { connect: t } = messages
-  const connections = html`<a href="${basePath(app)}${PATHS.connections}">${t.yourConnections}</a>`
+  const connections = html`<a href="${basePath(app)}${ACCOUNT_PATH}#connections">${t.yourConnections}</a>`
   const { issuance_instructions_url: help } = configOf(provider, apikeyConfig)
   return connectPage(app, messages, signedIn, connectRequest, {
     status: problem ? 422 : 200,

@@ -1,41 +1,26 @@
-// GET /connections: the upstream connections of a user, as a page or as JSON. Also disconnects.
+// GET /connections: the upstream connections of a user as JSON. The page is a section of the account page.
 
 import { disconnect } from '../broker/connection.ts'
 import type { App } from '../context.ts'
-import {
-  empty,
-  json,
-  NO_STORE,
-  parseForm,
-  parseParams,
-  prefersHtml,
-  type Reply,
-  type Request,
-  redirect,
-} from '../http/message.ts'
+import { empty, json, NO_STORE, parseParams, prefersHtml, type Reply, type Request, redirect } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
-import { html, isolated, type Markup } from '../lib/html.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { isCrossSite } from '../lib/url.ts'
 import { audit } from '../oauth/audit.ts'
-import { PATHS } from '../oauth/metadata.ts'
 import { scopeNames } from '../oauth/resource.ts'
 import type { BrokerGrant } from '../records/broker_grant.ts'
 import type { BrokerProvider } from '../records/broker_provider.ts'
 import { actorOf } from './connect.ts'
-import { dayIn, messagesOf } from './language.ts'
-import type { Messages } from './messages/en.ts'
-import { page } from './pages.ts'
-import { checkForm, findSignedIn, type SignedIn, sessionToken } from './session.ts'
-import { basePath, pathAndQuery, toLogin } from './urls.ts'
+import { findSignedIn, type SignedIn } from './session.ts'
+import { ACCOUNT_PATH, basePath } from './urls.ts'
 
-interface UserConnection {
+export interface UserConnection {
   grant: BrokerGrant
   provider: BrokerProvider
 }
 
 /** Every connection of a user, including ended ones. */
-async function listConnections({ store }: App, user_id: string): Promise<UserConnection[]> {
+export async function listConnections({ store }: App, user_id: string): Promise<UserConnection[]> {
   const [grants, providers] = await Promise.all([store.listBrokerGrants({ user_id }), store.listProviders()])
   return grants.flatMap((grant) => {
     const provider = providers.find(({ id }) => id === grant.broker_provider_id)
@@ -43,7 +28,8 @@ async function listConnections({ store }: App, user_id: string): Promise<UserCon
   })
 }
 
-const isLive = ({ grant }: UserConnection): boolean => grant.revoked_at === undefined
+/** Whether a connection has not ended. */
+export const isLive = ({ grant }: UserConnection): boolean => grant.revoked_at === undefined
 
 const jsonOf = ({ grant, provider }: UserConnection) => ({
   provider: provider.slug,
@@ -59,68 +45,19 @@ const notSignedIn = () =>
     headers: { 'www-authenticate': 'Bearer' },
   })
 
-/** The active connections of the signed-in user. */
+/** The active connections of the signed-in user as JSON. A browser is sent to the account page, with the error of the connect flow. */
 export async function showConnections(app: App, request: Request): Promise<Reply> {
+  if (prefersHtml(request)) return redirect(connectionsPage(app, request))
   const signedIn = await findSignedIn(app, request)
-  const isPage = prefersHtml(request)
-  if (!signedIn && isPage) return toLogin(app, pathAndQuery(request))
   if (!signedIn) throw notSignedIn()
   const found = await listConnections(app, signedIn.user.id)
-  if (!isPage) return json(200, found.filter(isLive).map(jsonOf), NO_STORE)
-  return connectionsPage(app, messagesOf(request), signedIn, found, parseParams(request.query).error)
+  return json(200, found.filter(isLive).map(jsonOf), NO_STORE)
 }
 
-const PURPOSE = 'disconnect'
-/** What went wrong at the provider, by the error that the user came back with. */
-function problemOf({ denied, unavailable, failed }: Messages['connections'], error: string): string {
-  if (error === 'access_denied') return denied
-  return error === 'temporarily_unavailable' ? unavailable : failed
-}
-
-function connectionsPage(
-  app: App,
-  messages: Messages,
-  signedIn: SignedIn,
-  found: readonly UserConnection[],
-  error: string | undefined,
-): Reply {
-  const { user } = signedIn
-  const { connections: t } = messages
-  const items = found.filter(isLive).map((each) => item(app, messages, signedIn, each))
-  const lost = found
-    .filter(({ grant }) => grant.ended_reason === 'answer_lost')
-    .map(({ provider }) => html`<p class="note warn">${t.lost(isolated(provider.display_name))}</p>\n`)
-  return page(
-    app,
-    messages,
-    t.title,
-    html`<h1>${t.title}</h1>
-<p class="soft">${t.lead}</p>
-${error && html`<p class="note bad" role="alert">${problemOf(t, error)}</p>`}
-${lost}${items.length > 0 ? html`<ul>${items}</ul>` : html`<p class="note">${t.none}</p>`}
-<footer class="soft"><span>${messages.signedInAs(isolated(user.email ?? user.name))}</span></footer>`,
-  )
-}
-
-function item(app: App, messages: Messages, signedIn: SignedIn, { grant, provider }: UserConnection): Markup {
-  const { connections: t } = messages
-  return html`<li class="row"><span>${isolated(provider.display_name)}
-${grant.scopes_granted && html`<code>${grant.scopes_granted}</code>`}<span class="soft">${messages.since(dayIn(messages, grant.updated_at))}</span></span>
-<form method="post" action="${basePath(app)}${PATHS.connections}">
-<input type="hidden" name="csrf_token" value="${sessionToken(app, signedIn, PURPOSE)}">
-<input type="hidden" name="provider" value="${provider.slug}">
-<button aria-label="${t.disconnectFrom(provider.display_name)}">${t.disconnect}</button>
-</form></li>`
-}
-
-/** Ends a connection by the form on the page. */
-export async function disconnectByForm(app: App, request: Request): Promise<Reply> {
-  const form = parseForm(request)
-  const signedIn = await findSignedIn(app, request)
-  if (!signedIn) return toLogin(app, pathAndQuery(request))
-  checkForm(app, request, signedIn, PURPOSE, form.csrf_token)
-  await disconnectFrom(app, request, signedIn, form.provider ?? '')
-  return redirect(basePath(app) + PATHS.connections)
+function connectionsPage(app: App, { query }: Request): string {
+  const { error } = parseParams(query)
+  const about = error === undefined ? '' : `?${new URLSearchParams({ error })}`
+  return `${basePath(app)}${ACCOUNT_PATH}${about}#connections`
 }
 
 /** Ends a connection for a program that sends the session cookie of the user. */
@@ -133,7 +70,8 @@ export async function deleteConnection(app: App, request: Request): Promise<Repl
   throw new OAuthError('not_found', 'there is no such connection')
 }
 
-async function disconnectFrom(app: App, request: Request, signedIn: SignedIn, slug: string): Promise<boolean> {
+/** Ends the connection of a user to a provider. False when there is none. */
+export async function disconnectFrom(app: App, request: Request, signedIn: SignedIn, slug: string): Promise<boolean> {
   const found = (await listConnections(app, signedIn.user.id))
     .filter(isLive)
     .find(({ provider }) => provider.slug === slug)

@@ -24,7 +24,7 @@ import { messagesOf } from './language.ts'
 import type { Messages } from './messages/en.ts'
 import { errorPage, page } from './pages.ts'
 import { findSignedIn, type SignedIn, sessionToken } from './session.ts'
-import { basePath, loginUrl, pathAndQuery, toLogin } from './urls.ts'
+import { ACCOUNT_PATH, basePath, loginUrl, pathAndQuery, toLogin } from './urls.ts'
 
 /** What a refused decision is answered with: a message of the catalogue. */
 type Refusal = 'expired' | 'noDecision' | 'nothingAllowed' | 'tooMuchAllowed' | 'not_signed_in' | 'bad_form'
@@ -98,7 +98,7 @@ ${request.scope === '' ? html`<p class="note">${t.withoutScopes}</p>` : scopeCho
 <button class="main" name="action" value="allow">${t.allow}</button>
 </div>
 </form>
-<footer class="soft"><span>${messages.signedInAs(isolated(user.email ?? user.name))}</span> <a href="${device ? loginUrl(app, PATHS.device, true) : asSomebodyElse(app, request)}">${messages.useAnotherAccount}</a></footer>`,
+<footer class="soft"><span>${messages.signedInAs(isolated(user.email ?? user.name))}</span> <a href="${device ? loginUrl(app, PATHS.device, true) : asSomebodyElse(app, request)}">${messages.useAnotherAccount}</a> <a href="${basePath(app)}${ACCOUNT_PATH}">${messages.account.title}</a></footer>`,
   )
 }
 

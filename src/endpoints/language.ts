@@ -1,19 +1,30 @@
 // The language of the pages for users. It is chosen once for each request: the choice of the user, then what the application asked
 // for, then what the browser prefers, then English.
+import type { App } from '../context.ts'
 import { parseCookies, type RequestHead } from '../http/message.ts'
+import { DAY } from '../lib/time.ts'
 import { de } from './messages/de.ts'
 import { en, type Messages } from './messages/en.ts'
 import { es } from './messages/es.ts'
+import { setCookie } from './session.ts'
 
 /** Every language, in the order in which the account page offers them. The first one is the default. */
 export const LANGUAGES: readonly Messages[] = [en, de, es]
 
 /** The cookie with the choice of the user: the tag of one of LANGUAGES. */
 const COOKIE = 'service_language'
+const COOKIE_AGE_SECONDS = 365 * DAY
 
 /** The messages in the language of a request. `target` is the local path that a form returns to. */
 export const messagesOf = (request: RequestHead, target?: string): Messages =>
   chosen(request) ?? asked(request, target) ?? preferred(request.headers['accept-language'])
+
+/** The Set-Cookie header that keeps the choice of a user in a browser. Undefined for an unknown language. */
+export const languageCookie = (app: App, language: string | undefined): string | undefined => {
+  const messages = named(language)
+  // Lax: the choice also counts when the browser comes from an application at another site.
+  return messages && setCookie(app, COOKIE, messages.language, COOKIE_AGE_SECONDS, 'lax')
+}
 
 const named = (tag: string | undefined): Messages | undefined => LANGUAGES.find(({ language }) => language === tag)
 /** The language of a tag such as de-AT: its first subtag (RFC 5646 §2.1). */

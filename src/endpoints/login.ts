@@ -15,14 +15,15 @@ import { beginLogin, delayLogin, endLogin, type LoginResult, loginAttempt } from
 import { en, type Messages } from './messages/en.ts'
 import { errorPage, page } from './pages.ts'
 import { endSession, findSignedIn, isLoginToken, loginToken, startSession } from './session.ts'
-import { basePath, safeRedirect } from './urls.ts'
+import { ACCOUNT_PATH, basePath, safeRedirect } from './urls.ts'
 
 const MAX_EMAIL = 320
 
 /** The login page. `redirect` is the local path to return to; `prompt=login` is passed on to the upstream provider. */
-export function showLogin(app: App, request: Request): Reply {
+export async function showLogin(app: App, request: Request): Promise<Reply> {
   const { redirect, prompt } = parseParams(request.query)
-  return loginPage(app, request, redirect, { reauthenticate: prompt === 'login' })
+  const user = (await findSignedIn(app, request))?.user
+  return loginPage(app, request, redirect, { user, reauthenticate: prompt === 'login' })
 }
 
 interface Problem {
@@ -34,6 +35,8 @@ interface Problem {
 }
 interface LoginPage {
   problem?: Problem
+  /** The user who is signed in already. */
+  user?: User
   /** The upstream provider must ask the user to sign in again. */
   reauthenticate?: boolean
 }
@@ -42,7 +45,7 @@ function loginPage(
   app: App,
   request: Request,
   target: string | undefined,
-  { problem, reauthenticate }: LoginPage,
+  { problem, user, reauthenticate }: LoginPage,
 ): Reply {
   const messages = messagesOf(request, target)
   const { login: t } = messages
@@ -57,6 +60,7 @@ function loginPage(
     t.title,
     html`<h1>${t.title}</h1>
 <p class="soft">${t.lead(isolated(app.branding.name))}</p>
+${user && html`<p class="note">${messages.signedInAs(isolated(user.email ?? user.name))} · <a href="${basePath(app)}${ACCOUNT_PATH}">${messages.account.title}</a></p>`}
 ${text && html`<p class="note bad" role="alert" id="problem">${text}</p>`}
 ${form?.body}${form && app.oidc.length > 0 && html`\n<p class="or soft">${t.or}</p>\n`}${links}`,
     { status: problem?.status, headers: { ...problem?.headers, ...(form ? { 'set-cookie': form.cookie } : {}) } },
@@ -206,19 +210,5 @@ export async function logout(app: App, request: Request): Promise<Reply> {
   return redirect(`${basePath(app)}/login`, { 'set-cookie': cookies })
 }
 
-/** The start page, which shows the signed-in user. */
-export async function showStart(app: App, request: Request): Promise<Reply> {
-  const signedIn = await findSignedIn(app, request)
-  if (!signedIn) return redirect(`${basePath(app)}/login`)
-  const messages = messagesOf(request)
-  const { start: t } = messages
-  const { user } = signedIn
-  return page(
-    app,
-    messages,
-    t.title,
-    html`<h1>${t.heading}</h1>
-<p class="soft">${messages.signedInAs(isolated(user.email ?? user.name))}. ${t.close}</p>
-<form method="post" action="${basePath(app)}/logout"><button class="wide">${t.signOut}</button></form>`,
-  )
-}
+/** The start page leads to the account page. */
+export const showStart = (app: App): Reply => redirect(basePath(app) + ACCOUNT_PATH)

@@ -117,7 +117,7 @@ function continuePage(app: App, request: Request, target: string, cookies: strin
   const messages = messagesOf(request, target)
   const { start: t } = messages
   const body = html`<h1>${t.heading}</h1>\n<p><a href="${target}">${t.continue}</a></p>`
-  return page(app, messages, t.title, body, { headers: { refresh: `0;url=${target}`, 'set-cookie': cookies } })
+  return page(app, messages, t.heading, body, { headers: { refresh: `0;url=${target}`, 'set-cookie': cookies } })
 }
 
 const upstreamRefusal = (error: string): OAuthError =>

@@ -6,11 +6,12 @@ import type { OAuthError } from '../lib/error.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { PASSWORD_PATH } from '../oauth/password_link.ts'
 import { forRequest } from '../oauth/traced.ts'
+import { showAccount, submitAccount } from './account/page.ts'
 import { authorize, renderAuthorizeError } from './authorize.ts'
 import { backchannelLogout } from './backchannel_logout.ts'
 import { LOGO_PATH, showLogo } from './branding.ts'
 import { connectCallback, startConnect, submitConnect } from './connect.ts'
-import { deleteConnection, disconnectByForm, showConnections } from './connections.ts'
+import { deleteConnection, showConnections } from './connections.ts'
 import { decideConsent, showConsent } from './consent.ts'
 import { enterUserCode, showDevice } from './device.ts'
 import { authorizeDevice } from './device_authorization.ts'
@@ -23,7 +24,7 @@ import { setPassword, showPasswordLink } from './password_link.ts'
 import { register } from './register.ts'
 import { revoke } from './revoke.ts'
 import { token } from './token.ts'
-import { basePath } from './urls.ts'
+import { ACCOUNT_PATH, basePath } from './urls.ts'
 
 const FORM = { type: 'form', limit: 64 * 1024 } as const
 /** A logout token may be as long as an ID token. */
@@ -90,11 +91,13 @@ export function publicRoutes(app: App): Route[] {
     { method: 'GET', path: '/consent', handle: on(showConsent), renderError },
     { method: 'POST', path: '/consent', body: FORM, step: 'consent', handle: on(decideConsent), renderError },
 
+    { method: 'GET', path: ACCOUNT_PATH, handle: on(showAccount), renderError },
+    { method: 'POST', path: `${ACCOUNT_PATH}/{section}`, body: FORM, handle: on(submitAccount), renderError },
+
     { method: 'GET', path: `${PATHS.connect}/{provider}`, handle: on(startConnect), renderError },
     { method: 'POST', path: `${PATHS.connect}/{provider}`, body: FORM, handle: on(submitConnect), renderError },
     { method: 'GET', path: `${PATHS.connect}/{provider}/callback`, handle: on(connectCallback), renderError },
     { method: 'GET', path: PATHS.connections, handle: on(showConnections), renderError },
-    { method: 'POST', path: PATHS.connections, body: FORM, handle: on(disconnectByForm), renderError },
     { method: 'DELETE', path: `${PATHS.connections}/{provider}`, handle: on(deleteConnection) },
 
     ...(app.config.ui.logo_file ? [{ method: 'GET', path: LOGO_PATH, handle: on(showLogo) } as const] : []),

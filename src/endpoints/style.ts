@@ -34,13 +34,17 @@ main{width:100%;min-width:0;max-width:27.5rem;background:var(--card);border:1px 
 .brand span{min-width:0}
 .logo{display:block;max-width:100%;height:3rem;object-fit:contain;object-position:left center;margin-bottom:1rem}
 h1{font-size:1.4rem;line-height:1.3;letter-spacing:-.01em;text-wrap:balance;margin:0;overflow:hidden}
+h2{font-size:1.1rem;line-height:1.3;margin:0}
+section{margin-top:2.25rem}
+section .note{margin-top:.6rem}
+main:has(section){max-width:40rem}
 p{margin:.35rem 0}
 .soft,dt,code{color:var(--soft)}
 .soft,dt{font-size:.925rem}
 code{font:.85rem/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
 a,.soft a{color:var(--accent);text-underline-offset:.15em}
 label{display:block;margin:1.1rem 0 .35rem;font-weight:600}
-input:is([type=email],[type=password],[type=text]){width:100%;min-height:2.9rem;padding:.6rem .8rem;font:inherit;color:inherit;background:var(--tint);border:1px solid var(--edge);border-radius:10px}
+input:is([type=email],[type=password],[type=text]),select{width:100%;min-height:2.9rem;padding:.6rem .8rem;font:inherit;color:inherit;background:var(--tint);border:1px solid var(--edge);border-radius:10px}
 :focus-visible{outline:3px solid var(--accent);outline-offset:2px}
 button,.button{font:inherit;font-weight:600;min-height:2.9rem;padding:.55rem 1rem;border-radius:10px;border:1px solid var(--edge);background:transparent;color:inherit;cursor:pointer}
 .button{display:block;text-align:center;text-decoration:none}
@@ -74,6 +78,8 @@ li code{display:block}
 li input{margin:.2rem 0 0;width:1.15rem;height:1.15rem;flex:none;accent-color:var(--accent)}
 .row{display:flex;gap:.75rem;justify-content:space-between;align-items:center;padding:.7rem .9rem}
 .row form{flex:none}
+.row .soft{display:block}
+@media (max-width:30rem){.row{flex-wrap:wrap}}
 footer{display:flex;flex-wrap:wrap;gap:0 1rem;justify-content:space-between;margin-top:1.5rem}
 footer span{min-width:0}
 .after{margin-top:1.1rem}

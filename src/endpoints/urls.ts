@@ -2,6 +2,9 @@
 import type { App } from '../context.ts'
 import { type Reply, type RequestHead, redirect } from '../http/message.ts'
 
+/** The path of the account page. */
+export const ACCOUNT_PATH = '/account'
+
 /** The path of the issuer without a trailing slash: empty for most. */
 export const basePath = (app: App): string => new URL(app.config.server.issuer).pathname.replace(/\/$/, '')
 
@@ -17,10 +20,10 @@ export function loginUrl(app: App, place: string, again = false): string {
 /** Redirects to the login page. */
 export const toLogin = (app: App, place: string, again = false): Reply => redirect(loginUrl(app, place, again))
 
-/** A place of our own to go to after the login, or the start page for anything that would lead elsewhere. */
+/** A place of our own to go to after the login, or the account page for anything that would lead elsewhere. */
 export function safeRedirect(app: App, target: string | undefined): string {
   const { issuer } = app.config.server
-  const fallback = `${basePath(app)}/`
+  const fallback = basePath(app) + ACCOUNT_PATH
   if (!target || !/^\/(?![/\\])[^\\\s]*$/.test(target) || !URL.canParse(target, issuer)) return fallback
   const url = new URL(target, issuer)
   // Without its dot segments a path may begin with two slashes, which name a host: `/.//evil.example`.

@@ -166,7 +166,7 @@ export const AUDIT_EVENTS = {
   consent_denied: { doc: 'A user denied an authorization request.', detail: [...consent, 'device_address'] },
   consent_granted: { doc: 'A user allowed an authorization request.', detail: [...consent, 'device_address'] },
   consent_revoked: {
-    doc: 'An operator revoked a consent and every token that depended on it.',
+    doc: 'An operator or the user revoked the access of a client: the consent, or the sign-ins without a resource, and every token that depended on it.',
     detail: ['consent_id', 'user_id', 'resource_id', 'families'],
   },
   dcr_mode_updated: { doc: 'The client registration mode was changed.', detail: ['mode', 'before'] },
@@ -262,6 +262,18 @@ export const AUDIT_EVENTS = {
   user_oidc_login_failed: {
     doc: 'A sign-in at an upstream provider failed. Only sign-ins that were started in the same browser are recorded.',
     detail: ['provider', 'reason', 'expected', 'found', 'federated_subject', 'email', 'user_id'],
+  },
+  user_password_change_failed: {
+    doc: 'A user entered a wrong current password on the account page.',
+    detail: [],
+  },
+  user_password_changed: {
+    doc: 'A user changed the own password on the account page. All other sessions of the user ended.',
+    detail: ['user_id', 'sessions'],
+  },
+  user_sessions_ended: {
+    doc: 'A user ended one session or all other sessions on the account page.',
+    detail: ['user_id', 'sessions'],
   },
   user_signed_out: {
     doc: 'An operator revoked the sessions and refresh tokens of a user.',

@@ -41,10 +41,10 @@ export function* findSession({
   return { user, session: readSession(row, user.id) }
 }
 
-/** The live sessions of a user, newest first. */
+/** The live sessions of a user, newest first, at most 100. */
 export function* listSessions({ user_id, now }: { user_id: string; now: number }): Op<Session[]> {
   const rows = yield* all(
-    `SELECT ${SESSION_COLUMNS} FROM sessions s WHERE s.user_id = ? AND s.expires_at > ? ORDER BY s.id DESC`,
+    `SELECT ${SESSION_COLUMNS} FROM sessions s WHERE s.user_id = ? AND s.expires_at > ? ORDER BY s.id DESC LIMIT 100`,
     user_id,
     now,
   )
@@ -73,4 +73,25 @@ export function* endOtherSessions({ user_id, id }: { user_id: string; id: string
   const rows = yield* all('SELECT id, user_id FROM sessions WHERE user_id = ? AND id <> ?', user_id, idBytes(id))
   yield* endSessions(rows)
   return rows.length
+}
+
+/**
+ * Replaces the password hash of a user and ends every session but one, `id`. Returns the number of ended sessions; undefined when the hash is no
+ * longer `from`.
+ */
+export function* changePassword(w: {
+  user_id: string
+  id: string
+  from: string
+  to: string
+  now: number
+}): Op<number | undefined> {
+  const changed = yield* change(
+    'UPDATE users SET password_hash = ?, updated_at = ?, version = version + 1 WHERE id = ? AND password_hash = ?',
+    w.to,
+    w.now,
+    w.user_id,
+    w.from,
+  )
+  return changed === 1 ? yield* endOtherSessions(w) : undefined
 }

@@ -132,7 +132,7 @@ describe('L08 a callback that another browser began', () => {
       '/\\evil.example.com/',
       '/.//evil.example.com',
     ])
-      expect((await signInAt(service, fake, new Browser(), target)).location).toBe(`${service.issuer}/`)
+      expect((await signInAt(service, fake, new Browser(), target)).location).toBe(`${service.issuer}/account`)
     const page = await new Browser().open(`${service.issuer}/oidc/start?redirect=/${'x'.repeat(2100)}`)
     expect(page.status).toBe(400)
   })

@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 const PUBLIC = { token_endpoint_auth_method: 'none' }
-const isSignedIn = async (browser: Browser) => (await browser.open(`${service.issuer}/`)).status === 200
+const isSignedIn = async (browser: Browser) => (await browser.open(`${service.issuer}/account`)).status === 200
 /** A login of `email` in a new browser. */
 const attempt = async (where: TestService, email: string, password: string, headers: Record<string, string> = {}) => {
   const browser = new Browser()
@@ -49,7 +49,7 @@ test('L01 a session cookie that was planted before the login is replaced, and in
     const answer = await signIn(service, browser, await browser.open(`${service.issuer}/login`), victim.email)
     expect(answer.status).toBe(303)
     expect(browser.cookies.get(COOKIE)).not.toBe(planted)
-    expect((await browser.open(`${service.issuer}/`)).text).toContain(victim.email)
+    expect((await browser.open(`${service.issuer}/account`)).text).toContain(victim.email)
     const old = new Browser()
     old.cookies.set(COOKIE, planted)
     expect(await isSignedIn(old)).toBe(false)
@@ -99,7 +99,7 @@ test('L05 no page can be framed', async () => {
   const pages = [
     page,
     await browser.open(`${service.issuer}/login`),
-    await browser.open(`${service.issuer}/`),
+    await browser.open(`${service.issuer}/account`),
     await browser.open(`${service.issuer}/consent?session_id=x`),
   ]
   for (const each of [...pages, await browser.open(authorizeUrl(service, { client_id: 'unknown' }))]) {
@@ -266,10 +266,10 @@ test('L22 with session.secure a session cookie without the prefix, which a sibli
   try {
     const attacker = await signedIn(secure, await addUser(secure))
     const value = attacker.cookies.get('__Host-sid') ?? attacker.cookies.get('sid') ?? ''
-    expect((await attacker.open(`${secure.issuer}/`)).status).toBe(200)
+    expect((await attacker.open(`${secure.issuer}/account`)).status).toBe(200)
     const victim = new Browser()
     victim.cookies.set('sid', value)
-    expect((await victim.open(`${secure.issuer}/`)).location).toContain('/login')
+    expect((await victim.open(`${secure.issuer}/account`)).location).toContain('/login')
   } finally {
     await secure.close()
   }
@@ -290,7 +290,7 @@ test('L22 two cookies of one name are refused wherever a session is used, with a
     [theirs, mine],
   ] as const) {
     const cookie = `a=1; ${session(first)}; ${session(second)}`
-    for (const path of ['/', authorize, '/consent?session_id=x', '/connections']) {
+    for (const path of ['/account', authorize, '/consent?session_id=x']) {
       const page = await open(path, cookie)
       expect([page.status, page.location], path).toEqual([400, undefined])
       expect(page.text, path).toContain(en.errors.texts.repeated_cookie)
@@ -298,5 +298,5 @@ test('L22 two cookies of one name are refused wherever a session is used, with a
   }
   const nonce = (await new Browser().open(`${service.issuer}/login`)).headers.getSetCookie()[0]?.split(';')[0] ?? ''
   expect((await open('/login', `${nonce}; ${nonce}`)).status).toBe(400)
-  expect((await open('/', `a=1; ${session(mine)}; a=2`)).status).toBe(200)
+  expect((await open('/account', `a=1; ${session(mine)}; a=2`)).status).toBe(200)
 })

@@ -231,9 +231,9 @@ test('M11 texts of a provider are not repeated to the browser, the client, the l
 /** An error as a log would write it. */
 const allOf = (error: Error): unknown => [error.message, error.stack, error.cause, { ...error }]
 
-test('M11 the connections page shows a failure in the words of this service only', async () => {
+test('M11 the account page shows a failure in the words of this service only', async () => {
   const { member } = await scene()
-  const page = await member.browser.open(`${service.issuer}/connections?error=${encodeURIComponent('<b>hush</b>')}`)
+  const page = await member.browser.follow(`${service.issuer}/connections?error=${encodeURIComponent('<b>hush</b>')}`)
   expect([page.status, page.text.includes('hush')]).toEqual([200, false])
 })
 

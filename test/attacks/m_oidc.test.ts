@@ -185,7 +185,7 @@ describe('M04 emails', () => {
       fake.person = { sub: `up-thief-${email_verified}`, email: admin.email, email_verified, name: 'Thief' }
       const browser = new Browser()
       await signInAt(service, fake, browser)
-      expect((await browser.open(`${service.issuer}/`)).text).toContain('Thief')
+      expect((await browser.open(`${service.issuer}/account`)).text).toContain('Thief')
       const users = await okAdmin<Record<string, unknown>[]>(service, 'GET', '/admin/users')
       const thief = users.find(({ provider_sub }) => provider_sub === fake.person['sub'])
       expect(thief).toMatchObject({ email: '', role: 'user', provider: 'oidc' })

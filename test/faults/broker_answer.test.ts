@@ -28,7 +28,7 @@ async function connected() {
   const ending = async () =>
     (await eventsOf(service, 'broker_grant_revoked')).find(({ detail }) => detail?.['provider'] === provider.slug)
       ?.detail?.['reason']
-  const connections = async () => (await member.browser.open(`${service.issuer}/connections`)).text
+  const connections = async () => (await member.browser.follow(`${service.issuer}/connections`)).text
   return { ...scene, last, ending, connections }
 }
 const LOST = 'was lost, and '

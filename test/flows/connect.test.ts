@@ -1,5 +1,6 @@
 // The connect flow at a whole service, the key page, and the connections of a user.
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { accountPage, press } from '../support/account.ts'
 import { eventsOf, okAdmin } from '../support/admin.ts'
 import { addBrokerResource, addProvider, aMember, brokerScene, RETURN, startBroker, vended } from '../support/broker.ts'
 import { Browser, fieldsOf } from '../support/browser.ts'
@@ -283,7 +284,8 @@ describe('the connections of a user', () => {
   test('connections are shown as a page and as JSON, without their credentials', async () => {
     const { connect, member, provider } = await brokerScene(service)
     await connect()
-    const page = await member.browser.open(url())
+    expect((await member.browser.open(url())).location).toBe(`${service.issuer}/account#connections`)
+    const page = await accountPage(service, member.browser)
     expect([page.status, page.text.includes('Drive')]).toEqual([200, true])
     const { text } = await member.browser.open(url(), JSON_ONLY)
     const time = expect.stringMatching(/Z$/)
@@ -299,7 +301,7 @@ describe('the connections of a user', () => {
   })
 
   test('connections are shown to the signed-in user only; others are sent to the login', async () => {
-    expect((await new Browser().open(url())).location).toContain('/login')
+    expect((await new Browser().follow(url('?error=x'))).text).toContain('Sign in')
     const response = await fetch(url(), JSON_ONLY)
     expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
     expect((await fetch(url('/drive'), { method: 'DELETE' })).status).toBe(401)
@@ -313,8 +315,8 @@ describe('the connections of a user', () => {
     })
     await connect()
     const [held] = upstream.live.keys()
-    const page = await member.browser.open(url())
-    expect((await member.browser.post(url(), fieldsOf(page))).location).toBe(url())
+    const answer = await press(service, member.browser, 'Disconnect Drive')
+    expect(answer.location).toBe(`${service.issuer}/account?done=connections#connections`)
     expect((await vend()).body['error']).toBe('consent_required')
     expect(upstream.asked.at(-1)).toMatchObject({
       path: '/revoke',
@@ -350,7 +352,7 @@ describe('the connections of a user', () => {
     })
     await connect()
     upstream.close()
-    await member.browser.post(url(), fieldsOf(await member.browser.open(url())))
+    await press(service, member.browser, 'Disconnect Drive')
     expect(await grant()).toBeUndefined()
   })
 

@@ -23,7 +23,7 @@ describe('signing in', () => {
     const line = answer.headers.getSetCookie().find((each) => each.startsWith(COOKIE))
     expect(line).toMatch(/; Path=\/; Max-Age=86400; HttpOnly; SameSite=Lax$/)
     expect(browser.cookies.get(COOKIE)).toMatch(/^eyJ[^.]+\.\.[^.]+\.[^.]+\.[^.]+$/)
-    expect((await browser.open(`${service.issuer}/`)).text).toContain(user.email)
+    expect((await browser.open(`${service.issuer}/account`)).text).toContain(user.email)
   })
 
   test('the email is compared case-insensitively', async () => {
@@ -90,7 +90,7 @@ describe('signing in', () => {
       const browser = new Browser()
       const page = await loginPage(browser, `?${new URLSearchParams({ redirect: target })}`)
       const answer = await signIn(service, browser, page, user.email)
-      expect(answer.location).toBe(`${service.issuer}/`)
+      expect(answer.location).toBe(`${service.issuer}/account`)
     })
 
   test('a sign-in replaces the earlier session of the browser', async () => {
@@ -99,10 +99,10 @@ describe('signing in', () => {
     await signIn(service, browser, await loginPage(browser), user.email)
     const stolen = new Browser()
     stolen.cookies.set(COOKIE, browser.cookies.get(COOKIE) ?? '')
-    expect((await stolen.open(`${service.issuer}/`)).status).toBe(200)
+    expect((await stolen.open(`${service.issuer}/account`)).status).toBe(200)
     await signIn(service, browser, await loginPage(browser), user.email)
-    expect((await stolen.open(`${service.issuer}/`)).location).toContain('/login')
-    expect((await browser.open(`${service.issuer}/`)).status).toBe(200)
+    expect((await stolen.open(`${service.issuer}/account`)).location).toContain('/login')
+    expect((await browser.open(`${service.issuer}/account`)).status).toBe(200)
   })
 
   test('a sign-in keeps the browser and the address it came from, and its last use at most once in five minutes', async () => {
@@ -117,10 +117,10 @@ describe('signing in', () => {
     expect(first?.ip).toMatch(/^(127\.0\.0\.1|::1)$/)
     expect(first?.last_used_at).toBe(first?.created_at)
     service.advance(299 - (service.app.clock.now() - before))
-    await browser.open(`${service.issuer}/`)
+    await browser.open(`${service.issuer}/account`)
     expect((await found())?.last_used_at).toBe(first?.last_used_at)
     service.advance(2)
-    await browser.open(`${service.issuer}/`)
+    await browser.open(`${service.issuer}/account`)
     await expect.poll(async () => (await found())?.last_used_at).toBeGreaterThan(before + 299)
   })
 
@@ -139,8 +139,8 @@ describe('events that end a session', () => {
     const user = await addUser(service)
     const browser = new Browser()
     await signIn(service, browser, await loginPage(browser), user.email)
-    expect((await browser.open(`${service.issuer}/`)).status).toBe(200)
-    return { user, browser, isLive: async () => (await browser.open(`${service.issuer}/`)).status === 200 }
+    expect((await browser.open(`${service.issuer}/account`)).status).toBe(200)
+    return { user, browser, isLive: async () => (await browser.open(`${service.issuer}/account`)).status === 200 }
   }
 
   test('a logout ends the session, also for a copy of the cookie', async () => {

@@ -258,7 +258,7 @@ describe('accounts', () => {
     op.person = { sub: 'up-nobody', name: 'No Mail' }
     const person = new Person()
     await signIn(person)
-    expect((await person.open(`${service.issuer}/`)).text).toContain('No Mail')
+    expect((await person.open(`${service.issuer}/account`)).text).toContain('No Mail')
   })
 
   test('a disabled user is refused, also in an existing session, and accepted when enabled again', async () => {

@@ -37,7 +37,18 @@ export async function publicCorpus(scene: Scene, access_token: string): Promise<
   const basic = Buffer.from(`${machine.client_id}:${machine.client_secret}`).toString('base64')
   const get = (path: string) => request('GET', path, { Cookie: cookie, Accept: 'text/html' })
   return [
-    ...['/', '/login', '/consent', '/livez', '/health', '/ready', '/connections', '/oidc/start', '/connect/x'].map(get),
+    ...[
+      '/',
+      '/login',
+      '/consent',
+      '/livez',
+      '/health',
+      '/ready',
+      '/account',
+      '/connections',
+      '/oidc/start',
+      '/connect/x',
+    ].map(get),
     ...['oauth-authorization-server', 'openid-configuration', 'jwks.json', 'agents.json'].map((name) =>
       get(`/.well-known/${name}`),
     ),
@@ -80,6 +91,7 @@ export async function publicCorpus(scene: Scene, access_token: string): Promise<
       { Cookie: cookie },
     ),
     form('/consent', { action: 'allow', scopes: 'mcp:read', csrf: 'x' }, { Cookie: cookie }),
+    form('/account/sign-ins', { others: '1', csrf_token: 'x' }, { Cookie: cookie }),
     form('/logout', {}, { Cookie: cookie }),
     request('OPTIONS', '/oauth/token', { Origin: 'https://app.example.com', 'Access-Control-Request-Method': 'POST' }),
   ]

@@ -1,7 +1,7 @@
 // The broker with oidc-provider as the provider: refresh tokens are rotated, and the second use of one ends all of them.
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { press } from '../support/account.ts'
 import { addBrokerResource, addProvider, aMember, startBroker } from '../support/broker.ts'
-import { fieldsOf } from '../support/browser.ts'
 import { addExchanger, exchange } from '../support/exchange.ts'
 import { CLIENT_ID, CLIENT_SECRET } from '../support/openid_fake.ts'
 import { RealProvider } from '../support/openid_provider.ts'
@@ -98,8 +98,7 @@ test('a disconnect revokes the token at the provider, and the user may connect a
   const { connect, vend, member } = await scene()
   await connect()
   expect((await vend()).status).toBe(200)
-  const url = `${service.issuer}/connections`
-  await member.browser.post(url, fieldsOf(await member.browser.open(url)))
+  await press(service, member.browser, 'Disconnect')
   expect(op.asked).toContain('/token/revocation')
   expect((await vend()).body['error']).toBe('consent_required')
   await connect()

@@ -84,7 +84,7 @@ describe(`in ${CHROMIUM}`, () => {
       scope: 'mcp:read',
     })
     const snapshot = await page.locator('body').ariaSnapshot()
-    expect(snapshot.replace(/\n.*\/url:.*/, '')).toBe(
+    expect(snapshot.replace(/\n.*\/url:.*/g, '')).toBe(
       [
         '- main:',
         '  - heading "Inbox Assistant asks for access" [level=1]',
@@ -105,6 +105,7 @@ describe(`in ${CHROMIUM}`, () => {
         '  - button "Allow"',
         `  - text: Signed in as ${user.email}`,
         '  - link "Use another account":',
+        '  - link "Your account":',
       ].join('\n'),
     )
   })

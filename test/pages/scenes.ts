@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import type { Client } from '../../src/records/client.ts'
+import { allow, browserOf, IPHONE } from '../support/account.ts'
 import { okAdmin } from '../support/admin.ts'
 import { authorizeUrl } from '../support/flow.ts'
 import { addClient, addResource, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
@@ -96,6 +97,16 @@ export async function showConsent(world: World, page: Page, asking: Asking) {
   return parts
 }
 
+/** Signs a user in, who is also signed in on a phone and allowed these applications, and shows the account page. */
+async function showAccount({ service }: World, page: Page, names: string[], resource = {}): Promise<void> {
+  const user = await addUser(service)
+  const phone = await browserOf(service, user.email, IPHONE)
+  for (const name of names) await allow(service, user, phone, name, resource)
+  await page.goto(`${service.issuer}/login`)
+  await logIn(page, user.email)
+  await page.getByRole('heading', { name: 'Applications' }).waitFor()
+}
+
 export const SCENES: Record<string, (world: World, page: Page) => Promise<unknown>> = {
   login: async ({ service }, page) => page.goto(`${service.issuer}/login`),
   'login error': async (world, page) => {
@@ -153,12 +164,33 @@ export const SCENES: Record<string, (world: World, page: Page) => Promise<unknow
   },
   'password link that is not valid': async ({ service }, page) => page.goto(`${service.issuer}/password/pwl_x`),
   error: ({ service }, page) => page.goto(authorizeUrl(service, { client_id: 'nobody' })),
-  connections: async ({ service }, page) => {
+  'account after a connection that failed': async ({ service }, page) => {
     await page.goto(`${service.issuer}/login?redirect=/connections?error=access_denied`)
     await logIn(page, (await addUser(service)).email)
   },
-  'signed in': async ({ service }, page) => {
+  'account without anything': async ({ service }, page) => {
     await page.goto(`${service.issuer}/login`)
     await logIn(page, (await addUser(service)).email)
+    await page.getByRole('heading', { name: 'Applications' }).waitFor()
+  },
+  account: async (world, page) => {
+    await showAccount(world, page, ['Inbox Assistant', 'Notes'])
+  },
+  'account with long texts': async (world, page) => {
+    await showAccount(world, page, [LONG_NAME], {
+      uri: `https://${'r'.repeat(63)}.example.com/${'p'.repeat(120)}`,
+      scopes: LONG_SCOPES,
+    })
+  },
+  'account with a wrong password': async (world, page) => {
+    await showAccount(world, page, ['Notes'])
+    await page.getByLabel('Current password').fill('wrong')
+    for (const field of await page.getByLabel(/^New password/).all()) await field.fill('a new password')
+    await page.getByRole('button', { name: 'Change password' }).click()
+    await page.getByRole('alert').waitFor()
+  },
+  'login of a signed-in user': async (world, page) => {
+    await showAccount(world, page, [])
+    await page.goto(`${world.service.issuer}/login`)
   },
 }

@@ -1,6 +1,7 @@
 // What every database driver must do, called by a file of a few lines per driver.
 import { afterAll, beforeAll, describe } from 'vitest'
 import type { Store } from '../../src/store/index.ts'
+import { applicationRules } from './conformance/applications.ts'
 import { clientRules } from './conformance/clients.ts'
 import { connectionRules } from './conformance/connections.ts'
 import { consentRules } from './conformance/consents.ts'
@@ -62,6 +63,7 @@ export function conformance(open: Open): void {
   describe('codes and refresh tokens', () => tokenRules(bench))
   describe('device requests', () => deviceRequestRules(bench))
   describe('consents', () => consentRules(bench))
+  describe('applications', () => applicationRules(bench))
   describe('issued tokens', () => issuanceRules(bench))
   describe('exchanged tokens', () => exchangeRules(bench))
   describe('single use', () => singleUseRules(bench))

@@ -58,6 +58,26 @@ export class Browser {
 /** The fields of the first form of a page as a browser would send them; checkboxes only when checked. */
 export function fieldsOf(page: Page): [string, string][] {
   const [form = ''] = /<form[\s\S]*?<\/form>/.exec(page.text) ?? []
+  return fieldsIn(form)
+}
+
+export interface Form {
+  /** The path that it is posted to. */
+  action: string
+  fields: [string, string][]
+  /** The form as HTML. */
+  html: string
+}
+
+/** The forms of a page. */
+export const formsOf = (page: Page): Form[] =>
+  [...page.text.matchAll(/<form\b[^>]*\saction="([^"]*)"[\s\S]*?<\/form>/g)].map(([html, action = '']) => ({
+    action: unescaped(action),
+    fields: fieldsIn(html),
+    html,
+  }))
+
+function fieldsIn(form: string): [string, string][] {
   return [...form.matchAll(/<input[^>]*>/g)].flatMap(([tag]) => {
     const attribute = (name: string) => new RegExp(`\\s${name}="([^"]*)"`).exec(tag)?.[1]
     const name = attribute('name')

@@ -133,7 +133,7 @@ export async function signInAt(
 
 /** Whether a browser has a session. */
 export const isSignedIn = async ({ issuer }: TestService, browser: Browser): Promise<boolean> =>
-  (await browser.open(`${issuer}/`)).status === 200
+  (await browser.open(`${issuer}/account`)).status === 200
 
 /** The `sub` of an access token. */
 export const subjectOf = (access_token: unknown): string => decodeJwt(String(access_token)).sub ?? ''

@@ -32,6 +32,11 @@ test.each([
   ['POST /oauth/introspect', ['endpoints/introspect.ts', 'oauth/client_auth.ts'], {}],
   ['POST /oauth/revoke', ['endpoints/revoke.ts', 'oauth/client_auth.ts'], {}],
   ['POST /consent', ['endpoints/consent.ts'], {}],
+  [
+    'POST /account/{section}',
+    ['page', 'applications', 'sign_ins', 'connections', 'language'].map((name) => `endpoints/account/${name}.ts`),
+    { error: '', done: '' },
+  ],
   ['GET /oidc/callback', ['endpoints/oidc.ts'], { redirect: '', prompt: '' }],
 ])('every parameter that %s reads is in the reference', (endpoint, files, more) => {
   const read = parametersIn(...files)

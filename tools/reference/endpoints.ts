@@ -187,11 +187,11 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     },
   },
 
-  'GET /': { doc: 'Shows who is signed in, with a button to sign out.', answers: { 200: PAGE, 303: TO_LOGIN } },
+  'GET /': { doc: 'Leads to the account page.', answers: { 303: 'Redirect to `/account`.' } },
   'GET /login': {
-    doc: 'The login page. With `oidc.*` and no local users it redirects to the upstream provider.',
+    doc: 'The login page. A signed-in user sees who is signed in, and a link to the account page.',
     takes: { redirect: 'A path of this service, the target after sign-in.', prompt: '`login` asks for a new sign-in.' },
-    answers: { 200: PAGE, 303: 'Redirect to `redirect` if a user is signed in, or to the provider.' },
+    answers: { 200: PAGE },
   },
   'POST /login': {
     doc: 'Signs in with a password. Every wrong credential gets the same response after the same work.',
@@ -261,6 +261,39 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     },
   },
 
+  'GET /account': {
+    doc: 'The account page: applications with access, sign-ins, password, connections and language ([guide](../guides/account.md)).',
+    takes: {
+      done: 'The section whose form was accepted. The page shows a text for it.',
+      error: 'Error code of a connection that failed. The page shows a text for it.',
+    },
+    answers: { 200: PAGE, 303: TO_LOGIN },
+  },
+  'POST /account/{section}': {
+    doc: 'Accepts a form of the account page.',
+    takes: {
+      section: '`applications`, `sign-ins`, `password`, `connections` or `language`.',
+      client_id: 'Application whose access ends.',
+      resource_id:
+        'Id of the resource to which the access of the application ends. Absent for access without a resource.',
+      session_id: 'Sign-in that ends.',
+      others: 'Any value: all other sign-ins end.',
+      current_password: 'The current password.',
+      new_password: 'The new password.',
+      new_password_again: 'The new password, again.',
+      provider: 'Slug of the provider whose connection ends.',
+      language: 'Tag of the language of the pages in this browser.',
+      ...FORM,
+    },
+    answers: {
+      303: 'Done: a redirect to the page.',
+      403: NOT_ITS_FORM,
+      409: 'The password was changed at the same time.',
+      422: 'The current password is wrong, or the new password is not accepted.',
+      429: 'Too many failures from this address; with `Retry-After`.',
+    },
+  },
+
   'GET /connect/{provider}': {
     doc: 'Redirects the signed-in user to a provider ([broker](../guides/broker.md)). A browser (`Sec-Fetch-Dest`) first gets a page that names the account. If the provider uses API keys, the page asks for one.',
     takes: {
@@ -303,18 +336,13 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     },
   },
   'GET /connections': {
-    doc: 'The connections of the signed-in user: a page for browsers, JSON for programs.',
-    takes: { error: 'Error code. The page shows a text for it.' },
+    doc: 'The connections of the signed-in user as JSON. A browser is sent to the account page.',
+    takes: { error: 'Error code. The account page shows a text for it.' },
     answers: {
-      200: 'A list with `provider`, `display_name`, `scopes_granted`, `created_at`, `updated_at`; or the page.',
-      303: TO_LOGIN,
-      401: '`unauthorized`: a program without a session.',
+      200: 'A list with `provider`, `display_name`, `scopes_granted`, `created_at`, `updated_at`.',
+      303: 'A browser: redirect to `/account`.',
+      401: '`unauthorized`: no user is signed in.',
     },
-  },
-  'POST /connections': {
-    doc: 'Ends a connection from the page.',
-    takes: { ...PROVIDER, ...FORM },
-    answers: { 303: 'Redirect to the page.', 403: NOT_ITS_FORM },
   },
   'DELETE /connections/{provider}': {
     doc: 'Ends a connection, for a program with the session of the user.',

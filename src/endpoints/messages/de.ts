@@ -10,6 +10,7 @@ export const de: Messages = {
   useAnotherAccount: 'Anderes Konto verwenden',
   returnTo: (place) => `Zurück zu ${place}`,
   since: (date) => `seit ${date}`,
+  lastUsed: (date) => `zuletzt genutzt ${date}`,
 
   links: { support: 'Hilfe und Kontakt', terms: 'Nutzungsbedingungen', privacy: 'Datenschutzerklärung' },
 
@@ -27,11 +28,8 @@ export const de: Messages = {
   },
 
   start: {
-    title: 'Angemeldet',
     heading: 'Sie sind angemeldet',
-    close: 'Sie können diese Seite schließen und zu Ihrer Anwendung zurückkehren.',
     continue: 'Weiter',
-    signOut: 'Abmelden',
     notSignedOut: 'Nicht abgemeldet',
   },
 
@@ -102,7 +100,7 @@ export const de: Messages = {
   },
 
   connections: {
-    title: 'Ihre Verbindungen',
+    heading: 'Verbindungen',
     lead: 'Konten bei anderen Diensten, die Anwendungen in Ihrem Namen nutzen dürfen.',
     none: 'Sie haben keine Verbindungen.',
     disconnect: 'Trennen',
@@ -131,6 +129,52 @@ export const de: Messages = {
     invalidTitle: 'Dieser Link ist nicht gültig',
     invalid:
       'Der Link wurde bereits verwendet, wurde ersetzt oder ist abgelaufen. Bitten Sie die Administration um einen neuen Link.',
+  },
+
+  account: {
+    title: 'Ihr Konto',
+    applications: {
+      heading: 'Anwendungen',
+      lead: 'Diese Anwendungen dürfen Ressourcen in Ihrem Namen nutzen.',
+      none: 'Keine Anwendung hat Zugriff.',
+      accessTo: (resource) => html`Zugriff auf ${resource}`,
+      accessToAccount: 'Zugriff auf Ihr Konto',
+      unusedSince: (date) => `nicht genutzt seit ${date}`,
+      remove: 'Zugriff entfernen',
+      removeFrom: (application, resource) => `Zugriff entfernen: ${application}, ${resource}`,
+      done: 'Der Zugriff wurde entfernt. Die Token der Anwendung sind nicht mehr gültig.',
+    },
+    signIns: {
+      heading: 'Anmeldungen',
+      lead: 'In diesen Browsern sind Sie angemeldet. Wenn Sie eine Anmeldung beenden, behalten Anwendungen ihren Zugriff.',
+      browserOn: (browser, system) => `${browser} auf ${system}`,
+      unknownBrowser: 'Unbekannter Browser',
+      thisBrowser: 'dieser Browser',
+      signOut: 'Abmelden',
+      signOutOf: (browser, address) => `Abmelden: ${browser}, ${address}`,
+      endOthers: 'Alle anderen beenden',
+      done: 'Die Anmeldung wurde beendet.',
+    },
+    password: {
+      heading: 'Passwort',
+      lead: 'Ein neues Passwort beendet alle anderen Anmeldungen. Anwendungen behalten ihren Zugriff.',
+      elsewhere: (provider) => html`Sie melden sich bei ${provider} an. Dort können Sie Ihr Passwort ändern.`,
+      current: 'Aktuelles Passwort',
+      next: 'Neues Passwort',
+      again: 'Neues Passwort wiederholen',
+      submit: 'Passwort ändern',
+      wrong: 'Das aktuelle Passwort ist falsch.',
+      tooShort: (length) => `Das neue Passwort muss mindestens ${length} Zeichen haben.`,
+      tooLong: 'Das neue Passwort ist zu lang.',
+      differs: 'Die beiden neuen Passwörter stimmen nicht überein.',
+      stale: 'Ihr Passwort wurde gleichzeitig geändert. Bitte versuchen Sie es erneut.',
+      done: 'Ihr Passwort wurde geändert. Alle anderen Anmeldungen wurden beendet.',
+    },
+    language: {
+      heading: 'Sprache',
+      label: 'Sprache dieser Seiten in diesem Browser',
+      submit: 'Speichern',
+    },
   },
 
   errors: {

@@ -12,6 +12,7 @@ export const en = {
   useAnotherAccount: 'Use another account',
   returnTo: (place: string) => `Return to ${place}`,
   since: (date: string) => `since ${date}`,
+  lastUsed: (date: string) => `last used ${date}`,
 
   /** The links of the operator, below each page. */
   links: { support: 'Support', terms: 'Terms of service', privacy: 'Privacy policy' },
@@ -30,11 +31,8 @@ export const en = {
   },
 
   start: {
-    title: 'Signed in',
     heading: 'You are signed in',
-    close: 'You can close this page and go back to your application.',
     continue: 'Continue',
-    signOut: 'Sign out',
     notSignedOut: 'Not signed out',
   },
 
@@ -102,7 +100,7 @@ export const en = {
   },
 
   connections: {
-    title: 'Your connections',
+    heading: 'Connections',
     lead: 'Accounts at other services that applications may use in your name.',
     none: 'You have no connections.',
     disconnect: 'Disconnect',
@@ -130,6 +128,52 @@ export const en = {
     ended: 'All sign-ins of your account were ended. Sign in with the new password.',
     invalidTitle: 'This link is not valid',
     invalid: 'The link was already used, was replaced, or has expired. Please ask an administrator for a new link.',
+  },
+
+  account: {
+    title: 'Your account',
+    applications: {
+      heading: 'Applications',
+      lead: 'These applications may use resources in your name.',
+      none: 'No application has access.',
+      accessTo: (resource: Markup) => html`Access to ${resource}`,
+      accessToAccount: 'Access to your account',
+      unusedSince: (date: string) => `not used since ${date}`,
+      remove: 'Remove access',
+      removeFrom: (application: string, resource: string) => `Remove access of ${application}: ${resource}`,
+      done: 'The access was removed. The tokens of the application no longer work.',
+    },
+    signIns: {
+      heading: 'Sign-ins',
+      lead: 'You are signed in to these browsers. If you end a sign-in, applications keep their access.',
+      browserOn: (browser: string, system: string) => `${browser} on ${system}`,
+      unknownBrowser: 'Unknown browser',
+      thisBrowser: 'this browser',
+      signOut: 'Sign out',
+      signOutOf: (browser: string, address: string) => `Sign out: ${browser}, ${address}`,
+      endOthers: 'End all others',
+      done: 'The sign-in was ended.',
+    },
+    password: {
+      heading: 'Password',
+      lead: 'A new password ends all other sign-ins. Applications keep their access.',
+      elsewhere: (provider: Markup) => html`You sign in at ${provider}. You can change your password there.`,
+      current: 'Current password',
+      next: 'New password',
+      again: 'New password, again',
+      submit: 'Change password',
+      wrong: 'The current password is wrong.',
+      tooShort: (length: number) => `The new password must have at least ${length} characters.`,
+      tooLong: 'The new password is too long.',
+      differs: 'The two new passwords are not the same.',
+      stale: 'Your password was changed at the same time. Please try again.',
+      done: 'Your password was changed. All other sign-ins were ended.',
+    },
+    language: {
+      heading: 'Language',
+      label: 'Language of these pages in this browser',
+      submit: 'Save',
+    },
   },
 
   errors: {

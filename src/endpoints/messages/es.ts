@@ -10,6 +10,7 @@ export const es: Messages = {
   useAnotherAccount: 'Usar otra cuenta',
   returnTo: (place) => `Volver a ${place}`,
   since: (date) => `desde el ${date}`,
+  lastUsed: (date) => `último uso el ${date}`,
 
   links: { support: 'Ayuda y contacto', terms: 'Condiciones del servicio', privacy: 'Política de privacidad' },
 
@@ -27,11 +28,8 @@ export const es: Messages = {
   },
 
   start: {
-    title: 'Sesión iniciada',
     heading: 'Ha iniciado sesión',
-    close: 'Puede cerrar esta página y volver a su aplicación.',
     continue: 'Continuar',
-    signOut: 'Cerrar sesión',
     notSignedOut: 'No se ha cerrado la sesión',
   },
 
@@ -99,7 +97,7 @@ export const es: Messages = {
   },
 
   connections: {
-    title: 'Sus conexiones',
+    heading: 'Conexiones',
     lead: 'Cuentas de otros servicios que las aplicaciones pueden usar en su nombre.',
     none: 'No tiene conexiones.',
     disconnect: 'Desconectar',
@@ -127,6 +125,52 @@ export const es: Messages = {
     ended: 'Se cerraron todas las sesiones de su cuenta. Inicie sesión con la contraseña nueva.',
     invalidTitle: 'Este enlace no es válido',
     invalid: 'El enlace ya se usó, fue reemplazado o ha caducado. Pida un enlace nuevo a la administración.',
+  },
+
+  account: {
+    title: 'Su cuenta',
+    applications: {
+      heading: 'Aplicaciones',
+      lead: 'Estas aplicaciones pueden usar recursos en su nombre.',
+      none: 'Ninguna aplicación tiene acceso.',
+      accessTo: (resource) => html`Acceso a ${resource}`,
+      accessToAccount: 'Acceso a su cuenta',
+      unusedSince: (date) => `sin uso desde el ${date}`,
+      remove: 'Quitar el acceso',
+      removeFrom: (application, resource) => `Quitar el acceso: ${application}, ${resource}`,
+      done: 'Se ha quitado el acceso. Los tokens de la aplicación ya no son válidos.',
+    },
+    signIns: {
+      heading: 'Sesiones',
+      lead: 'Tiene la sesión iniciada en estos navegadores. Si cierra una sesión, las aplicaciones conservan su acceso.',
+      browserOn: (browser, system) => `${browser} en ${system}`,
+      unknownBrowser: 'Navegador desconocido',
+      thisBrowser: 'este navegador',
+      signOut: 'Cerrar sesión',
+      signOutOf: (browser, address) => `Cerrar sesión: ${browser}, ${address}`,
+      endOthers: 'Cerrar todas las demás',
+      done: 'Se ha cerrado la sesión.',
+    },
+    password: {
+      heading: 'Contraseña',
+      lead: 'Una contraseña nueva cierra todas las demás sesiones. Las aplicaciones conservan su acceso.',
+      elsewhere: (provider) => html`Usted inicia sesión en ${provider}. Puede cambiar su contraseña allí.`,
+      current: 'Contraseña actual',
+      next: 'Contraseña nueva',
+      again: 'Repita la contraseña nueva',
+      submit: 'Cambiar contraseña',
+      wrong: 'La contraseña actual no es correcta.',
+      tooShort: (length) => `La contraseña nueva debe tener al menos ${length} caracteres.`,
+      tooLong: 'La contraseña nueva es demasiado larga.',
+      differs: 'Las dos contraseñas nuevas no coinciden.',
+      stale: 'Su contraseña se cambió al mismo tiempo. Inténtelo de nuevo.',
+      done: 'Se ha cambiado su contraseña. Se han cerrado todas las demás sesiones.',
+    },
+    language: {
+      heading: 'Idioma',
+      label: 'Idioma de estas páginas en este navegador',
+      submit: 'Guardar',
+    },
   },
 
   errors: {

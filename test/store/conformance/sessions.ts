@@ -112,4 +112,17 @@ export function sessionRules(bench: Bench): void {
     expect(await update({ ...user, version: 2 }, true)).toBe('updated')
     expect([(await at(mine.id)) !== undefined, await familyEnd()]).toEqual([false, NOW])
   })
+
+  test('a new password replaces the hash that was confirmed and ends the other sessions, or nothing at all', async () => {
+    const user = { ...aUser(), password_hash: 'old' }
+    await bench.store.createUser(user)
+    const [mine, other] = [await session(user), await session(user)]
+    const change = (from: string, to: string) =>
+      bench.store.changePassword({ user_id: user.id, id: mine.id, from, to, now: NOW + 3 })
+    expect(await change('wrong', 'new')).toBeUndefined()
+    expect([await at(mine.id), await at(other.id)]).not.toContain(undefined)
+    expect(await change('old', 'new')).toBe(1)
+    expect((await at(mine.id))?.user).toEqual({ ...user, password_hash: 'new', updated_at: NOW + 3, version: 2 })
+    expect(await at(other.id)).toBeUndefined()
+  })
 }

@@ -1,0 +1,109 @@
+// The password of a local account. The current one is asked for, and a new one ends all other sign-ins.
+import { MAX_PASSWORD_BYTES } from '../../crypto/pool.ts'
+import type { Params } from '../../http/message.ts'
+import { html, isolated, type Markup } from '../../lib/html.ts'
+import { audit, sentBy } from '../../oauth/audit.ts'
+import { MIN_PASSWORD, newPassword } from '../../oauth/new_password.ts'
+import type { User } from '../../records/user.ts'
+import { beginLogin, delayLogin, endLogin, type LoginResult, loginAttempt } from '../login_limit.ts'
+import type { Messages } from '../messages/en.ts'
+import { type AccountRequest, type AccountSection, type FormProblem, type Submitted, sectionForm } from './section.ts'
+
+const ID = 'password'
+
+export const passwordSection = {
+  id: ID,
+  heading: ({ account }) => account.password.heading,
+  render: (account, problem) => (isLocal(account.signedIn.user) ? passwordForm(account, problem) : elsewhere(account)),
+  submit: changePassword,
+  done: ({ account }) => account.password.done,
+} satisfies AccountSection
+
+const isLocal = ({ provider, password_hash }: User): boolean => provider === 'local' && password_hash !== undefined
+
+function elsewhere({ signedIn, messages }: AccountRequest): Markup {
+  const { provider_issuer } = signedIn.user
+  const place = provider_issuer === undefined ? '' : new URL(provider_issuer).host
+  return html`<p class="note">${messages.account.password.elsewhere(isolated(place))}</p>`
+}
+
+function passwordForm(account: AccountRequest, problem: FormProblem | undefined): Markup {
+  const t = account.messages.account.password
+  const described = problem && html` aria-describedby="${ID}-problem"`
+  const field = (name: string, label: string, autocomplete: string, more: Markup | false) =>
+    html`<label for="${name}">${label}</label>
+<input type="password" id="${name}" name="${name}" autocomplete="${autocomplete}" required${more}${described}>
+`
+  const long = html` minlength="${MIN_PASSWORD}"`
+  return html`<p class="soft">${t.lead}</p>
+${sectionForm(
+  account,
+  ID,
+  html`<input type="hidden" name="username" autocomplete="username" value="${account.signedIn.user.email}">
+${field('current_password', t.current, 'current-password', problem !== undefined && html` autofocus`)}${field('new_password', t.next, 'new-password', long)}${field('new_password_again', t.again, 'new-password', long)}<button class="wide">${t.submit}</button>`,
+)}`
+}
+
+const refuse = (text: string, status = 422, headers = {}): Submitted => ({ problem: { text, status, headers } })
+
+async function changePassword(account: AccountRequest, form: Params): Promise<Submitted> {
+  const { app, request, signedIn, messages } = account
+  const t = messages.account.password
+  const { user } = signedIn
+  const next = form.new_password ?? ''
+  if (!isLocal(user)) return {}
+  if (!newPassword.safeParse(next).success)
+    return refuse([...next].length < MIN_PASSWORD ? t.tooShort(MIN_PASSWORD) : t.tooLong)
+  if (next !== form.new_password_again) return refuse(t.differs)
+  const attempt = loginAttempt(app, request.remote, user.email)
+  const wait = await beginLogin(app, attempt)
+  if (wait > 0) return tooMany(messages, wait)
+  let result: LoginResult = 'undecided'
+  try {
+    const delay = await delayLogin(app, attempt)
+    if (delay > 0) return tooMany(messages, delay)
+    result = (await isCurrent(account, form.current_password)) ? 'success' : 'failure'
+    if (result === 'success') return (await replace(account, next)) ? {} : refuse(t.stale, 409)
+    await record(account, 'user_password_change_failed')
+    return refuse(t.wrong)
+  } finally {
+    const began = await endLogin(app, attempt, result, user.id)
+    if (began.address) await record(account, 'auth_locked_out')
+    if (began.account) await record(account, 'account_throttled')
+  }
+}
+
+/** Guesses of the current password count as failed logins, of the address and of the account. */
+const tooMany = ({ login }: Messages, wait: number): Submitted =>
+  refuse(login.locked_out, 429, { 'retry-after': String(wait) })
+
+async function isCurrent({ app, signedIn: { user } }: AccountRequest, current = ''): Promise<boolean> {
+  if (Buffer.byteLength(current) > MAX_PASSWORD_BYTES) return false
+  return (await app.crypto.verifyPassword(current, user.password_hash)).right
+}
+
+/** Stores the new password. False when the password was changed at the same time. */
+async function replace(account: AccountRequest, next: string): Promise<boolean> {
+  const { app, request, signedIn } = account
+  const { user, session } = signedIn
+  const to = await app.crypto.hashPassword(next)
+  const sessions = await app.store.changePassword({
+    user_id: user.id,
+    id: session.id,
+    from: user.password_hash ?? '',
+    to,
+    now: app.clock.now(),
+  })
+  if (sessions === undefined) return false
+  const detail = { user_id: user.id, sessions }
+  await audit(app, { action: 'user_password_changed', actor_id: user.id, ...sentBy(request), detail })
+  return true
+}
+
+const record = (
+  { app, request, signedIn: { user } }: AccountRequest,
+  action: 'user_password_change_failed' | 'auth_locked_out' | 'account_throttled',
+): Promise<void> => {
+  const detail = action === 'account_throttled' ? { user_id: user.id } : {}
+  return audit(app, { action, actor_id: user.id, ...sentBy(request), detail })
+}

@@ -1,0 +1,69 @@
+// The sign-ins of the user: browsers that have a session. One or all others can be ended.
+import type { Params } from '../../http/message.ts'
+import { deviceName } from '../../lib/device_name.ts'
+import { html, type Markup } from '../../lib/html.ts'
+import { isId } from '../../lib/id.ts'
+import { audit, sentBy } from '../../oauth/audit.ts'
+import type { Session } from '../../records/session.ts'
+import type { Messages } from '../messages/en.ts'
+import { endSession } from '../session.ts'
+import { type AccountRequest, type AccountSection, itemList, type Submitted, sectionForm, timesOf } from './section.ts'
+
+const ID = 'sign-ins'
+
+export const signInsSection = {
+  id: ID,
+  heading: ({ account }) => account.signIns.heading,
+  async render(account) {
+    const { app, signedIn, messages } = account
+    const t = messages.account.signIns
+    const found = await app.store.listSessions({ user_id: signedIn.user.id, now: app.clock.now() })
+    const others = found.filter(({ id }) => id !== signedIn.session.id)
+    const items = [signedIn.session, ...others].map((each) => item(account, each))
+    return html`<p class="soft">${t.lead}</p>
+${itemList(items, '')}
+${others.length > 0 && sectionForm(account, ID, html`<button class="wide" name="others" value="1">${t.endOthers}</button>`)}`
+  },
+  submit: endSignIns,
+  done: ({ account }) => account.signIns.done,
+} satisfies AccountSection
+
+function item(account: AccountRequest, session: Session): Markup {
+  const { messages } = account
+  const { signIns: t } = messages.account
+  const { id, user_agent, ip, created_at, last_used_at } = session
+  const device = deviceOf(t, user_agent)
+  return html`<li class="row"><span>${device}${id === account.signedIn.session.id && html` <strong>(${t.thisBrowser})</strong>`}
+${ip && html`<code>${ip}</code>`}<span class="soft">${timesOf(messages, created_at, last_used_at)}</span></span>
+${sectionForm(
+  account,
+  ID,
+  html`<input type="hidden" name="session_id" value="${id}">
+<button aria-label="${t.signOutOf(device, ip ?? '')}">${t.signOut}</button>`,
+)}</li>`
+}
+
+function deviceOf(t: Messages['account']['signIns'], user_agent: string | undefined): string {
+  const { browser, system } = deviceName(user_agent)
+  return browser && system ? t.browserOn(browser, system) : (browser ?? system ?? t.unknownBrowser)
+}
+
+async function endSignIns(account: AccountRequest, { others, session_id = '' }: Params): Promise<Submitted> {
+  const { app, signedIn } = account
+  const user_id = signedIn.user.id
+  if (others !== undefined) {
+    const sessions = await app.store.endOtherSessions({ user_id, id: signedIn.session.id })
+    if (sessions > 0) await record(account, 'user_sessions_ended', sessions)
+    return {}
+  }
+  const ended = isId(session_id) && (await app.store.endUserSession({ user_id, id: session_id }))
+  if (ended) await record(account, 'user_sessions_ended', 1)
+  if (session_id !== signedIn.session.id) return {}
+  return { cookies: await endSession(app, undefined), to: '/login' }
+}
+
+const record = (
+  { app, request, signedIn: { user } }: AccountRequest,
+  action: 'user_sessions_ended',
+  sessions: number,
+) => audit(app, { action, actor_id: user.id, ...sentBy(request), detail: { user_id: user.id, sessions } })
