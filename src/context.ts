@@ -178,8 +178,8 @@ export interface OidcProvider {
   readonly settings: OidcSettings['settings']
   /** Failed sign-ins, by address. An address that has used up its bucket is refused before the provider is asked. */
   readonly failures: Buckets
-  /** Where to send a browser. With `reauthenticate` the person must sign in there even if they did before. */
-  authorizationUrl(login: OidcLogin, reauthenticate: boolean): Promise<string>
+  /** Where to send a browser. */
+  authorizationUrl(login: OidcLogin, wanted: WantedSignIn): Promise<string>
   /** Redeems `query`, the raw query of the callback. Returns the person who signed in. */
   redeem(query: string, login: OidcLogin): Promise<OidcIdentity>
   /** Verifies a logout token of the provider. */
@@ -188,6 +188,16 @@ export interface OidcProvider {
   look(): Promise<{ keys: number }>
   /** Checks that the provider accepts the client id and secret of this service. */
   checkClient(): Promise<void>
+}
+
+/** What an application wants of a sign-in at a provider. */
+export interface WantedSignIn {
+  /** The person must sign in there even if they did before. */
+  reauthenticate: boolean
+  /** Authentication context classes, separated by spaces. */
+  acr_values?: string
+  /** The account that the application expects. */
+  login_hint?: string
 }
 
 /** A verified logout token: the subject or the session that the provider signed out. */

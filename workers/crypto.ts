@@ -6,9 +6,10 @@ import {
   type CryptoJob,
   type CryptoResult,
   type LocalKey,
+  type Signature,
   unpackJobs,
 } from '../src/crypto/batch.ts'
-import { importKey, signJws, verifySignature } from '../src/crypto/jws.ts'
+import { importKey, signJws, verifySignature, withTokenHash } from '../src/crypto/jws.ts'
 import { Lru } from '../src/lib/lru.ts'
 import { nameThread } from '../src/lib/thread_name.ts'
 import type { Jwk, VerifiedAlg } from '../src/records/jwk.ts'
@@ -23,12 +24,18 @@ function publicKey(alg: VerifiedAlg, jwk: Jwk, thumbprint: string): KeyObject | 
   return key === 'unusable' ? undefined : key
 }
 
+function signed({ header, payload, idToken }: Signature): CryptoResult {
+  const key = signing.get(header)
+  if (!key) return { failed: 'the signing key is not known' }
+  const compact = signJws(key.alg, key.key, header, payload)
+  return idToken
+    ? `${compact} ${signJws(key.alg, key.key, idToken.header, withTokenHash(idToken.payload, key.alg, compact))}`
+    : compact
+}
+
 function perform(job: CryptoJob): CryptoResult {
   try {
-    if ('payload' in job) {
-      const key = signing.get(job.header)
-      return key ? signJws(key.alg, key.key, key.header, job.payload) : { failed: 'the signing key is not known' }
-    }
+    if ('payload' in job) return signed(job)
     const key = publicKey(job.alg, job.jwk, job.thumbprint)
     return key !== undefined && verifySignature(job.alg, key, job.input, job.signature)
   } catch (error) {

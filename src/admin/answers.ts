@@ -31,6 +31,7 @@ export const client = z.strictObject({
   client_id: z.string(),
   client_name: z.string(),
   redirect_uris: texts,
+  post_logout_redirect_uris: texts.optional().describe('URIs to which the browser may return after a logout.'),
   grant_types: texts,
   response_types: texts,
   token_endpoint_auth_method: z.enum(OPERATOR_AUTH_METHODS),

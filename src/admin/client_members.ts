@@ -43,6 +43,7 @@ const mutable = {
   client_name: clientFields.client_name,
   grant_types: clientFields.grant_types,
   redirect_uris: clientFields.redirect_uris,
+  post_logout_redirect_uris: clientFields.post_logout_redirect_uris,
   scope: clientFields.scope,
   application_type: clientFields.application_type,
   agent_description: clientFields.agent_description,

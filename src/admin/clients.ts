@@ -172,6 +172,8 @@ export const clients: AdminResource = {
           if (refixed.length > 0) throw invalid(`${refixed.join(', ')} cannot be changed`, 'fixed_field')
           if (client.registration_source === 'cimd' && (jwks ?? rest.jwks_uri) !== undefined)
             throw invalid('the keys of this client are those of its metadata document', 'document_keys')
+          if (client.registration_source === 'cimd' && rest.post_logout_redirect_uris !== undefined)
+            throw invalid('post_logout_redirect_uris are those of the metadata document', 'document_returns')
           const next = {
             ...setByOperator(client, patch),
             updated_at: app.clock.now(),

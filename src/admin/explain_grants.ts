@@ -146,7 +146,7 @@ const refresh: ExplainedGrant = {
     const { scope: allowed, about } = await accessFor(app, scene, ask, client, resource, user, names)
     const scope = await ask(['scope'], async () => {
       const wanted = await refreshedScope(app, scene.asked.scope, { scope: granted })
-      return remainingScope(wanted, { client, resource, consented: granted, allowed })
+      return remainingScope(wanted, { config: app.config, client, resource, consented: granted, allowed })
     })
     return { client, sub: user.id, resource, scope, about, lifetime: app.config.dcr.default_token_expiry }
   },

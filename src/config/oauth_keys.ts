@@ -129,6 +129,10 @@ export const oauthKeys = {
       default: true,
       doc: 'Require a jti in client assertions (private_key_jwt), which makes each usable once. Without it an assertion can be used until it expires.',
     }),
+    openid: boolKey({
+      default: false,
+      doc: 'Be an OpenID provider: ID tokens, the userinfo and logout endpoints, and the scopes openid, profile, email and offline_access.',
+    }),
     require_scope: boolKey({
       default: true,
       doc: 'Refuse authorize requests without scope. With false such a request gets the registered scope of the client, or every scope of the resource if the client registered none. For a resource without scopes no scope is required.',

@@ -15,6 +15,8 @@ export interface Signature {
   header: string
   /** JSON on one line. */
   payload: string
+  /** The ID token of this access token. It is signed in the same job, because it contains the hash of the signed access token. */
+  idToken?: Omit<Signature, 'idToken'>
 }
 export interface Verification {
   alg: VerifiedAlg
@@ -31,10 +33,13 @@ export interface CryptoBatch {
   headers: readonly string[]
   /** The keys, for a thread that does not have all of them; it stores them. */
   keys?: readonly LocalKey[]
-  /** A line for each job. The line of a signature is the index of its key and the payload, which would have to be escaped inside of JSON. */
+  /**
+   * A line for each job. The line of a signature is the index of its key and the payload, which would have to be escaped inside of JSON.
+   * An ID token follows after a tab, which JSON on one line does not contain.
+   */
   lines: string
 }
-/** The compact JWS, or whether the signature is valid. */
+/** The compact JWS, with that of the ID token after a space; or whether the signature is valid. */
 export type CryptoResult = string | boolean | { failed: string }
 export interface CryptoBatchResult {
   /** Missing when the thread lacks a key; then no job was run. */
@@ -50,7 +55,11 @@ export function packJobs(jobs: readonly CryptoJob[]): CryptoBatch {
     const known = headers.indexOf(header)
     return known < 0 ? headers.push(header) - 1 : known
   }
-  const lines = jobs.map((job) => ('payload' in job ? `${numberOf(job.header)} ${job.payload}` : JSON.stringify(job)))
+  const textOf = ({ header, payload, idToken }: Signature): string => {
+    const text = `${numberOf(header)} ${payload}`
+    return idToken ? `${text}\t${textOf(idToken)}` : text
+  }
+  const lines = jobs.map((job) => ('payload' in job ? textOf(job) : JSON.stringify(job)))
   return { headers, lines: lines.join('\n') }
 }
 
@@ -58,6 +67,12 @@ export function packJobs(jobs: readonly CryptoJob[]): CryptoBatch {
 export const unpackJobs = ({ headers, lines }: CryptoBatch): CryptoJob[] =>
   lines.split('\n').map((line) => {
     if (line.startsWith('{')) return JSON.parse(line) as Verification
-    const end = line.indexOf(' ')
-    return { header: headers[Number(line.slice(0, end))] as string, payload: line.slice(end + 1) }
+    const tab = line.indexOf('\t')
+    if (tab < 0) return signatureOf(headers, line)
+    return { ...signatureOf(headers, line.slice(0, tab)), idToken: signatureOf(headers, line.slice(tab + 1)) }
   })
+
+function signatureOf(headers: readonly string[], text: string): Signature {
+  const end = text.indexOf(' ')
+  return { header: headers[Number(text.slice(0, end))] as string, payload: text.slice(end + 1) }
+}

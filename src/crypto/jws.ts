@@ -1,5 +1,5 @@
 // Compact JWS (RFC 7515), parsed strictly. Decoding, verification and signing are only here, for the front thread and the workers.
-import { constants, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
+import { constants, createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
 import { digest } from '../lib/id.ts'
 import { parseObject } from '../lib/json.ts'
 import { Lru } from '../lib/lru.ts'
@@ -60,8 +60,11 @@ export const isAlg = (text: unknown): text is Alg => typeof text === 'string' &&
 export const UPSTREAM_ALGS = Object.keys(UPSTREAM)
 export const isUpstreamAlg = (text: unknown): text is UpstreamAlg =>
   typeof text === 'string' && Object.hasOwn(UPSTREAM, text)
-/** The hash function inside an algorithm. */
-export const hashOf = (alg: UpstreamAlg): string => UPSTREAM[alg].hash
+/** The `at_hash` of an access token: the left half of its hash (OpenID Connect Core §3.1.3.6). */
+export function accessTokenHash(alg: UpstreamAlg, access_token: string): string {
+  const whole = createHash(UPSTREAM[alg].hash).update(access_token).digest()
+  return whole.subarray(0, whole.length / 2).toString('base64url')
+}
 
 export interface Jws {
   header: Readonly<Record<string, unknown>>
@@ -186,6 +189,10 @@ export const headerSegment = (typ: string, alg: Alg, kid: string): string =>
 /** The signing input: a prepared header segment and a payload (JSON text). */
 export const signingInput = (header: string, payload: string): string =>
   `${header}.${Buffer.from(payload).toString('base64url')}`
+
+/** The payload of an ID token (JSON text) with the hash of the access token that it belongs to. */
+export const withTokenHash = (payload: string, alg: Alg, access_token: string): string =>
+  `${payload.slice(0, -1)},"at_hash":"${accessTokenHash(alg, access_token)}"}`
 
 /** Signs a prepared header segment and a payload (JSON text). Returns the compact JWS. */
 export function signJws(alg: ClientAlg, key: KeyObject, header: string, payload: string): string {

@@ -11,9 +11,10 @@ import {
   type CryptoResult,
   type LocalKey,
   packJobs,
+  type Signature,
   type Verification,
 } from './batch.ts'
-import { signingInput } from './jws.ts'
+import { signingInput, withTokenHash } from './jws.ts'
 
 /** Signs in a remote engine, which does not reveal the private key. */
 export interface RemoteSigner {
@@ -32,6 +33,13 @@ export type PasswordResult = string | { right: boolean; rehashed?: string }
 export interface CryptoLanes {
   /** Signs claims. Returns the compact JWS. */
   sign(key: SigningKey, claims: object, onBatch?: BatchListener): Promise<string>
+  /** Signs the claims of an access token and of its ID token, which gets `at_hash`. Returns both. `header` is that of ID tokens of the key. */
+  signBoth(
+    key: SigningKey,
+    claims: object,
+    idToken: { header: string; claims: object },
+    onBatch?: BatchListener,
+  ): Promise<readonly [access_token: string, id_token: string]>
   /** Whether a signature is valid. */
   verify(what: Verification, onBatch?: BatchListener): Promise<boolean>
   /** The PHC string of a password. */
@@ -111,6 +119,14 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
       known.set(key.header, key as LocalKey)
       return cryptoLane.push({ header: key.header, payload }, onBatch) as Promise<string>
     },
+    async signBoth(key, claims, { header, claims: idClaims }, onBatch) {
+      const [payload, idToken] = [JSON.stringify(claims), { header, payload: JSON.stringify(idClaims) }]
+      if (isRemote(key)) return signBothRemotely(key, payload, idToken)
+      known.set(key.header, key as LocalKey)
+      if (!known.has(header)) known.set(header, { ...(key as LocalKey), header })
+      const both = (await cryptoLane.push({ header: key.header, payload, idToken }, onBatch)) as string
+      return both.split(' ') as [string, string]
+    },
     verify: (what, onBatch) => cryptoLane.push(what, onBatch) as Promise<boolean>,
     hashPassword: (text) => passwordLane.push({ password: normal(text) }) as Promise<string>,
     verifyPassword: (text, hash = DECOY) =>
@@ -133,6 +149,16 @@ const normal = (text: string) => text.normalize('NFC')
 async function signRemotely({ header, key }: SigningKey & { key: RemoteSigner }, payload: string): Promise<string> {
   const input = signingInput(header, payload)
   return `${input}.${await key.sign(input)}`
+}
+
+async function signBothRemotely(
+  key: SigningKey & { key: RemoteSigner },
+  payload: string,
+  idToken: Signature,
+): Promise<[string, string]> {
+  const access_token = await signRemotely(key, payload)
+  const { header } = idToken
+  return [access_token, await signRemotely({ ...key, header }, withTokenHash(idToken.payload, key.alg, access_token))]
 }
 
 async function runOn(pool: Threads, task: unknown): Promise<unknown> {

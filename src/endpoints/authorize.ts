@@ -8,6 +8,7 @@ import { newBearer, newId } from '../lib/id.ts'
 import { isLoopbackHost } from '../lib/url.ts'
 import { decideAccess } from '../oauth/access.ts'
 import { sentBy } from '../oauth/audit.ts'
+import { isSignInDue, signInOf } from '../oauth/authentication_request.ts'
 import {
   parseRequested,
   type Requested,
@@ -16,12 +17,15 @@ import {
   responseUri,
 } from '../oauth/authorization.ts'
 import { isPublic } from '../oauth/client_metadata.ts'
-import { covers } from '../oauth/consent.ts'
+import { consentedTo, covers } from '../oauth/consent.ts'
 import { isUnstored, keepDocumentClient } from '../oauth/document_client.ts'
+import { PATHS } from '../oauth/metadata.ts'
+import { isSignIn } from '../oauth/openid.ts'
 import { isOnDevice, placeOf } from '../oauth/redirect_uri.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Consent } from '../records/consent.ts'
 import { personOf } from '../records/person.ts'
+import type { RequestedSignIn } from '../records/sign_in.ts'
 import { answerAccessRefused } from './access_refused.ts'
 import { localesOf, messagesOf } from './language.ts'
 import { thrownPage } from './pages.ts'
@@ -56,6 +60,10 @@ export async function authorize(app: App, request: Request): Promise<Reply> {
   }
 }
 
+/** Answers an authorization request that was sent as a form (OpenID Connect Core §3.1.2.1). Browsers send the session cookie with the GET that follows. */
+export const authorizeByForm = (app: App, { body }: Request): Reply =>
+  redirect(`${basePath(app)}${PATHS.authorize}?${body.toString('utf8')}`)
+
 /**
  * Whether an error may be sent to the redirect URI without a person who decides. Anybody may have registered a client, which
  * would make this an open redirector (RFC 9700 §4.11.2). A loopback address leads nowhere else, and a command line client waits there.
@@ -80,15 +88,17 @@ async function proceed(
   const { prompt } = requested
   if (prompt.includes('none') && prompt.length > 1)
     throw new OAuthError('invalid_request', 'prompt=none excludes other values', { reason: 'bad_prompt' })
-  if (!signedIn || prompt.includes('login')) {
+  const isDue = isSignInDue(app, requested.authentication, signedIn?.session, timeOf(params.login_after))
+  if (!signedIn || isDue || prompt.includes('login')) {
     if (prompt.includes('none')) throw new OAuthError('login_required', 'no user is signed in')
-    return toLogin(app, comeBack(request, params), prompt.includes('login'))
+    const again = prompt.includes('login') || requested.authentication.max_age !== undefined
+    return toLogin(app, comeBack(app, request, params), again, params)
   }
   const { resource } = requested
   if (!resource) return decideOnConsent(app, request, back, requested, signedIn)
   const { scope, refused_by } = decideAccess(resource, personOf(signedIn.user), requested.scope)
   if (!refused_by) return decideOnConsent(app, request, back, { ...requested, scope }, signedIn)
-  const another = loginUrl(app, comeBack(request, params), true)
+  const another = loginUrl(app, comeBack(app, request, params), true)
   return answerAccessRefused(app, request, back, requested, {
     user: signedIn.user,
     resource,
@@ -96,6 +106,9 @@ async function proceed(
     another,
   })
 }
+
+/** The consent page shows the account, with a link to use another one. */
+const SHOWN = ['consent', 'select_account']
 
 /** The code at once where the user has consented before, otherwise the consent page. */
 async function decideOnConsent(
@@ -108,7 +121,7 @@ async function decideOnConsent(
   const { prompt } = requested
   const consent = isCertain(back) ? await findCovering(app, back, requested, signedIn) : undefined
   const pending = toRequest(app, back, requested, signedIn)
-  if (consent && !prompt.includes('consent')) {
+  if (consent && !prompt.some((each) => SHOWN.includes(each))) {
     await keepDocumentClient(app, back.client, { actor_id: signedIn.user.id, ...sentBy(request) })
     return redirect(await grantAtOnce(app, back, pending, consent))
   }
@@ -118,14 +131,21 @@ async function decideOnConsent(
   return redirect(`${basePath(app)}/consent?${query}`)
 }
 
-/** The URL of the same request, for after the login: without prompt=login, which would ask for another login. */
-function comeBack(request: Request, params: Params): string {
-  if (!params.prompt?.split(' ').includes('login')) return pathAndQuery(request)
-  const kept = Object.entries(params).flatMap(([name, value]) =>
-    value === undefined || name === 'prompt' ? [] : [[name, value] as [string, string]],
-  )
+/**
+ * The URL of the same request, for after the login: without prompt=login, which would ask for another login. `login_after` requires
+ * that the login has taken place.
+ */
+function comeBack({ config, clock }: App, request: Request, params: Params): string {
+  const prompt = params.prompt?.split(' ').filter((each) => each !== 'login')
+  const { openid } = config.oauth
+  if (!openid && prompt?.length === params.prompt?.split(' ').length) return pathAndQuery(request)
+  const changed = { ...params, prompt: prompt?.join(' '), ...(openid ? { login_after: String(clock.now()) } : {}) }
+  const kept = Object.entries(changed).filter((entry): entry is [string, string] => Boolean(entry[1]))
   return `${request.path}?${new URLSearchParams(kept)}`
 }
+
+const timeOf = (text: string | undefined): number | undefined =>
+  text !== undefined && /^\d{1,12}$/.test(text) ? Number(text) : undefined
 
 /**
  * Whether only the client can get the response. Any program on the device can listen on loopback or claim a private-use scheme, and the
@@ -133,16 +153,17 @@ function comeBack(request: Request, params: Params): string {
  */
 const isCertain = ({ client, redirect_uri }: ReturnAddress): boolean => !isPublic(client) || !isOnDevice(redirect_uri)
 
-/** The user's earlier consent, if it covers all requested scopes and the redirect URI. Consents are stored only for requests that name a resource. */
+/** The user's earlier consent, if it covers all requested scopes and the redirect URI. Consents are stored only for requests that name a resource, or sign in. */
 async function findCovering(
   app: App,
   { client, redirect_uri }: ReturnAddress,
   { resource, scope }: Requested,
   { user }: SignedIn,
 ): Promise<Consent | undefined> {
-  if (!resource) return undefined
+  const resource_id = consentedTo(resource, scope)
+  if (resource_id === undefined) return undefined
   const { client_id } = client
-  const consent = await app.store.findConsent({ user_id: user.id, client_id, resource_id: resource.id })
+  const consent = await app.store.findConsent({ user_id: user.id, client_id, resource_id })
   return consent && covers(consent, scope, redirect_uri) ? consent : undefined
 }
 
@@ -166,10 +187,22 @@ function toRequest(
     state: back.state,
     code_challenge: requested.code_challenge,
     dpop_jkt: requested.dpop_jkt,
+    sign_in: requestedSignIn(app, requested, session),
     client: isUnstored(back.client) ? back.client : undefined,
     created_at: now,
     expires_at: now + REQUEST_LIFETIME,
   }
+}
+
+/** The sign-in, where tokens say it: for a request that names `openid`, or requires something of the sign-in. */
+function requestedSignIn(
+  { config }: App,
+  { scope, authentication: { nonce, max_age, acr_values } }: Requested,
+  session: SignedIn['session'],
+): RequestedSignIn | undefined {
+  if (!config.oauth.openid) return undefined
+  if (isSignIn(scope)) return { ...signInOf(session), nonce }
+  return max_age !== undefined || acr_values.length > 0 ? signInOf(session) : undefined
 }
 
 async function grantAtOnce(

@@ -9,9 +9,10 @@ import { isCrossSite } from '../lib/url.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import { responseUri } from '../oauth/authorization.ts'
 import { checkAdmitted } from '../oauth/cimd.ts'
-import { decided } from '../oauth/consent.ts'
+import { consentedTo, decided } from '../oauth/consent.ts'
 import { keepDocumentClient } from '../oauth/document_client.ts'
 import { PATHS } from '../oauth/metadata.ts'
+import { isOpenIdScope } from '../oauth/openid.ts'
 import { isOnDevice, placeOf } from '../oauth/redirect_uri.ts'
 import { scopeNames } from '../oauth/resource.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
@@ -114,17 +115,18 @@ const scopeChoice = (
   t: ConsentMessages,
 ): Markup => html`<fieldset>
 <legend>${t.scopes}</legend>
-<ul>${scopeNames(scope).map((name) => scopeItem(name, resource))}</ul>
+<ul>${scopeNames(scope).map((name) => scopeItem(name, resource, t))}</ul>
 </fieldset>`
 
-function scopeItem(name: string, resource: Resource | undefined): Markup {
-  const description = resource?.scopes.find((each) => each.name === name)?.description
+function scopeItem(name: string, resource: Resource | undefined, t: ConsentMessages): Markup {
+  const description =
+    resource?.scopes.find((each) => each.name === name)?.description ?? (isOpenIdScope(name) && t.openId[name])
   return html`<li><label><input type="checkbox" name="scopes" value="${name}" checked><span>${description ? html`${isolated(description)} <code>${name}</code>` : name}</span></label></li>`
 }
 
 /** The URL of the same authorization request, with a new login first. */
 function asSomebodyElse(app: App, request: AuthorizationRequest): string {
-  const { client_id, scope, asked_scope = scope, code_challenge, state, resource, dpop_jkt } = request
+  const { client_id, scope, asked_scope = scope, code_challenge, state, resource, dpop_jkt, sign_in } = request
   const query = new URLSearchParams({
     response_type: 'code',
     client_id,
@@ -133,6 +135,7 @@ function asSomebodyElse(app: App, request: AuthorizationRequest): string {
     ...(state === undefined ? {} : { state }),
     ...(resource === undefined ? {} : { resource }),
     ...(dpop_jkt === undefined ? {} : { dpop_jkt }),
+    ...(sign_in?.nonce === undefined ? {} : { nonce: sign_in.nonce }),
     code_challenge,
     code_challenge_method: 'S256',
     prompt: 'login',
@@ -165,13 +168,17 @@ async function allow(app: App, http: Request, pending: Pending, approved: string
   http.notes.client_id = client_id
   const now = app.clock.now()
   const code = newBearer(CODE_PREFIX, request.id)
-  const consent = resource && {
-    id: newId(),
-    user_id,
-    client_id,
-    resource_id: resource.id,
-    ...(await afterDecision(app, pending, resource, approved)),
-  }
+  const resource_id = consentedTo(resource, approved)
+  const consent =
+    resource_id === undefined
+      ? undefined
+      : {
+          id: newId(),
+          user_id,
+          client_id,
+          resource_id,
+          ...(await afterDecision(app, pending, resource_id, approved)),
+        }
   const scope = approved.join(' ')
   const approval = { id: request.id, scope, consent, now }
   const taken = device
@@ -192,9 +199,9 @@ async function allow(app: App, http: Request, pending: Pending, approved: string
 }
 
 /** The stored consent after the decision. */
-async function afterDecision(app: App, { request }: Pending, resource: Resource, approved: string[]) {
+async function afterDecision(app: App, { request }: Pending, resource_id: string, approved: string[]) {
   const { user_id, client_id, redirect_uri } = request
-  const before = await app.store.findConsent({ user_id, client_id, resource_id: resource.id })
+  const before = await app.store.findConsent({ user_id, client_id, resource_id })
   return decided(before, { asked: scopeNames(request.scope), approved, redirect_uri })
 }
 

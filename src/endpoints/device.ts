@@ -4,8 +4,10 @@ import { parseForm, parseParams, type Reply, type Request, redirect } from '../h
 import { OAuthError } from '../lib/error.ts'
 import { decideAccess } from '../oauth/access.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
+import { signInOf } from '../oauth/authentication_request.ts'
 import { guessKeys, parseUserCode, returnGuess, shownUserCode, takeGuess, userCodeHash } from '../oauth/device.ts'
 import { PATHS } from '../oauth/metadata.ts'
+import { isSignIn } from '../oauth/openid.ts'
 import { scopeNames } from '../oauth/resource.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { DeviceRequest } from '../records/device_request.ts'
@@ -99,6 +101,7 @@ const toRequest = (
   resource,
   code_challenge: '',
   dpop_jkt,
+  sign_in: isSignIn(scope) ? signInOf(session) : undefined,
   client,
   created_at: now,
   expires_at,

@@ -21,9 +21,9 @@ const MAX_EMAIL = 320
 
 /** The login page. `redirect` is the local path to return to; `prompt=login` is passed on to the upstream provider. */
 export async function showLogin(app: App, request: Request): Promise<Reply> {
-  const { redirect, prompt } = parseParams(request.query)
+  const { redirect, prompt, login_hint, acr_values } = parseParams(request.query)
   const user = (await findSignedIn(app, request))?.user
-  return loginPage(app, request, redirect, { user, reauthenticate: prompt === 'login' })
+  return loginPage(app, request, redirect, { user, reauthenticate: prompt === 'login', login_hint, acr_values })
 }
 
 interface Problem {
@@ -39,20 +39,23 @@ interface LoginPage {
   user?: User
   /** The upstream provider must ask the user to sign in again. */
   reauthenticate?: boolean
+  /** What the application says about the account and the sign-in. */
+  login_hint?: string
+  acr_values?: string
 }
 
 function loginPage(
   app: App,
   request: Request,
   target: string | undefined,
-  { problem, user, reauthenticate }: LoginPage,
+  { problem, user, ...wanted }: LoginPage,
 ): Reply {
   const messages = messagesOf(request, target)
   const { login: t } = messages
-  const form = allowsPasswords(app) ? loginForm(app, request, t, target, problem) : undefined
+  const form = allowsPasswords(app) ? loginForm(app, request, t, target, { problem, ...wanted }) : undefined
   const text = problem && t[problem.result]
   const links = app.oidc.map((provider, i) =>
-    upstreamLink(app, provider, t, target, { reauthenticate, main: !form && i === 0 }),
+    upstreamLink(app, provider, t, target, { ...wanted, main: !form && i === 0 }),
   )
   return page(
     app,
@@ -72,10 +75,10 @@ function loginForm(
   request: Request,
   t: Messages['login'],
   target: string | undefined,
-  problem: Problem | undefined,
+  { problem, login_hint }: LoginPage,
 ) {
   const { token, cookie } = loginToken(app, request)
-  const email = problem?.email
+  const email = problem ? problem.email : login_hint?.slice(0, MAX_EMAIL)
   const described = problem && html` aria-describedby="problem"`
   const body = html`<form method="post" action="${basePath(app)}/login">
 <input type="hidden" name="csrf_token" value="${token}">
@@ -95,12 +98,14 @@ function upstreamLink(
   { slug, settings }: OidcProvider,
   t: Messages['login'],
   target: string | undefined,
-  { reauthenticate, main }: { reauthenticate?: boolean; main: boolean },
+  { reauthenticate, login_hint, acr_values, main }: LoginPage & { main: boolean },
 ): Markup {
   const { display_name, issuer } = settings
   const query = new URLSearchParams({
     ...(target ? { redirect: target } : {}),
     ...(reauthenticate ? { prompt: 'login' } : {}),
+    ...(login_hint ? { login_hint } : {}),
+    ...(acr_values ? { acr_values } : {}),
   })
   const path = slug === DEFAULT_PROVIDER ? '/oidc/start' : `/oidc/start/${slug}`
   return html`<a class="button wide${main && ' main'}" href="${basePath(app)}${path}?${query.toString()}">${t.continueWith(isolated(display_name || new URL(issuer).host))}</a>`

@@ -18,17 +18,17 @@ import {
   type PendingLogin,
   startPendingLogin,
 } from './pending_login.ts'
-import { startSession } from './session.ts'
+import { startSession, type UpstreamSession } from './session.ts'
 import { safeRedirect } from './urls.ts'
 
 /** Redirects a browser to the provider. `redirect` is the local path to return to; `prompt=login` requires a new sign-in there. */
 export async function startOidc(app: App, request: Request): Promise<Reply> {
   const provider = providerNamed(app, request.params['provider'])
-  const { redirect: target, prompt } = parseParams(request.query)
+  const { redirect: target, prompt, acr_values, login_hint } = parseParams(request.query)
   const pending = { provider: provider.slug, target: safeRedirect(app, target) }
   const { login, cookies } = await startPendingLogin(app, request, pending)
   try {
-    const url = await provider.authorizationUrl(login, prompt === 'login')
+    const url = await provider.authorizationUrl(login, { reauthenticate: prompt === 'login', acr_values, login_hint })
     return { ...redirect(url, { 'set-cookie': cookies }), status: 302 }
   } catch (error) {
     if (provider.failures.take(subscriber(request.remote)) === 0)
@@ -93,7 +93,10 @@ async function signIn(
   login: PendingLogin,
 ): Promise<Reply> {
   const { user, created, email_before } = await resolveFederatedUser(app, identity, settings)
-  const cookies = [await startSession(app, request, user.id, upstreamSession(identity)), clearPendingLogin(app, login)]
+  const cookies = [
+    await startSession(app, request, user.id, upstreamSession(app, identity)),
+    clearPendingLogin(app, login),
+  ]
   const event = { actor_id: user.id, ...sentBy(request) }
   await audit(app, { action: 'user_oidc_login', ...event, detail: { created, provider: slug } })
   if (email_before !== undefined) {
@@ -105,12 +108,21 @@ async function signIn(
     : redirect(login.target, { 'set-cookie': cookies })
 }
 
-/** The session at the provider, by which a logout token may name the session here. */
-const upstreamSession = ({ issuer, claims: { sid } }: OidcIdentity) => ({
-  oidc_issuer: issuer,
-  oidc_sid: typeof sid === 'string' && sid.length <= MAX_SID ? sid : undefined,
-})
-const MAX_SID = 255
+/** What the provider says about the sign-in. A logout token may name its session. */
+function upstreamSession(app: App, { issuer, claims: { sid, auth_time, amr, acr } }: OidcIdentity): UpstreamSession {
+  const now = app.clock.now()
+  return {
+    oidc_issuer: issuer,
+    oidc_sid: isShort(sid) ? sid : undefined,
+    // A session at the provider may be older than the one here. A time to come is a clock that is wrong.
+    auth_time: typeof auth_time === 'number' && auth_time < now ? Math.floor(auth_time) : undefined,
+    amr: Array.isArray(amr) && amr.length <= MAX_AMR && amr.every(isShort) ? amr : undefined,
+    acr: isShort(acr) ? acr : undefined,
+  }
+}
+const MAX_SHORT = 255
+const MAX_AMR = 10
+const isShort = (value: unknown): value is string => typeof value === 'string' && value.length <= MAX_SHORT
 
 /** With SameSite=Strict a redirect would not send the session cookie, because the navigation started at the provider. A page starts a new one. */
 function continuePage(app: App, request: Request, target: string, cookies: string[]): Reply {

@@ -5,7 +5,7 @@ import { subscriber } from '../http/rate_limit.ts'
 import { quoteNames } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
-import { newClient, offeredToAll, shownClient } from '../oauth/client_metadata.ts'
+import { type ClientMetadata, newClient, offeredToAll, shownClient } from '../oauth/client_metadata.ts'
 import { auditedFields } from '../oauth/document_client.ts'
 import { matchesPattern } from '../oauth/redirect_pattern.ts'
 import { effectiveDcrMode } from '../oauth/registration_mode.ts'
@@ -30,8 +30,10 @@ export async function register(app: App, request: Request): Promise<Reply> {
     grant_types: selfRegisteredGrants(app.config, mode),
     ...offeredToAll(app.config),
   })
-  if (mode === 'approved_redirects') checkApproved(app, metadata.redirect_uris)
-  const { client, client_secret } = newClient(metadata, 'dcr', app.clock.now())
+  const isApprovedOnly = mode === 'approved_redirects'
+  if (isApprovedOnly) checkApproved(app, metadata.redirect_uris)
+  const registered = isApprovedOnly ? withApprovedReturns(app, metadata) : metadata
+  const { client, client_secret } = newClient(registered, 'dcr', app.clock.now())
   await app.store.createClient(client)
   request.notes.client_id = client.client_id
   app.metrics.count('core_clients_registered_total', { source: 'dcr' })
@@ -58,9 +60,17 @@ export async function register(app: App, request: Request): Promise<Reply> {
   )
 }
 
-function checkApproved({ config }: App, uris: readonly string[]): void {
-  const approved = (uri: string) => config.dcr.approved_redirects.some((pattern) => matchesPattern(pattern, uri))
-  const strangers = uris.filter((uri) => !approved(uri))
+const isApproved = ({ config }: App, uri: string): boolean =>
+  config.dcr.approved_redirects.some((pattern) => matchesPattern(pattern, uri))
+
+/** Without the URIs for the return after a logout that are not approved. A client can do without them. */
+function withApprovedReturns(app: App, metadata: ClientMetadata): ClientMetadata {
+  const { post_logout_redirect_uris: uris } = metadata
+  return { ...metadata, post_logout_redirect_uris: uris?.filter((uri) => isApproved(app, uri)) }
+}
+
+function checkApproved(app: App, uris: readonly string[]): void {
+  const strangers = uris.filter((uri) => !isApproved(app, uri))
   if (strangers.length > 0)
     throw new OAuthError('invalid_redirect_uri', `not approved: ${quoteNames(strangers)}`, {
       reason: 'redirect_not_approved',

@@ -7,7 +7,7 @@ import { PATHS } from '../oauth/metadata.ts'
 import { PASSWORD_PATH } from '../oauth/password_link.ts'
 import { forRequest } from '../oauth/traced.ts'
 import { showAccount, submitAccount } from './account/page.ts'
-import { authorize, renderAuthorizeError } from './authorize.ts'
+import { authorize, authorizeByForm, renderAuthorizeError } from './authorize.ts'
 import { backchannelLogout } from './backchannel_logout.ts'
 import { LOGO_PATH, showLogo } from './branding.ts'
 import { connectCallback, startConnect, submitConnect } from './connect.ts'
@@ -16,6 +16,7 @@ import { decideConsent, showConsent } from './consent.ts'
 import { enterUserCode, showDevice } from './device.ts'
 import { authorizeDevice } from './device_authorization.ts'
 import { agentsDocument, jwks, resourceDocument, serverDocument } from './discovery.ts'
+import { logoutByClient } from './end_session.ts'
 import { health, livez, ready } from './health.ts'
 import { introspect } from './introspect.ts'
 import { login, logout, showLogin, showStart } from './login.ts'
@@ -25,6 +26,7 @@ import { register } from './register.ts'
 import { revoke } from './revoke.ts'
 import { token } from './token.ts'
 import { ACCOUNT_PATH, basePath } from './urls.ts'
+import { userinfo } from './userinfo.ts'
 
 const FORM = { type: 'form', limit: 64 * 1024 } as const
 /** A logout token may be as long as an ID token. */
@@ -68,6 +70,7 @@ export function publicRoutes(app: App): Route[] {
     { method: 'POST', path: PATHS.revoke, ...signs, step: 'revoke', handle: on(revoke) },
 
     ...(app.config.device.enabled ? deviceRoutes(on, signs, renderError) : []),
+    ...(app.config.oauth.openid ? openIdRoutes(app, on, renderError) : []),
 
     { method: 'POST', path: PATHS.register, body: JSON_BODY, cors: true, step: 'register', handle: on(register) },
 
@@ -124,6 +127,26 @@ const deviceRoutes = (
   { method: 'GET', path: PATHS.device, handle: on(showDevice), renderError },
   { method: 'POST', path: PATHS.device, body: FORM, handle: on(enterUserCode), renderError },
 ]
+
+/** The routes of the OpenID provider. */
+function openIdRoutes({ admission }: App, on: On, renderError: Route['renderError']): Route[] {
+  const [about, leave] = [on(userinfo), on(logoutByClient)]
+  const body = { ...LOGOUT_FORM, optional: true } as const
+  const verifies = { cors: true, admission } as const
+  return [
+    { method: 'POST', path: PATHS.authorize, body: FORM, step: 'authorize', handle: on(authorizeByForm), renderError },
+    { method: 'GET', path: PATHS.userinfo, ...verifies, handle: about },
+    {
+      method: 'POST',
+      path: PATHS.userinfo,
+      ...verifies,
+      body: { ...FORM, type: 'any', optional: true },
+      handle: about,
+    },
+    { method: 'GET', path: PATHS.endSession, handle: leave, renderError },
+    { method: 'POST', path: PATHS.endSession, body, handle: leave, renderError },
+  ]
+}
 
 /** Where clients look for the metadata; an issuer with a path is asked for in its own way (RFC 8414 §3.1). */
 function metadataPaths(app: App): string[] {

@@ -32,12 +32,15 @@ function noteSessionUse(app: App, { id, last_used_at = 0 }: Session): void {
   })
 }
 
+/** What the upstream provider says about a sign-in. */
+export type UpstreamSession = Pick<Session, 'oidc_issuer' | 'oidc_sid' | 'auth_time' | 'amr' | 'acr'>
+
 /** Starts a session and ends the previous session of the browser. `upstream` names the session at the provider. Returns the Set-Cookie header. */
 export async function startSession(
   app: App,
   request: RequestHead,
   user_id: string,
-  upstream: Pick<Session, 'oidc_issuer' | 'oidc_sid'> = {},
+  upstream: UpstreamSession = {},
 ): Promise<string> {
   const { max_age } = app.config.session
   const now = app.clock.now()

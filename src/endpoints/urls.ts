@@ -11,14 +11,26 @@ export const basePath = (app: App): string => new URL(app.config.server.issuer).
 /** What a request asked for, to come back to it. */
 export const pathAndQuery = ({ path, query }: RequestHead): string => (query ? `${path}?${query}` : path)
 
+/** What an application says about the sign-in that it wants. */
+export interface SignInHints {
+  login_hint?: string
+  acr_values?: string
+}
+
 /** The URL of the login page, which leads back to a place of ours. With `again` the provider must ask the user to sign in again. */
-export function loginUrl(app: App, place: string, again = false): string {
-  const query = new URLSearchParams({ redirect: place, ...(again ? { prompt: 'login' } : {}) })
+export function loginUrl(app: App, place: string, again = false, { login_hint, acr_values }: SignInHints = {}): string {
+  const query = new URLSearchParams({
+    redirect: place,
+    ...(again ? { prompt: 'login' } : {}),
+    ...(login_hint ? { login_hint } : {}),
+    ...(acr_values ? { acr_values } : {}),
+  })
   return `${basePath(app)}/login?${query}`
 }
 
 /** Redirects to the login page. */
-export const toLogin = (app: App, place: string, again = false): Reply => redirect(loginUrl(app, place, again))
+export const toLogin = (app: App, place: string, again = false, hints?: SignInHints): Reply =>
+  redirect(loginUrl(app, place, again, hints))
 
 /** A place of our own to go to after the login, or the account page for anything that would lead elsewhere. */
 export function safeRedirect(app: App, target: string | undefined): string {

@@ -7,9 +7,11 @@ import { isPublic } from '../oauth/client_metadata.ts'
 import { type Commit, type CommitOutcome, ISSUED, noteOutcome } from '../oauth/commit.ts'
 import { checkBound } from '../oauth/dpop.ts'
 import type { Authorization } from '../oauth/issue.ts'
+import { identityOf, NO_IDENTITY } from '../oauth/openid.ts'
 import { checkCovered, remainingScope, resolveMint, scopeNames } from '../oauth/resource.ts'
 import { accessOfGrant } from '../oauth/subject_access.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
+import type { RequestedSignIn, SignIn } from '../records/sign_in.ts'
 import type { TokenFamily } from '../records/token_family.ts'
 import type { FoundCode } from '../store/tokens.ts'
 import type { GrantInput } from './grant.ts'
@@ -64,8 +66,11 @@ export async function redeemApproved(
   const subject = { sub: request.user_id, client_id: client.client_id, user_version }
   const { refusal, about, scope: allowed } = await accessOfGrant(app, resource, subject, granted)
   if (refusal) throw refusal
-  const scope = remainingScope(granted, { client, resource, consented, allowed })
-  return { ...authorizationOf(app, input, kind, request), resource, scope, about }
+  const scope = remainingScope(granted, { config: app.config, client, resource, consented, allowed })
+  const { identity, audience } = request.sign_in
+    ? await identityOf(app, request.sign_in, { ...subject, scope })
+    : NO_IDENTITY
+  return { ...authorizationOf(app, input, kind, request), resource: resource ?? audience, scope, about, identity }
 }
 
 /** The code arrives a second time: everything that was issued for the first use is revoked (RFC 6749 §4.1.2). */
@@ -81,6 +86,9 @@ async function reused(
   return refuse('code_reused')
 }
 
+/** Refreshed ID tokens have no nonce (OpenID Connect Core §12.2). */
+const ofFamily = ({ nonce: _, ...sign_in }: RequestedSignIn): SignIn => sign_in
+
 function authorizationOf(
   app: App,
   input: GrantInput,
@@ -88,7 +96,7 @@ function authorizationOf(
   request: AuthorizationRequest,
 ) {
   const now = app.clock.now()
-  const { client_id, user_id, scope, asked_scope, resource, consent_id } = request
+  const { client_id, user_id, scope, asked_scope, resource, consent_id, sign_in } = request
   const family: TokenFamily = {
     id: newId(),
     client_id,
@@ -100,6 +108,7 @@ function authorizationOf(
     authorization_id: request.id,
     // A public client has no secret: only the key protects a stolen refresh token from use (RFC 9449 §5).
     jkt: isPublic(input.client) ? input.proof?.jkt : undefined,
+    sign_in: sign_in && ofFamily(sign_in),
     created_at: now,
   }
   const mayRefresh = input.client.grant_types.includes('refresh_token')

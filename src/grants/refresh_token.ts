@@ -6,6 +6,7 @@ import { type Bearer, bearerOf, equalSecrets, newBearer, newId, parseBearer } fr
 import type { AuditEntry } from '../oauth/audit.ts'
 import { type Commit, type CommitOutcome, ISSUED, noteOutcome, type TokenRequest } from '../oauth/commit.ts'
 import { checkBound } from '../oauth/dpop.ts'
+import { identityOf, NO_IDENTITY } from '../oauth/openid.ts'
 import { refreshedScope } from '../oauth/requested_scope.ts'
 import { checkCovered, remainingScope, resolveMint, scopeNames } from '../oauth/resource.ts'
 import { accessOfGrant } from '../oauth/subject_access.ts'
@@ -71,8 +72,11 @@ export const refreshToken = {
       throw refusal
     }
     const wanted = await refreshedScope(app, form.scope, family)
-    const scope = remainingScope(wanted, { client, resource, consented, allowed })
-    return { ...rotation(app, input, bearer, family), resource, scope, about }
+    const scope = remainingScope(wanted, { config: app.config, client, resource, consented, allowed })
+    const { identity, audience } = family.sign_in
+      ? await identityOf(app, family.sign_in, { ...subject, scope })
+      : NO_IDENTITY
+    return { ...rotation(app, input, bearer, family), resource: resource ?? audience, scope, about, identity }
   },
 } satisfies Grant
 

@@ -28,7 +28,9 @@ export function decideAccess(
 ): AccessDecision {
   if (admittedBy(access, person) === undefined) return { scope: [], refused_by: 'access' }
   const scope = names.filter((name) => isInOne(person, scopes.find((each) => each.name === name)?.groups))
-  return scope.length === 0 && names.length > 0 ? { scope, refused_by: 'scope_groups' } : { scope }
+  // Scopes that the resource does not declare, as those of a sign-in, are no access to it.
+  const declared = (of: readonly string[]) => of.some((name) => scopes.some((each) => each.name === name))
+  return declared(names) && !declared(scope) ? { scope, refused_by: 'scope_groups' } : { scope }
 }
 
 /** The list of `access` that admits a person; undefined when none does. */

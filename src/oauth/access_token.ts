@@ -25,6 +25,9 @@ export interface AccessTokenClaims extends ClaimsAbout {
   act?: Actor
   agent_id?: string
   agent_chain?: string[]
+  /** When and how the user signed in (RFC 9470 §6.1). */
+  auth_time?: number
+  acr?: string
 }
 
 const MAX_AGENT_CHAIN = 8

@@ -6,6 +6,7 @@ import { type ErrorCode, OAuthError } from '../lib/error.ts'
 import { isLoopbackHost, parseHttpUrl } from '../lib/url.ts'
 import type { Client } from '../records/client.ts'
 import type { Resource } from '../records/resource.ts'
+import { type AuthenticationRequest, parseAuthenticationRequest } from './authentication_request.ts'
 import { isUrlShaped, resolveDocumentClient } from './cimd.ts'
 import { resolveClient } from './find_client.ts'
 import { authorizedScope, parseScope } from './requested_scope.ts'
@@ -30,6 +31,7 @@ export interface Requested {
   /** Key that the code is to be bound to (RFC 9449 §10). */
   dpop_jkt?: string
   prompt: readonly string[]
+  authentication: AuthenticationRequest
 }
 
 const refuse = (code: ErrorCode, description: string, reason: string) =>
@@ -92,6 +94,7 @@ export async function parseRequested(app: App, params: Params, client: Client): 
     code_challenge,
     dpop_jkt: app.config.dpop.enabled ? parseJkt(params.dpop_jkt) : undefined,
     prompt: params.prompt?.split(' ') ?? [],
+    authentication: await parseAuthenticationRequest(app, params, client),
   }
 }
 

@@ -14,13 +14,26 @@ import { parseHttpUrl } from '../lib/url.ts'
 import { FetchError } from '../net/error.ts'
 import type { FetchReply } from '../net/fetcher.ts'
 import { jsonObjectOf } from '../net/json.ts'
-import type { Client, ClientAuthentication, DocumentFields } from '../records/client.ts'
+import type { Client, DocumentFields } from '../records/client.ts'
 import { clientFields } from './client_metadata.ts'
 import { authenticationFields, readAuthentication } from './document_authentication.ts'
-import { describedClient, followDocument, keepDocumentClient, openDocumentChanges } from './document_client.ts'
+import {
+  type DocumentOnly,
+  describedClient,
+  followDocument,
+  keepDocumentClient,
+  openDocumentChanges,
+} from './document_client.ts'
 import { matchesPattern } from './redirect_pattern.ts'
 import { effectiveDcrMode } from './registration_mode.ts'
-import { judgeRedirects, selfRegisteredGrants, tolerantFields, usableTypes, withoutNull } from './self_description.ts'
+import {
+  judgeRedirects,
+  selfRegisteredGrants,
+  tolerantFields,
+  usableReturns,
+  usableTypes,
+  withoutNull,
+} from './self_description.ts'
 
 const MAX_BYTES = 64 * 1024
 const MAX_URL = 2048
@@ -224,7 +237,7 @@ const document = z.object({
   client_secret: z.undefined('must not be in a public document').optional(),
 })
 
-function readDocument({ config }: App, client_id: string, reply: FetchReply): DocumentFields & ClientAuthentication {
+function readDocument({ config }: App, client_id: string, reply: FetchReply): DocumentFields & DocumentOnly {
   const type = reply.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/json' && type !== 'application/client-id+json')
     throw refuse('the client document must be application/json', 'content_type')
@@ -243,7 +256,11 @@ function readDocument({ config }: App, client_id: string, reply: FetchReply): Do
     config.dcr.redirect_schemes,
   )
   if (redirect_uris.length === 0) throw refuseDocument(faults)
-  return { ...authentication, client_name, redirect_uris, application_type, scope, grant_types: usable.grant_types }
+  const { post_logout_redirect_uris: returns } = said
+  const post_logout_redirect_uris = usableReturns(returns, authentication, config.dcr.redirect_schemes)
+  const { grant_types } = usable
+  const only: DocumentOnly = { ...authentication, post_logout_redirect_uris }
+  return { ...only, client_name, redirect_uris, application_type, scope, grant_types }
 }
 
 function refuseDocument(problems: readonly { path: string; message: string }[], reason = 'document'): OAuthError {

@@ -22,6 +22,9 @@ export const clientFields = {
   redirect_uris: listOf(redirectUri, { max: MAX_REDIRECT_URIS }).describe(
     'URIs to which the browser may return, matched exactly: https, http on loopback, or a private-use scheme of a public client.',
   ),
+  post_logout_redirect_uris: listOf(redirectUri, { max: MAX_REDIRECT_URIS }).describe(
+    'URIs to which the browser may return after a logout (`oauth.openid`), matched exactly.',
+  ),
   grant_types: grantTypes.transform((types) => [...new Set(types)]).describe('Grant types that the client may use.'),
   response_types: listOf(word(['code']), { max: 1 }).describe('Only code is offered.'),
   token_endpoint_auth_method: word(AUTH_METHODS).describe('How the client authenticates. none: a public client.'),
@@ -38,6 +41,7 @@ export const clientRecord = z
   .object({
     ...clientFields,
     redirect_uris: clientFields.redirect_uris.prefault([]),
+    post_logout_redirect_uris: clientFields.post_logout_redirect_uris.optional(),
     grant_types: clientFields.grant_types
       .default(['authorization_code'])
       .describe('Grant types that the client may use; authorization_code by default.'),
@@ -76,7 +80,13 @@ export function parseClientMetadata(input: unknown, offered: Offered): ClientMet
   return result.data
 }
 
-type Shape = Pick<Client, 'grant_types' | 'redirect_uris' | 'token_endpoint_auth_method' | 'jwks' | 'jwks_uri'>
+type Shape = Pick<
+  Client,
+  'grant_types' | 'redirect_uris' | 'post_logout_redirect_uris' | 'token_endpoint_auth_method' | 'jwks' | 'jwks_uri'
+>
+
+/** The members that are lists of URIs to which the browser may be sent. */
+const URI_LISTS = ['redirect_uris', 'post_logout_redirect_uris'] as const
 
 /**
  * What must hold between the fields of a client. What it had `before` stays allowed when the server no longer offers it. Throws
@@ -92,10 +102,12 @@ export function checkClient(client: Shape, offered: Offered, before?: Shape): vo
   const needsRedirect = client.grant_types.includes('authorization_code')
   if (needsRedirect && client.redirect_uris.length === 0)
     throw refuseMetadata([{ path: 'redirect_uris', message: 'is required for authorization_code' }])
-  const faults = client.redirect_uris.map((uri, i) => ({
-    path: `redirect_uris[${i}]`,
-    message: before?.redirect_uris.includes(uri) ? undefined : redirectFault(uri, client, offered.redirect_schemes),
-  }))
+  const faults = URI_LISTS.flatMap((list) =>
+    (client[list] ?? []).map((uri, i) => ({
+      path: `${list}[${i}]`,
+      message: before?.[list]?.includes(uri) ? undefined : redirectFault(uri, client, offered.redirect_schemes),
+    })),
+  )
   const problems = faults.flatMap(({ path, message }) => (message === undefined ? [] : { path, message }))
   if (problems.length > 0) throw refuseMetadata(problems)
   if (client.token_endpoint_auth_method === 'none' && client.grant_types.includes('client_credentials'))
@@ -165,6 +177,7 @@ export const isPublic = (client: Client): boolean => client.token_endpoint_auth_
 export const shownClient = (client: Client) => ({
   client_name: client.client_name,
   redirect_uris: client.redirect_uris,
+  ...(client.post_logout_redirect_uris ? { post_logout_redirect_uris: client.post_logout_redirect_uris } : {}),
   grant_types: client.grant_types,
   response_types: client.response_types,
   token_endpoint_auth_method: client.token_endpoint_auth_method,

@@ -1,6 +1,8 @@
 // What a consent of a user to a client at a resource covers: scopes, and the redirect hosts that the consent page showed.
 import { isLoopbackHost } from '../lib/url.ts'
 import type { Consent } from '../records/consent.ts'
+import type { Resource } from '../records/resource.ts'
+import { isSignIn, USERINFO_CONSENT } from './openid.ts'
 import { placeOf } from './redirect_uri.ts'
 import { scopeNames } from './resource.ts'
 
@@ -24,6 +26,10 @@ export function covers(consent: Consent, scope: readonly string[], redirect_uri:
   const shown = scopeNames(here ?? '')
   return scope.every((name) => now.includes(name) && shown.includes(name))
 }
+
+/** What a consent is for: a resource, or the sign-in alone. Undefined where no consent is stored. */
+export const consentedTo = (resource: Pick<Resource, 'id'> | undefined, scope: readonly string[]): string | undefined =>
+  resource?.id ?? (isSignIn(scope) ? USERINFO_CONSENT : undefined)
 
 /** A decision of the user: the requested scopes, the approved ones, and the redirect URI of the request. */
 interface Decision {

@@ -12,7 +12,8 @@ import { scopeNames } from './resource.ts'
 
 const FIELDS = ['client_name', 'redirect_uris', 'grant_types', 'application_type', 'scope'] as const
 /** The fields that only the document says. */
-const AUTHENTICATION = [
+const ONLY = [
+  'post_logout_redirect_uris',
   'token_endpoint_auth_method',
   'token_endpoint_auth_methods_supported',
   'jwks',
@@ -25,13 +26,9 @@ const UNSTORED = 0
 export const isUnstored = ({ version }: Client): boolean => version === UNSTORED
 
 /** The client that a document describes. `now` is when it was fetched. */
-export const describedClient = (
-  client_id: string,
-  fields: DocumentFields & ClientAuthentication,
-  now: number,
-): Client => ({
+export const describedClient = (client_id: string, fields: DocumentFields & DocumentOnly, now: number): Client => ({
   ...newClient(clientRecord.parse(fieldsOf(fields)), 'cimd', now, client_id).client,
-  ...authenticationOf(fields),
+  ...onlyOf(fields),
   version: UNSTORED,
 })
 
@@ -50,7 +47,7 @@ export async function followDocument(app: App, stored: Client, described: Client
   const isOther = (a: unknown, b: unknown) => JSON.stringify(a) !== JSON.stringify(b)
   const fields = [
     ...FIELDS.filter((name) => isOther(before[name], described[name])),
-    ...AUTHENTICATION.filter((name) => isOther(stored[name], described[name])),
+    ...ONLY.filter((name) => isOther(stored[name], described[name])),
   ]
   if (fields.length === 0) return stored
   const { client_id } = stored
@@ -65,7 +62,7 @@ export async function followDocument(app: App, stored: Client, described: Client
   const changed = {
     ...stored,
     ...(operator_set ? { ...withinLimits(document, operator_set), document } : document),
-    ...authenticationOf(described),
+    ...onlyOf(described),
     updated_at: app.clock.now(),
   }
   if ((await app.store.updateClient(changed)) === 'stale') return (await app.store.findClient({ client_id })) ?? changed
@@ -79,9 +76,19 @@ export async function followDocument(app: App, stored: Client, described: Client
   return { ...changed, version: stored.version + 1 }
 }
 
-const authenticationOf = (client: ClientAuthentication): ClientAuthentication => {
-  const { token_endpoint_auth_method, token_endpoint_auth_methods_supported, jwks, jwks_uri } = client
-  return { token_endpoint_auth_method, token_endpoint_auth_methods_supported, jwks, jwks_uri }
+/** What only the document says. */
+export type DocumentOnly = ClientAuthentication & Pick<Client, 'post_logout_redirect_uris'>
+
+const onlyOf = (client: DocumentOnly): DocumentOnly => {
+  const { post_logout_redirect_uris, token_endpoint_auth_method, token_endpoint_auth_methods_supported } = client
+  const { jwks, jwks_uri } = client
+  return {
+    post_logout_redirect_uris,
+    token_endpoint_auth_method,
+    token_endpoint_auth_methods_supported,
+    jwks,
+    jwks_uri,
+  }
 }
 
 const fieldsOf = (client: DocumentFields): DocumentFields => {

@@ -3,14 +3,14 @@ import type { App } from '../context.ts'
 import { decodeJws, isAlg, isSoundKey, type Jws, PRIVATE_MEMBERS, thumbprint } from '../crypto/jws.ts'
 import type { Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
-import { equalSecrets } from '../lib/id.ts'
+import { digest, equalSecrets } from '../lib/id.ts'
 import { isObject } from '../lib/json.ts'
 import { Lru } from '../lib/lru.ts'
 import { normalisedUrl } from '../lib/url.ts'
 import type { Client } from '../records/client.ts'
 import type { Alg, Jwk } from '../records/jwk.ts'
 import type { SingleUse } from '../records/single_use.ts'
-import { useOnce } from './single_use.ts'
+import { commitUse, useOnce } from './single_use.ts'
 
 /** Algorithms of proofs, in metadata order. */
 export const DPOP_ALGS: readonly Alg[] = ['ES256', 'RS256', 'PS256']
@@ -71,12 +71,12 @@ const ownUrls = new Lru<string>(100)
 
 const refuse = (reason: string, description: string) => new OAuthError('invalid_dpop_proof', description, { reason })
 
-/** The proof of a request; undefined when there is none, or DPoP is disabled. Throws invalid_dpop_proof or use_dpop_nonce. */
-export async function verifyProof(app: App, request: Request): Promise<Proof | undefined> {
+/** The proof of a request; undefined when there is none, or DPoP is disabled. With an access token the proof must contain its hash. Throws invalid_dpop_proof or use_dpop_nonce. */
+export async function verifyProof(app: App, request: Request, access_token?: string): Promise<Proof | undefined> {
   const { dpop } = request.headers
   if (dpop === undefined || !app.config.dpop.enabled) return undefined
   try {
-    const proof = await checkProof(app, request, dpop)
+    const proof = await checkProof(app, request, dpop, access_token)
     app.metrics.count('ext_dpop_proofs_validated_total')
     return proof
   } catch (error) {
@@ -85,13 +85,15 @@ export async function verifyProof(app: App, request: Request): Promise<Proof | u
   }
 }
 
-async function checkProof(app: App, request: Request, text: string): Promise<Proof> {
+async function checkProof(app: App, request: Request, text: string, access_token?: string): Promise<Proof> {
   const now = app.clock.now()
   const { jws, jwk, alg, jkt } = decodeProof(text)
   const url = ownUrls.memo(app.config.server.issuer + request.path, (own) => normalisedUrl(own) ?? '')
   // Every member is named, because spreading an object here costs as much time as all the checks together.
   const context = { jws, jwk, alg, jkt, app, request, url, now }
   for (const [reason, isInvalid, description] of CHECKS) if (isInvalid(context)) throw refuse(reason, description)
+  if (access_token !== undefined && jws.payload['ath'] !== digest(access_token))
+    throw refuse('ath', 'ath is not the hash of the access token')
   const { input, signature } = jws
   if (!(await app.crypto.verify({ alg, jwk, thumbprint: jkt, input, signature })))
     throw refuse('signature', 'the signature does not match the key')
@@ -101,6 +103,13 @@ async function checkProof(app: App, request: Request, text: string): Promise<Pro
   const use = await useOnce(app, 'dpop', jkt, jws.payload['jti'] as string, expires_at)
   if (!use) throw replayedProof()
   return { jkt, use }
+}
+
+/** Verifies the proof of a request with an access token (RFC 9449 §7.1), and records its use at once. Throws as verifyProof(). */
+export async function useProof(app: App, request: Request, access_token: string): Promise<Proof | undefined> {
+  const proof = await verifyProof(app, request, access_token)
+  if (proof && !(await commitUse(app, proof.use))) throw replayedProof()
+  return proof
 }
 
 function decodeProof(text: string): Decoded {

@@ -1,6 +1,5 @@
 // ID tokens of the upstream OpenID provider (OpenID Connect Core §3.1.3.7): the signature, and the checks that openid-client does not make.
-import { createHash } from 'node:crypto'
-import { decodeJws, hashOf, isUpstreamAlg, type Jws } from '../crypto/jws.ts'
+import { accessTokenHash, decodeJws, isUpstreamAlg, type Jws } from '../crypto/jws.ts'
 import type { CryptoLanes } from '../crypto/pool.ts'
 import { isSignedByOneOf } from '../crypto/signers.ts'
 import { OAuthError } from '../lib/error.ts'
@@ -48,7 +47,7 @@ export async function verifyIdToken(
   expected: ExpectedIdToken,
 ): Promise<IdTokenClaims & { sub: string }> {
   const check = ({ payload }: Jws, alg: UpstreamAlg) =>
-    checkClaims(payload, expected, parts.clock.now(), leftHalf(alg, access_token))
+    checkClaims(payload, expected, parts.clock.now(), accessTokenHash(alg, access_token))
   return verifySigned(parts, id_token, expected.jwks_uri, refused, check)
 }
 
@@ -96,9 +95,3 @@ function checkClaims(
 /** Whether a `sub` can identify an account. */
 export const isSubject = (issuer: string, sub: unknown): sub is string =>
   typeof sub === 'string' && sub !== '' && sub.length <= MAX_SUB && fitsIndex(issuer, sub) && !/\p{C}/u.test(sub)
-
-/** The left half of the hash of an access token (OpenID Connect Core §3.1.3.6). */
-function leftHalf(alg: UpstreamAlg, access_token: string): string {
-  const hash = createHash(hashOf(alg)).update(access_token).digest()
-  return hash.subarray(0, hash.length / 2).toString('base64url')
-}

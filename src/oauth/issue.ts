@@ -12,6 +12,7 @@ import type { NewIssuance } from '../store/issuances.ts'
 import { type ClaimsAbout, inToken } from './access.ts'
 import { claimsOf, tokenType } from './access_token.ts'
 import { type Commit, runCommit } from './commit.ts'
+import { type Identity, idTokenClaims, signInClaims } from './openid.ts'
 import { nameOf } from './resource.ts'
 
 /** The decision of a grant, independent of JWTs, database rows, metrics and HTTP. */
@@ -31,6 +32,8 @@ export interface Authorization {
   act?: Actor
   /** The claims about the user. */
   about?: ClaimsAbout
+  /** How the user signed in. With `id_token` an ID token is issued too. */
+  identity?: Identity
   family_id?: string
   consent_id?: string
   parent_id?: string
@@ -50,6 +53,7 @@ export interface TokenResponse {
   token_type: 'Bearer' | 'DPoP'
   expires_in: number
   refresh_token?: string
+  id_token?: string
   scope?: string
 }
 
@@ -67,7 +71,7 @@ export async function issue(
   const typ = a.vended ? undefined : a.resource?.access_token_typ
   const key = a.vended ? undefined : app.keyring.current(typ)
   const issuance = recordOf(request, a, { now, uses, key, typ })
-  const { access_token, refresh_token } = await (key ? sign(app, key, a, issuance) : vend(app, a, issuance))
+  const { access_token, refresh_token, id_token } = await (key ? sign(app, key, a, issuance) : vend(app, a, issuance))
   measure(app, request, issuance)
   touchClient(app, a.client, now)
   return {
@@ -75,21 +79,33 @@ export async function issue(
     token_type: tokenType(issuance),
     expires_in: issuance.expires_at - now,
     ...(refresh_token ? { refresh_token } : {}),
+    ...(id_token ? { id_token } : {}),
     ...(a.scope ? { scope: a.scope } : {}),
     ...a.extra,
   }
 }
 
-type Tokens = Pick<TokenResponse, 'access_token' | 'refresh_token'>
+type Tokens = Pick<TokenResponse, 'access_token' | 'refresh_token' | 'id_token'>
 
 async function sign(app: App, key: SigningKey, a: Authorization, issuance: NewIssuance): Promise<Tokens> {
-  const claims = claimsOf(issuance, issuerOf(app.config))
-  const signed = app.crypto.sign(key, a.about ? { ...claims, ...inToken(a.about) } : claims)
+  const issuer = issuerOf(app.config)
+  const claims = claimsOf(issuance, issuer)
+  if (a.about) Object.assign(claims, inToken(a.about))
+  if (a.identity) Object.assign(claims, signInClaims(a.identity))
+  const signed = a.identity?.id_token
+    ? app.crypto.signBoth(key, claims, idTokenOf(app, issuance, a.identity))
+    : app.crypto.sign(key, claims)
   if (isRemote(key)) await signed
-  const [access_token, refresh_token] = await Promise.all([signed, runCommit(app, a.commit, issuance)])
+  const [tokens, refresh_token] = await Promise.all([signed, runCommit(app, a.commit, issuance)])
+  const [access_token, id_token] = typeof tokens === 'string' ? [tokens] : tokens
   app.knownTokens.signed(access_token, issuance.issued_at)
-  return { access_token, refresh_token }
+  return { access_token, refresh_token, id_token }
 }
+
+const idTokenOf = ({ config, keyring }: App, issuance: Issuance, identity: Identity) => ({
+  header: keyring.current('JWT').header,
+  claims: idTokenClaims(issuerOf(config), issuance, identity),
+})
 
 /** Records the token of a provider like an issued token: client, subject, resource and scope. The token itself is not stored. */
 async function vend(app: App, a: Authorization, issuance: NewIssuance): Promise<Tokens> {

@@ -6,6 +6,7 @@ import { AUTH_METHODS, type AuthMethod, CONFIDENTIAL_METHODS } from '../records/
 import type { Resource } from '../records/resource.ts'
 import { DPOP_ALGS } from './dpop.ts'
 import { ID_JAG_PROFILE } from './id_jag.ts'
+import { CLAIMS_SUPPORTED, OPENID_SCOPES, PROMPTS } from './openid.ts'
 import { catalogOf } from './resource.ts'
 
 /** Paths of the public listener that the metadata documents name. */
@@ -17,6 +18,8 @@ export const PATHS = {
   register: '/oauth/register',
   deviceAuthorization: '/oauth/device_authorization',
   device: '/device',
+  userinfo: '/oauth/userinfo',
+  endSession: '/oauth/logout',
   jwks: '/.well-known/jwks.json',
   connect: '/connect',
   connections: '/connections',
@@ -29,7 +32,7 @@ export function serverMetadata(
   resources: readonly Resource[],
 ): Record<string, unknown> {
   const { issuer } = config.server
-  const scopes = [...new Set(resources.flatMap(catalogOf))]
+  const scopes = [...new Set([...(config.oauth.openid ? OPENID_SCOPES : []), ...resources.flatMap(catalogOf)])]
   return {
     issuer: issuerOf(config),
     authorization_endpoint: issuer + PATHS.authorize,
@@ -53,6 +56,7 @@ export function serverMetadata(
     // OpenID Connect Discovery 1.0 §3 requires both. Spring, go-oidc, Nimbus and openidconnect-rs refuse a document without them, or assume RS256.
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: [config.signing.algorithm],
+    ...(config.oauth.openid ? openIdMetadata(config) : {}),
     ...(config.dpop.enabled ? { dpop_signing_alg_values_supported: DPOP_ALGS } : {}),
     authplane_agent_identity_supported: true,
     // identity_assertion_supported is deprecated; version 0.3.0 removes it.
@@ -61,6 +65,18 @@ export function serverMetadata(
       : {}),
   }
 }
+
+/** What an OpenID provider offers (OpenID Connect Discovery 1.0 §3, RP-Initiated Logout 1.0 §2.1). */
+const openIdMetadata = ({ server: { issuer } }: Config) => ({
+  userinfo_endpoint: issuer + PATHS.userinfo,
+  end_session_endpoint: issuer + PATHS.endSession,
+  claims_supported: CLAIMS_SUPPORTED,
+  prompt_values_supported: PROMPTS,
+  claims_parameter_supported: false,
+  request_parameter_supported: false,
+  // Without it clients assume that it is supported.
+  request_uri_parameter_supported: false,
+})
 
 /** How clients authenticate at an endpoint, and the algorithms of their assertions (RFC 8414 §2). */
 const authentication = (endpoint: string, methods: readonly AuthMethod[]) => ({

@@ -11,7 +11,7 @@ import {
 } from 'openid-client'
 import type { OidcSettings } from '../config/oidc_keys.ts'
 import type { Config } from '../config/schema.ts'
-import type { OidcIdentity, OidcLogin, OidcProvider } from '../context.ts'
+import type { OidcIdentity, OidcLogin, OidcProvider, WantedSignIn } from '../context.ts'
 import { UPSTREAM_ALGS } from '../crypto/jws.ts'
 import type { CryptoLanes } from '../crypto/pool.ts'
 import { Buckets } from '../http/rate_limit.ts'
@@ -98,10 +98,10 @@ export function openOidcProvider({ slug, settings }: OidcSettings, parts: Parts)
     settings,
     look,
     failures: new Buckets(FAILURES_PER_SECOND, FAILURES),
-    authorizationUrl: (login, reauthenticate) =>
+    authorizationUrl: (login, wanted) =>
       translated(async () => {
         const metadata = await discovery.current()
-        const params = { redirect_uri, ...requestOf(settings, metadata, login, reauthenticate) }
+        const params = { redirect_uri, ...requestOf(settings, metadata, login, wanted) }
         return buildAuthorizationUrl(configured(metadata), params).href
       }),
     redeem: (query, login) => translated(() => redeem(query, login)),
@@ -144,7 +144,7 @@ function requestOf(
   settings: OidcSettings['settings'],
   { scopes_supported = [] }: OidcMetadata,
   { state, nonce, verifier }: OidcLogin,
-  reauthenticate: boolean,
+  { reauthenticate, acr_values, login_hint }: WantedSignIn,
 ): Record<string, string> {
   const groups = settings.include_groups_scope && scopes_supported.includes('groups') ? ['groups'] : []
   return {
@@ -156,6 +156,8 @@ function requestOf(
     code_challenge_method: 'S256',
     ...(settings.connector_id ? { connector_id: settings.connector_id } : {}),
     ...(reauthenticate ? { prompt: 'login' } : {}),
+    ...(acr_values ? { acr_values } : {}),
+    ...(login_hint ? { login_hint } : {}),
   }
 }
 

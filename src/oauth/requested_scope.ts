@@ -4,6 +4,7 @@ import { OAuthError } from '../lib/error.ts'
 import type { Client } from '../records/client.ts'
 import type { Resource } from '../records/resource.ts'
 import type { TokenFamily } from '../records/token_family.ts'
+import { isOpenIdScope, isSignIn, offeredOpenId } from './openid.ts'
 import {
   catalogOf,
   checkDeclared,
@@ -17,9 +18,6 @@ import {
 const MAX_SCOPE_LENGTH = 8192
 const SCOPE_CHARACTERS = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/
 
-/** The scopes of OpenID Connect. Many clients add them to every request, whatever the server offers. */
-const OPENID_SCOPES = new Set(['openid', 'profile', 'email', 'offline_access'])
-
 /** The names in a scope parameter, each once. Throws invalid_scope for characters that no scope may hold. */
 export function parseScope(text: string): string[] {
   if (text.length > MAX_SCOPE_LENGTH || !SCOPE_CHARACTERS.test(text))
@@ -29,7 +27,7 @@ export function parseScope(text: string): string[] {
 
 /** The names without those of OpenID Connect that are not among the offered ones. */
 const withoutOpenId = (names: readonly string[], offered: readonly string[]): string[] =>
-  names.filter((name) => offered.includes(name) || !OPENID_SCOPES.has(name))
+  names.filter((name) => offered.includes(name) || !isOpenIdScope(name))
 
 /**
  * What a request asks for of what is offered to it. Undefined where it names nothing, which is a request without scope.
@@ -70,8 +68,26 @@ function allowedScope(app: App, names: string[], allowed: readonly string[], cli
 
 const mayHave = ({ client_id }: Client): string => `${client_id} may have`
 
-/** What an authorization request asks for and the client may have. Throws invalid_scope. */
+/** What an authorization request asks for and the client may have. A sign-in needs no resource. Throws invalid_scope. */
 export async function authorizedScope(
+  app: App,
+  scope: string | undefined,
+  resource: Resource | undefined,
+  client: Client,
+): Promise<string[]> {
+  const offered = offeredOpenId(app.config, parseScope(scope ?? ''))
+  const ceiling = scopeCeiling(client)
+  const openid = offered.filter((name) => ceiling?.includes(name) ?? true)
+  if (!resource && isSignIn(offered)) {
+    if (ceiling && !isSignIn(openid)) checkWithin(offered, ceiling, 'beyond_client_scope', mayHave(client))
+    return openid
+  }
+  const names = await scopeAtResource(app, scope, resource, client)
+  return openid.length === 0 ? names : [...new Set([...openid, ...names])]
+}
+
+/** The part of the scope that resources declare. */
+async function scopeAtResource(
   app: App,
   scope: string | undefined,
   resource: Resource | undefined,
@@ -106,7 +122,7 @@ export async function machineScope(
 /** The registered scope of a client, without names of OpenID Connect that no resource declares. */
 async function registeredScope(app: App, client: Client): Promise<string[]> {
   const names = scopeNames(client.scope)
-  return names.some((name) => OPENID_SCOPES.has(name)) ? withoutOpenId(names, await declaredAnywhere(app)) : names
+  return names.some(isOpenIdScope) ? withoutOpenId(names, await declaredAnywhere(app)) : names
 }
 
 /** Without a resource a scope must at least mean something to one of them. */

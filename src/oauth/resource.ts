@@ -1,10 +1,12 @@
 // Resources (RFC 8707) and the scopes that they declare (RFC 6749 §3.3). What a request asks for is in requested_scope.ts.
+import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 import { quoteNames } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { normalisedUrl, parseHttpUrl, rootTwin } from '../lib/url.ts'
 import type { Client } from '../records/client.ts'
 import type { Resource, TokenAudience } from '../records/resource.ts'
+import { isOpenIdScope } from './openid.ts'
 
 /** The resource that a URI names, byte for byte unless `oauth.match_root_slash` says otherwise. Throws invalid_target. */
 async function resolveResource(app: App, uri: string): Promise<Resource> {
@@ -118,6 +120,7 @@ export function scopeCeiling({ registration_source, scope, operator_set }: Clien
 
 /** What limits a granted scope at the moment of use. */
 interface Basis {
+  config: Pick<Config, 'oauth'>
   client: Client
   resource?: Resource
   /** The scope of the user's consent now. Undefined if no consent was stored. */
@@ -129,16 +132,23 @@ interface Basis {
  * The part of a granted scope that still holds: the resource declares it, the operator allows the client to have it, the user may
  * have it and consents to it. Throws invalid_scope if nothing is left.
  */
-export function remainingScope(names: readonly string[], { client, resource, consented, allowed }: Basis): string {
+export function remainingScope(
+  names: readonly string[],
+  { config, client, resource, consented, allowed }: Basis,
+): string {
   const catalog = resource && catalogOf(resource)
   const ceiling = scopeCeiling(client)
   const agreed = consented === undefined ? undefined : scopeNames(consented)
+  const isOwn = (name: string) => catalog === undefined || catalog.includes(name)
+  const isForSignIn = (name: string) => !isOwn(name) && config.oauth.openid && isOpenIdScope(name)
   const left = names
-    .filter((name) => catalog === undefined || catalog.includes(name))
+    .filter((name) => isOwn(name) || isForSignIn(name))
     .filter((name) => ceiling === undefined || ceiling.includes(name))
     .filter((name) => agreed === undefined || agreed.includes(name))
     .filter((name) => allowed === undefined || allowed.includes(name))
-  if (left.length === 0 && names.length > 0)
+  // A token for a resource needs one of its scopes. Those of a sign-in are no access to it.
+  const isLost = left.length === 0 || (left.every(isForSignIn) && !names.every(isForSignIn))
+  if (isLost && names.length > 0)
     throw new OAuthError('invalid_scope', 'nothing is left of the scope that was granted', { reason: 'scope_is_gone' })
   return left.join(' ')
 }

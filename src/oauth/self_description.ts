@@ -33,6 +33,9 @@ const MAX_NAME = 255
 /** The fields of which a client may say more than is offered here. */
 export const tolerantFields = {
   redirect_uris: listOf(z.unknown(), { max: MAX_REDIRECT_URIS }),
+  post_logout_redirect_uris: listOf(z.unknown(), { max: MAX_REDIRECT_URIS })
+    .optional()
+    .describe('URIs to which the browser may return after a logout (`oauth.openid`). Unsafe ones are left out.'),
   grant_types: clientFields.grant_types
     .default(GRANTS)
     .describe(
@@ -69,7 +72,16 @@ export const withoutNull = (input: Readonly<Record<string, unknown>>): Record<st
 export function parseRegistration(input: Readonly<Record<string, unknown>>, offered: Offered): ClientMetadata {
   const result = registration.safeParse(withoutUnusedKeys(input))
   if (!result.success) throw refuseMetadata(issuesOf(result.error))
-  const { redirect_uris, grant_types, response_types, client_name, client_uri, agent, ...fields } = result.data
+  const {
+    redirect_uris,
+    post_logout_redirect_uris,
+    grant_types,
+    response_types,
+    client_name,
+    client_uri,
+    agent,
+    ...fields
+  } = result.data
   const usable = usableTypes({ grant_types, response_types }, offered.grant_types)
   if (!usable)
     throw refuseMetadata([
@@ -86,6 +98,7 @@ export function parseRegistration(input: Readonly<Record<string, unknown>>, offe
     ...fields,
     ...usable,
     redirect_uris: uris,
+    post_logout_redirect_uris: usableReturns(post_logout_redirect_uris, fields, offered.redirect_schemes),
     client_name: client_name ?? nameFor(client_uri, uris),
     is_agent: agent,
   }
@@ -129,6 +142,16 @@ export function judgeRedirects(
     else judged.faults.push({ path: `redirect_uris[${i}]`, message })
   }
   return judged
+}
+
+/** The URIs for the return after a logout that the client may have; undefined where there are none. */
+export function usableReturns(
+  given: readonly unknown[] = [],
+  client: { token_endpoint_auth_method: AuthMethod },
+  schemes: readonly string[],
+): string[] | undefined {
+  const { uris } = judgeRedirects(given, client, schemes)
+  return uris.length > 0 ? uris : undefined
 }
 
 /** The name of a client that gives none: the host of its home page, or of its first redirect URI, or the scheme of that. */

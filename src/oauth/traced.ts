@@ -19,6 +19,10 @@ function tracedBy(app: App, trace: Trace): App {
         trace.span('crypto sign', { 'crypto.alg': key.alg }, (inner) =>
           crypto.sign(key, claims, (size) => inner.set({ 'batch.size': size })),
         ),
+      signBoth: (key, claims, idToken) =>
+        trace.span('crypto sign', { 'crypto.alg': key.alg }, (inner) =>
+          crypto.signBoth(key, claims, idToken, (size) => inner.set({ 'batch.size': size })),
+        ),
       verify: (what) =>
         trace.span('crypto verify', { 'crypto.alg': what.alg }, (inner) =>
           crypto.verify(what, (size) => inner.set({ 'batch.size': size })),

@@ -1,4 +1,5 @@
 import type { Client } from './client.ts'
+import type { RequestedSignIn } from './sign_in.ts'
 
 /** An authorization request in each of its states: waiting for consent, with a code, with a consumed code. */
 export interface AuthorizationRequest {
@@ -17,6 +18,8 @@ export interface AuthorizationRequest {
   state?: string
   code_challenge: string
   dpop_jkt?: string
+  /** Only for a request that asked for it: with the scope `openid`, `max_age` or `acr_values`. */
+  sign_in?: RequestedSignIn
   /** The client as it was shown to the user; only when the client is not stored yet. */
   client?: Client
   consent_id?: string

@@ -58,6 +58,8 @@ export interface Client extends DocumentFields, ClientAuthentication {
   /** The newest first. Absent when the client has no secret by its authentication method. */
   secrets?: readonly ClientSecret[]
   response_types: string[]
+  /** Where a browser may return after a logout (OpenID Connect RP-Initiated Logout 1.0). */
+  post_logout_redirect_uris?: string[]
   /** Only for federated_jwt. */
   federated_credentials?: FederatedCredential[]
   status: 'active' | 'suspended'

@@ -7,6 +7,11 @@ export interface Session {
   /** Issuer and session of the upstream provider, when the user signed in there. Without an issuer the user signed in with a password. */
   oidc_issuer?: string
   oidc_sid?: string
+  /** When the user authenticated at the upstream provider, if that was before the sign-in here. */
+  auth_time?: number
+  /** What the upstream provider says about the authentication: its methods (RFC 8176) and its class. */
+  amr?: string[]
+  acr?: string
   /** The User-Agent header of the sign-in. The browser chose its text. */
   user_agent?: string
   /** The address that the sign-in came from. */

@@ -1,3 +1,5 @@
+import type { SignIn } from './sign_in.ts'
+
 /** All tokens of one sign-in. */
 export interface TokenFamily {
   id: string
@@ -10,6 +12,8 @@ export interface TokenFamily {
   consent_id?: string
   authorization_id: string
   jkt?: string
+  /** The sign-in of its authorization request. */
+  sign_in?: SignIn
   created_at: number
   revoked_at?: number
 }

@@ -11,6 +11,8 @@ import {
   forUpdate,
   idBytes,
   is,
+  maybeDecoded,
+  maybeEncoded,
   maybeIdText,
   maybeNum,
   maybeStr,
@@ -24,7 +26,7 @@ import {
 
 const COLUMNS = `client_id, secrets, secret_uses, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method,
   application_type, scope, status, registration_source, is_agent, agent_description, dpop_bound_access_tokens, version, issued_at, updated_at, last_used_at,
-  operator_set, document, default_resource, auth_methods, jwks, jwks_uri, federated_credentials`
+  operator_set, document, default_resource, auth_methods, jwks, jwks_uri, federated_credentials, post_logout_redirect_uris`
 
 const read = (row: Row): Client => ({
   client_id: str(row.client_id),
@@ -52,10 +54,8 @@ const read = (row: Row): Client => ({
   jwks: maybeDecoded(row.jwks),
   jwks_uri: maybeStr(row.jwks_uri),
   federated_credentials: maybeDecoded(row.federated_credentials),
+  post_logout_redirect_uris: maybeDecoded(row.post_logout_redirect_uris),
 })
-
-const maybeDecoded = <T>(value: unknown): T | undefined => (value === null ? undefined : decoded<T>(value))
-const maybeEncoded = (value: object | undefined) => (value === undefined ? null : JSON.stringify(value))
 
 interface StoredSecret extends Omit<ClientSecret, 'last_used_at'> {
   /** In hex: neither database makes base64url, and the migration wrote the first ones. */
@@ -106,6 +106,7 @@ const mutable = (c: Client) => [
   maybeEncoded(c.jwks),
   orNull(c.jwks_uri),
   maybeEncoded(c.federated_credentials),
+  maybeEncoded(c.post_logout_redirect_uris),
   c.updated_at,
 ]
 
@@ -176,8 +177,8 @@ export function* createClient(client: Client): Op<'created' | 'exists'> {
   const added = yield* change(
     `INSERT INTO clients (secrets, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method, application_type, scope, status,
        is_agent, agent_description, dpop_bound_access_tokens, operator_set, document, default_resource,
-       auth_methods, jwks, jwks_uri, federated_credentials, updated_at, client_id, registration_source, version, issued_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (client_id) DO NOTHING`,
+       auth_methods, jwks, jwks_uri, federated_credentials, post_logout_redirect_uris, updated_at, client_id, registration_source, version, issued_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (client_id) DO NOTHING`,
     ...mutable(client),
     client.client_id,
     client.registration_source,
@@ -194,7 +195,7 @@ export function* updateClient(client: Client): Op<'updated' | 'stale'> {
   const changed = yield* change(
     `UPDATE clients SET secrets = ?, client_name = ?, redirect_uris = ?, grant_types = ?, response_types = ?, token_endpoint_auth_method = ?,
        application_type = ?, scope = ?, status = ?, is_agent = ?, agent_description = ?, dpop_bound_access_tokens = ?, operator_set = ?, document = ?, default_resource = ?,
-       auth_methods = ?, jwks = ?, jwks_uri = ?, federated_credentials = ?, updated_at = ?, version = version + 1
+       auth_methods = ?, jwks = ?, jwks_uri = ?, federated_credentials = ?, post_logout_redirect_uris = ?, updated_at = ?, version = version + 1
      WHERE client_id = ? AND version = ?`,
     ...mutable(client),
     client.client_id,

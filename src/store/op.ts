@@ -57,6 +57,9 @@ export const maybeIdText = (value: unknown): string | undefined =>
   value === null || value === undefined ? undefined : idText(value)
 export const flag = (value: unknown): boolean => value === 1
 export const decoded = <T>(value: unknown): T => JSON.parse(value as string) as T
+export const maybeDecoded = <T>(value: unknown): T | undefined => (value === null ? undefined : decoded<T>(value))
+export const maybeEncoded = (value: object | undefined): string | null =>
+  value === undefined ? null : JSON.stringify(value)
 
 /** Columns qualified by the alias of a table. */
 export const columnsOf = (alias: string, columns: string): string =>

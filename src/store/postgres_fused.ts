@@ -22,7 +22,7 @@ const consumeToken: Step = (condition) =>
 const consumeCode: Step = (condition) =>
   `UPDATE authorization_requests SET consumed_at = ? WHERE id = ? AND consumed_at IS NULL AND ${condition} RETURNING 1`
 const addFamily: Step = (condition) =>
-  `INSERT INTO token_families (id, client_id, user_id, scope, asked_scope, resource, consent_id, authorization_id, jkt, created_at) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${condition} RETURNING 1`
+  `INSERT INTO token_families (id, client_id, user_id, scope, asked_scope, resource, consent_id, authorization_id, jkt, created_at, sign_in) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${condition} RETURNING 1`
 const addToken: Step = (condition) =>
   `INSERT INTO refresh_tokens (id, family_id, hash, expires_at) SELECT ?, ?, ?, ? WHERE ${condition} RETURNING 1`
 /** Fails when the proof or assertion was used before: the changes before it must not be made without it. */

@@ -1,8 +1,20 @@
 // Rows of sessions.
 import type { Session } from '../records/session.ts'
-import { change, idText, maybeNum, maybeStr, num, type Op, type Param, type Row, str } from './op.ts'
+import { change, idText, maybeDecoded, maybeNum, maybeStr, num, type Op, type Param, type Row, str } from './op.ts'
 
-const COLUMNS = ['id', 'created_at', 'expires_at', 'oidc_issuer', 'oidc_sid', 'user_agent', 'ip', 'last_used_at']
+const COLUMNS = [
+  'id',
+  'created_at',
+  'expires_at',
+  'oidc_issuer',
+  'oidc_sid',
+  'auth_time',
+  'amr',
+  'acr',
+  'user_agent',
+  'ip',
+  'last_used_at',
+]
 
 /** The columns of a session (`s`), with names that do not collide with those of its user. */
 export const SESSION_COLUMNS = COLUMNS.map((column) => `s.${column} AS session_${column}`).join(', ')
@@ -15,6 +27,9 @@ export const readSession = (row: Row, user_id: string): Session => ({
   expires_at: num(row.session_expires_at),
   oidc_issuer: maybeStr(row.session_oidc_issuer),
   oidc_sid: maybeStr(row.session_oidc_sid),
+  auth_time: maybeNum(row.session_auth_time),
+  amr: maybeDecoded(row.session_amr),
+  acr: maybeStr(row.session_acr),
   user_agent: maybeStr(row.session_user_agent),
   ip: maybeStr(row.session_ip),
   last_used_at: maybeNum(row.session_last_used_at),

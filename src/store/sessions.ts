@@ -1,20 +1,23 @@
 // Operations on the sessions of browsers: the sign-ins of users.
 import type { Session } from '../records/session.ts'
 import type { User } from '../records/user.ts'
-import { all, change, columnsOf, idBytes, type Op, one, orNull } from './op.ts'
+import { all, change, columnsOf, idBytes, maybeEncoded, type Op, one, orNull } from './op.ts'
 import { endSessions, readSession, SESSION_COLUMNS } from './session_rows.ts'
 import { readUser, USER_COLUMNS } from './user_rows.ts'
 
 /** Records a session. */
 export function* createSession(session: Session): Op<void> {
   yield* change(
-    'INSERT INTO sessions (id, user_id, created_at, expires_at, oidc_issuer, oidc_sid, user_agent, ip, last_used_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    'INSERT INTO sessions (id, user_id, created_at, expires_at, oidc_issuer, oidc_sid, auth_time, amr, acr, user_agent, ip, last_used_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     idBytes(session.id),
     session.user_id,
     session.created_at,
     session.expires_at,
     orNull(session.oidc_issuer),
     orNull(session.oidc_sid),
+    orNull(session.auth_time),
+    maybeEncoded(session.amr),
+    orNull(session.acr),
     orNull(session.user_agent),
     orNull(session.ip),
     orNull(session.last_used_at),

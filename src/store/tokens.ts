@@ -1,6 +1,5 @@
 // Operations on authorization requests, codes, families and refresh tokens. Each consumption is one compare-and-set.
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
-import type { Client } from '../records/client.ts'
 import type { Consent } from '../records/consent.ts'
 import type { RefreshToken } from '../records/refresh_token.ts'
 import type { TokenFamily } from '../records/token_family.ts'
@@ -8,11 +7,10 @@ import { type EndReason, endFamilies } from './families.ts'
 import { type NewIssuance, recordIssuance } from './issuances.ts'
 import {
   change,
-  decoded,
-  flag,
   forUpdate,
   idBytes,
   idText,
+  maybeEncoded,
   maybeIdBytes,
   maybeIdText,
   maybeNum,
@@ -22,51 +20,15 @@ import {
   one,
   orNull,
   type Row,
-  str,
 } from './op.ts'
 import { isRetried } from './refresh_retries.ts'
-
-const readRequest = (row: Row): AuthorizationRequest => ({
-  id: idText(row.id),
-  client_id: str(row.client_id),
-  user_id: str(row.user_id),
-  session_id: idText(row.session_id),
-  redirect_uri: str(row.redirect_uri),
-  redirect_uri_sent: flag(row.redirect_uri_sent),
-  scope: str(row.scope),
-  asked_scope: maybeStr(row.asked_scope),
-  resource: maybeStr(row.resource),
-  state: maybeStr(row.state),
-  code_challenge: str(row.code_challenge),
-  dpop_jkt: maybeStr(row.dpop_jkt),
-  client: row.client ? decoded<Client>(row.client) : undefined,
-  consent_id: maybeIdText(row.consent_id),
-  code_hash: maybeIdText(row.code_hash),
-  code_expires_at: maybeNum(row.code_expires_at),
-  consumed_at: maybeNum(row.consumed_at),
-  created_at: num(row.created_at),
-  expires_at: num(row.expires_at),
-})
-
-const readFamily = (row: Row, id: unknown): TokenFamily => ({
-  id: idText(id),
-  client_id: str(row.client_id),
-  user_id: str(row.user_id),
-  scope: str(row.scope),
-  asked_scope: maybeStr(row.asked_scope),
-  resource: maybeStr(row.resource),
-  consent_id: maybeIdText(row.consent_id),
-  authorization_id: idText(row.authorization_id),
-  jkt: maybeStr(row.jkt),
-  created_at: num(row.created_at),
-  revoked_at: maybeNum(row.revoked_at),
-})
+import { readFamily, readRequest } from './token_rows.ts'
 
 /** Records a request that waits for the decision of its user. A request that needs no decision is a code at once. */
 export function* createAuthorizationRequest(r: AuthorizationRequest): Op<void> {
   yield* change(
     `INSERT INTO authorization_requests (id, client_id, user_id, session_id, redirect_uri, redirect_uri_sent, scope, asked_scope, resource, state, code_challenge, dpop_jkt, client, consent_id,
-       code_hash, code_expires_at, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       code_hash, code_expires_at, created_at, expires_at, sign_in) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     idBytes(r.id),
     r.client_id,
     r.user_id,
@@ -85,6 +47,7 @@ export function* createAuthorizationRequest(r: AuthorizationRequest): Op<void> {
     orNull(r.code_expires_at),
     r.created_at,
     r.expires_at,
+    maybeEncoded(r.sign_in),
   )
 }
 
@@ -202,7 +165,7 @@ export function* redeemCode(r: {
     return 'used'
   }
   yield* change(
-    'INSERT INTO token_families (id, client_id, user_id, scope, asked_scope, resource, consent_id, authorization_id, jkt, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    'INSERT INTO token_families (id, client_id, user_id, scope, asked_scope, resource, consent_id, authorization_id, jkt, created_at, sign_in) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     idBytes(family.id),
     family.client_id,
     family.user_id,
@@ -213,6 +176,7 @@ export function* redeemCode(r: {
     idBytes(family.authorization_id),
     orNull(family.jkt),
     family.created_at,
+    maybeEncoded(family.sign_in),
   )
   if (r.refresh) yield* insertRefreshToken(r.refresh)
   yield* recordIssuance(r.issuance)

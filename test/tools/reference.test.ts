@@ -28,7 +28,11 @@ test.each(grants.map(({ name, type }) => [name, type]))(
 
 const REFUSED = { request: '', request_uri: '', client_secret: '', authorization_details: '' }
 test.each([
-  ['GET /oauth/authorize', ['endpoints/authorize.ts', 'oauth/authorization.ts'], REFUSED],
+  [
+    'GET /oauth/authorize',
+    ['endpoints/authorize.ts', 'oauth/authorization.ts', 'oauth/authentication_request.ts'],
+    REFUSED,
+  ],
   ['POST /oauth/introspect', ['endpoints/introspect.ts', 'oauth/client_auth.ts'], {}],
   ['POST /oauth/revoke', ['endpoints/revoke.ts', 'oauth/client_auth.ts'], {}],
   ['POST /consent', ['endpoints/consent.ts'], {}],
@@ -37,7 +41,8 @@ test.each([
     ['page', 'applications', 'sign_ins', 'connections', 'language'].map((name) => `endpoints/account/${name}.ts`),
     { error: '', done: '' },
   ],
-  ['GET /oidc/callback', ['endpoints/oidc.ts'], { redirect: '', prompt: '' }],
+  ['GET /oidc/callback', ['endpoints/oidc.ts'], { redirect: '', prompt: '', login_hint: '', acr_values: '' }],
+  ['GET /oauth/logout', ['endpoints/end_session.ts'], {}],
 ])('every parameter that %s reads is in the reference', (endpoint, files, more) => {
   const read = parametersIn(...files)
   expect(read).not.toEqual([])

@@ -29,6 +29,10 @@ const SENT_BACK = {
   state: 'The state that was sent to the provider.',
   error: 'The error, if there is no code.',
 } as const
+const HINTS = {
+  login_hint: 'The email address that an application expects.',
+  acr_values: 'The authentication context classes that an application requires.',
+} as const
 const TO_LOGIN = 'Redirect to the login page, which returns here.'
 
 const serverMetadata: Endpoint = {
@@ -48,6 +52,7 @@ const startOidc: Endpoint = {
   takes: {
     redirect: 'A path of this service, the target after sign-in.',
     prompt: '`login` asks for a new sign-in there.',
+    ...HINTS,
   },
   answers: { 302: 'Redirect to the provider.', 404: 'No such provider is configured.' },
 }
@@ -73,6 +78,25 @@ const backchannelLogout: Endpoint = {
     404: 'No such provider is configured.',
     429: 'Too many invalid logout tokens from this address.',
   },
+}
+
+const userinfo: Endpoint = {
+  doc: 'Claims about the user of an access token with the scope `openid` and without a resource (OpenID Connect Core §5.3). Only with `oauth.openid`. A bound token needs a DPoP proof.',
+  answers: {
+    200: '`sub`, with `name` for the scope `profile`, and `email` and `email_verified` for the scope `email`.',
+    401: '`invalid_token` or `invalid_dpop_proof`: there is no valid token for this endpoint; with a challenge.',
+    403: '`insufficient_scope`: the token does not have the scope `openid`.',
+  },
+}
+const endSession: Endpoint = {
+  doc: 'Signs the user out (OpenID Connect RP-Initiated Logout 1.0). Only with `oauth.openid`. Without a valid ID token of the signed-in user a page asks first, and nothing is redirected.',
+  takes: {
+    id_token_hint: 'An ID token of the user. It may have expired.',
+    client_id: 'The client of the ID token.',
+    post_logout_redirect_uri: 'A registered URI of the client, exactly.',
+    state: 'Returned unchanged.',
+  },
+  answers: { 200: PAGE, 303: 'Signed out: a redirect to `post_logout_redirect_uri`.' },
 }
 
 /** By method and path of the route. */
@@ -108,7 +132,14 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
       scope: 'Names, separated by spaces. Default: all scopes that the client may request.',
       resource: 'URI of the resource that the token is for (RFC 8707). One at most.',
       state: 'Returned unchanged.',
-      prompt: '`none`, `login` or `consent` (OpenID Connect Core §3.1.2.1).',
+      prompt: '`none`, `login`, `consent` or `select_account` (OpenID Connect Core §3.1.2.1).',
+      nonce: 'Repeated in the ID token. Only with `oauth.openid`.',
+      max_age: 'Maximum seconds since the user signed in. Only with `oauth.openid`.',
+      acr_values:
+        'Authentication context classes of which one is required (RFC 9470). Upstream providers assert them. Only with `oauth.openid`.',
+      login_hint: 'Email address for the login page. Only with `oauth.openid`.',
+      id_token_hint: 'An ID token of this client: the request is for its user. Only with `oauth.openid`.',
+      login_after: 'Set by this service on the way to the login page.',
       response_mode: '`query`.',
       dpop_jkt: 'Binds the code to a key (RFC 9449 §10).',
     },
@@ -117,11 +148,15 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
       400: 'The client or the redirect URI is not verified. Browsers get a page, programs a problem document. There is no redirect. If an administrator did not register the client, every refusal is answered like this until a user is signed in.',
     },
   },
+  'POST /oauth/authorize': {
+    doc: 'The same request as a form (OpenID Connect Core §3.1.2.1). Only with `oauth.openid`.',
+    answers: { 303: 'Redirect to the request as a URL.' },
+  },
   'POST /oauth/token': {
     doc: 'Issues tokens. A refused request consumes no code and no refresh token. A verified DPoP proof counts as used, and so does an ID-JAG assertion that is refused because of the policies, users or resources of this service. With a `DPoP` header the token is bound to the key of the proof (RFC 9449).',
     takes: { grant_type: 'One of the grant types below. Required.', ...CLIENT },
     answers: {
-      200: '`access_token` (a JWT, RFC 9068), `token_type` (`Bearer` or `DPoP`), `expires_in`, `scope`, `refresh_token` if the client may have one.',
+      200: '`access_token` (a JWT, RFC 9068), `token_type` (`Bearer` or `DPoP`), `expires_in`, `scope`, `refresh_token` if the client may have one, `id_token` for the scope `openid`.',
       400: '`invalid_grant`, `invalid_scope`, `invalid_target`, `invalid_dpop_proof`, `use_dpop_nonce` (with a `DPoP-Nonce` header), `unauthorized_client`, `unsupported_grant_type`, `consent_required`, `invalid_request`.',
       401: AUTHENTICATION,
       503: 'The database, the signing key or a provider is unavailable; with `Retry-After`. Nothing was consumed, so the request may be repeated.',
@@ -177,6 +212,13 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
       401: AUTHENTICATION,
     },
   },
+  'GET /oauth/userinfo': userinfo,
+  'POST /oauth/userinfo': {
+    ...userinfo,
+    takes: { access_token: 'The access token, if it is not in the Authorization header.' },
+  },
+  'GET /oauth/logout': endSession,
+  'POST /oauth/logout': endSession,
   'POST /oauth/register': {
     doc: 'Dynamic client registration (RFC 7591), if `dcr.mode` allows it. Unknown members are ignored, and a member that is null counts as absent. Unsupported grant types, unsupported response types and unsafe redirect URIs are left out. The response lists what was registered.',
     answers: {
@@ -190,7 +232,11 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'GET /': { doc: 'Leads to the account page.', answers: { 303: 'Redirect to `/account`.' } },
   'GET /login': {
     doc: 'The login page. A signed-in user sees who is signed in, and a link to the account page.',
-    takes: { redirect: 'A path of this service, the target after sign-in.', prompt: '`login` asks for a new sign-in.' },
+    takes: {
+      redirect: 'A path of this service, the target after sign-in.',
+      prompt: '`login` asks for a new sign-in.',
+      ...HINTS,
+    },
     answers: { 200: PAGE },
   },
   'POST /login': {

@@ -47,6 +47,7 @@ function describedRoutes(): Route[] {
     SERVICE_AGENTS_ENABLE_JWKS_LISTING: 'true',
     SERVICE_UI_LOGO_FILE: 'logo.svg',
     SERVICE_DEVICE_ENABLED: 'true',
+    SERVICE_OAUTH_OPENID: 'true',
   })
   const routes = publicRoutes({ config } as App)
   const grantTypes = grants.map(({ type }) => type)

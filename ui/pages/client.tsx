@@ -27,6 +27,7 @@ const EDITABLE = [
   'client_name',
   'grant_types',
   'redirect_uris',
+  'post_logout_redirect_uris',
   'scope',
   'application_type',
   'agent_description',
@@ -143,6 +144,8 @@ const factsOf = (client: ClientAnswer) =>
     ['Source', SOURCES[client.registration_source]],
     ['Grant types', <Lines key="grants" of={client.grant_types} />],
     ['Redirect URIs', <Lines key="uris" of={client.redirect_uris} />],
+    client.post_logout_redirect_uris &&
+      (['After a logout', <Lines key="returns" of={client.post_logout_redirect_uris} />] as const),
     ['Scope', <Mono key="scope" of={client.scope} or="none of its own" />],
     client.default_resource !== undefined &&
       (['Default resource', <Mono key="default" of={client.default_resource} />] as const),

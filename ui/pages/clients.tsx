@@ -58,6 +58,7 @@ const FIELDS = [
   'client_name',
   'grant_types',
   'redirect_uris',
+  'post_logout_redirect_uris',
   'scope',
   'token_endpoint_auth_method',
   'jwks',

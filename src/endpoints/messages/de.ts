@@ -45,6 +45,12 @@ export const de: Messages = {
     ownDocument: (host) =>
       html`Diese Anwendung hat ihren Namen selbst gewählt und wird von ${host} beschrieben. Prüfen Sie die Adresse oben.`,
     scopes: 'Angeforderte Berechtigungen',
+    openId: {
+      openid: 'Erfahren, welches Konto Sie hier verwenden',
+      profile: 'Ihren Namen sehen',
+      email: 'Ihre E-Mail-Adresse sehen',
+      offline_access: 'Den Zugriff behalten, während Sie abwesend sind',
+    },
     withoutScopes: 'Diese Ressource hat keine einzelnen Berechtigungen. Die Anwendung kann sie vollständig nutzen.',
     deny: 'Ablehnen',
     allow: 'Zulassen',
@@ -75,6 +81,15 @@ export const de: Messages = {
     allowedText: 'Sie können diese Seite schließen und zu Ihrem Gerät zurückkehren.',
     denied: 'Das Gerät hat keinen Zugriff',
     deniedText: 'Sie haben die Anfrage abgelehnt. Sie können diese Seite schließen.',
+  },
+
+  signOut: {
+    title: 'Abmelden',
+    question: 'Möchten Sie sich abmelden?',
+    submit: 'Abmelden',
+    stay: 'Angemeldet bleiben',
+    done: 'Sie sind abgemeldet',
+    close: 'Sie können diese Seite schließen.',
   },
 
   accessRefused: {
@@ -191,6 +206,7 @@ export const de: Messages = {
       slow_down: 'Es gab zu viele Anfragen. Bitte warten Sie, bevor Sie es erneut versuchen.',
       server_error: 'Ein interner Fehler ist aufgetreten. Bitte versuchen Sie es später erneut.',
       temporarily_unavailable: 'Der Dienst ist derzeit nicht verfügbar. Bitte versuchen Sie es später erneut.',
+      unmet_authentication_requirements: 'Die Anwendung verlangt eine Art der Anmeldung, die hier nicht verfügbar ist.',
       login_required: 'Sie sind nicht angemeldet.',
 
       not_signed_in: 'Sie sind nicht angemeldet. Bitte melden Sie sich an und versuchen Sie es erneut.',

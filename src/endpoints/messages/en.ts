@@ -47,6 +47,12 @@ export const en = {
     ownDocument: (host: Markup) =>
       html`This application chose its own name and is described by ${host}. Check the address above.`,
     scopes: 'It wants to',
+    openId: {
+      openid: 'Know which account you use here',
+      profile: 'See your name',
+      email: 'See your email address',
+      offline_access: 'Keep its access while you are away',
+    },
     withoutScopes: 'This resource has no separate permissions. The application can use all of it.',
     deny: 'Deny',
     allow: 'Allow',
@@ -76,6 +82,15 @@ export const en = {
     allowedText: 'You can close this page and go back to your device.',
     denied: 'The device has no access',
     deniedText: 'You denied the request. You can close this page.',
+  },
+
+  signOut: {
+    title: 'Sign out',
+    question: 'Do you want to sign out?',
+    submit: 'Sign out',
+    stay: 'Stay signed in',
+    done: 'You are signed out',
+    close: 'You can close this page.',
   },
 
   accessRefused: {
@@ -191,6 +206,7 @@ export const en = {
       slow_down: 'There were too many requests. Please wait before you try again.',
       server_error: 'An internal error occurred. Please try again later.',
       temporarily_unavailable: 'The service is not available at the moment. Please try again later.',
+      unmet_authentication_requirements: 'The application requires a kind of sign-in that is not available here.',
       login_required: 'You are not signed in.',
 
       not_signed_in: 'You are not signed in. Please sign in and try again.',

@@ -44,6 +44,12 @@ export const es: Messages = {
     ownDocument: (host) =>
       html`Esta aplicación ha elegido su propio nombre y está descrita por ${host}. Compruebe la dirección indicada arriba.`,
     scopes: 'Permisos solicitados',
+    openId: {
+      openid: 'Saber qué cuenta utiliza aquí',
+      profile: 'Ver su nombre',
+      email: 'Ver su dirección de correo electrónico',
+      offline_access: 'Conservar el acceso mientras usted no está',
+    },
     withoutScopes: 'Este recurso no tiene permisos separados. La aplicación puede usarlo por completo.',
     deny: 'Denegar',
     allow: 'Permitir',
@@ -73,6 +79,15 @@ export const es: Messages = {
     allowedText: 'Puede cerrar esta página y volver a su dispositivo.',
     denied: 'El dispositivo no tiene acceso',
     deniedText: 'Ha denegado la solicitud. Puede cerrar esta página.',
+  },
+
+  signOut: {
+    title: 'Cerrar sesión',
+    question: '¿Quiere cerrar la sesión?',
+    submit: 'Cerrar sesión',
+    stay: 'Mantener la sesión',
+    done: 'Ha cerrado la sesión',
+    close: 'Puede cerrar esta página.',
   },
 
   accessRefused: {
@@ -187,6 +202,7 @@ export const es: Messages = {
       slow_down: 'Hubo demasiadas solicitudes. Espere antes de volver a intentarlo.',
       server_error: 'Se produjo un error interno. Inténtelo de nuevo más tarde.',
       temporarily_unavailable: 'El servicio no está disponible en este momento. Inténtelo de nuevo más tarde.',
+      unmet_authentication_requirements: 'La aplicación exige un tipo de inicio de sesión que no está disponible aquí.',
       login_required: 'No ha iniciado sesión.',
 
       not_signed_in: 'No ha iniciado sesión. Inicie sesión e inténtelo de nuevo.',
