@@ -1,5 +1,5 @@
 // The crypto lanes on their real threads.
-import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { createHash, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { p256 } from '@noble/curves/nist.js'
 import { argon2id } from '@noble/hashes/argon2.js'
 import { hashSync } from '@node-rs/argon2'
@@ -78,6 +78,32 @@ describe('signatures', () => {
       await own.close()
     }
   })
+
+  test.each<Alg>(['ES256', 'RS256'])(
+    '%s: an access token and its ID token are signed in one job, and the ID token has the hash of the access token',
+    async (alg) => {
+      const own = openCrypto({ threads: 1, eager: false }, silentLog)
+      try {
+        const { key, publicKey } = newKey(alg, 'both')
+        const idToken = { header: headerSegment('JWT', alg, 'both'), claims: { sub: 'ä\t' } }
+        const signed = await Promise.all(
+          Array.from({ length: 50 }, (_, n) => own.signBoth(key, { n }, idToken)).concat(
+            own.signBoth(key, {}, idToken),
+          ),
+        )
+        for (const [access_token, id_token] of signed) {
+          expect((await compactVerify(access_token, publicKey)).protectedHeader.typ).toBe('at+jwt')
+          const { payload, protectedHeader } = await compactVerify(id_token, publicKey)
+          const at_hash = createHash('sha256').update(access_token).digest().subarray(0, 16).toString('base64url')
+          expect(JSON.parse(Buffer.from(payload).toString())).toEqual({ sub: 'ä\t', at_hash })
+          expect(protectedHeader).toEqual({ typ: 'JWT', alg, kid: 'both' })
+        }
+        expect(own.stats.crypto).toMatchObject({ jobs: 51, batches: 1 })
+      } finally {
+        await own.close()
+      }
+    },
+  )
 
   test('jobs with several keys in one batch use the right keys', async () => {
     const keys = [newKey('ES256', 'one'), newKey('ES256', 'two'), newKey('RS256', 'three')]
