@@ -104,7 +104,7 @@ async function showAccount({ service }: World, page: Page, names: string[], reso
   for (const name of names) await allow(service, user, phone, name, resource)
   await page.goto(`${service.issuer}/login`)
   await logIn(page, user.email)
-  await page.getByRole('heading', { name: 'Applications' }).waitFor()
+  await page.locator('h2#applications').waitFor()
 }
 
 export const SCENES: Record<string, (world: World, page: Page) => Promise<unknown>> = {
@@ -171,7 +171,7 @@ export const SCENES: Record<string, (world: World, page: Page) => Promise<unknow
   'account without anything': async ({ service }, page) => {
     await page.goto(`${service.issuer}/login`)
     await logIn(page, (await addUser(service)).email)
-    await page.getByRole('heading', { name: 'Applications' }).waitFor()
+    await page.locator('h2#applications').waitFor()
   },
   account: async (world, page) => {
     await showAccount(world, page, ['Inbox Assistant', 'Notes'])
@@ -184,10 +184,10 @@ export const SCENES: Record<string, (world: World, page: Page) => Promise<unknow
   },
   'account with a wrong password': async (world, page) => {
     await showAccount(world, page, ['Notes'])
-    await page.getByLabel('Current password').fill('wrong')
-    for (const field of await page.getByLabel(/^New password/).all()) await field.fill('a new password')
-    await page.getByRole('button', { name: 'Change password' }).click()
-    await page.getByRole('alert').waitFor()
+    await page.locator('#current_password').fill('wrong')
+    for (const field of await page.locator('[autocomplete=new-password]').all()) await field.fill('a new password')
+    await page.locator('form[action$=password] button').click()
+    await page.locator('#password-problem').waitFor()
   },
   'login of a signed-in user': async (world, page) => {
     await showAccount(world, page, [])

@@ -29,7 +29,7 @@ function item(account: AccountRequest, application: Application): Markup {
   const { client_id, client_name, resource, scope, created_at, last_used_at, unused_since } = application
   const access = resource ? t.accessTo(isolated(resource.display_name)) : t.accessToAccount
   const unused = unused_since !== undefined && ` · ${t.unusedSince(dayIn(messages, unused_since))}`
-  return html`<li class="row"><span>${isolated(client_name)}
+  return html`<li class="row"><span><strong>${isolated(client_name)}</strong>
 <span class="soft">${access}</span>${resource?.uri && html` <code>${resource.uri}</code>`}
 ${scope && html`<span class="soft">${scopesOf(scope, resource)}</span>`}
 <span class="soft">${timesOf(messages, created_at, last_used_at)}${unused}</span></span>

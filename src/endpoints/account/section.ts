@@ -51,7 +51,7 @@ ${body}
 
 /** A list, or the text that says that it is empty. */
 export const itemList = (items: readonly Markup[], none: string): Markup =>
-  items.length > 0 ? html`<ul>${items}</ul>` : html`<p class="note">${none}</p>`
+  items.length > 0 ? html`<ul>${items}</ul>` : html`<p>${none}</p>`
 
 /** Since when something exists and when it was last used, as one line. */
 export const timesOf = (messages: Messages, created_at: number, last_used_at: number | undefined): string =>
