@@ -11,8 +11,9 @@ import { claimsOf } from '../oauth/access_token.ts'
 import { nameOf } from '../oauth/resource.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers_service.ts'
-import { EXPLAINED_GRANTS, type WouldIssue } from './explain_grants.ts'
+import { EXPLAINED_GRANTS } from './explain_grants.ts'
 import { EXPLAINED_RULES, type ExplainedRequest, type ExplainedRule, type Scene } from './explain_rules.ts'
+import type { WouldIssue } from './explain_steps.ts'
 import { invalid } from './outcome.ts'
 import { refusalAnswer, TRY_DOC } from './try.ts'
 
@@ -87,6 +88,11 @@ export const tryExplain: AdminResource = {
           .optional()
           .describe(
             'For a token exchange: the client that exchanges the token of client_id. The new token names it in act.',
+          ),
+        source: name(2048)
+          .optional()
+          .describe(
+            'For a token exchange: URI of the resource that the exchanged token is for. Its fronting link is asked.',
           ),
       }),
       cli: { rows: 'steps' },

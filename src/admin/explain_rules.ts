@@ -3,7 +3,9 @@
 import type { Grant } from '../grants/grant.ts'
 import { admittedBy } from '../oauth/access.ts'
 import { isPublic } from '../oauth/client_metadata.ts'
+import type { BrokerGrant } from '../records/broker_grant.ts'
 import type { Client } from '../records/client.ts'
+import type { FrontingLink } from '../records/fronting_link.ts'
 import { personOf } from '../records/person.ts'
 import type { Resource } from '../records/resource.ts'
 import type { User } from '../records/user.ts'
@@ -16,6 +18,7 @@ export interface ExplainedRequest {
   resource: string
   scope?: string
   actor?: string
+  source?: string
 }
 
 /** The records that were found so far. The texts of the rules name them. */
@@ -29,6 +32,14 @@ export interface Scene {
   left_out?: readonly string[]
   /** Whether the user has consented to the client at the resource. */
   consented?: boolean
+  /** The resource that the exchanged token is for. */
+  source?: Resource
+  /** The fronting link from it to the resource. */
+  link?: FrontingLink
+  /** The resources whose fronting links lead to the resource. */
+  linked?: readonly string[]
+  /** The connection of the user to the provider of a broker resource. */
+  connection?: BrokerGrant
 }
 
 interface RuleText {
@@ -77,6 +88,48 @@ function scopeGroupsChange(scene: Scene): string {
   return `${about}Change the groups of the user: ${groupsCommand(scene)}, or the scopes: service admin resource update --slug ${nameOfResource(scene)} --scopes …`
 }
 
+/** The fronting link that the exchange would use. */
+function linkPlace(scene: Scene): string {
+  const { source, link, linked = [] } = scene
+  const target = nameOfResource(scene)
+  if (link) return `fronting link from ${link.source_slug} to ${target}`
+  if (source) return `no fronting link leads from ${source.slug} to ${target}`
+  return linked.length === 0
+    ? `no fronting link leads to ${target}`
+    : `fronting links lead to ${target} from ${linked.join(', ')}; none is asked without a source`
+}
+
+function linkChange(scene: Scene): string {
+  const { source, link, linked = [] } = scene
+  const target = nameOfResource(scene)
+  if (link)
+    return `Change the link: service admin fronting update --source ${link.source_slug} --target ${target} --scope-map …, or the lists of clients: service admin resource policy …`
+  const from = source?.slug ?? '…'
+  const known =
+    linked.length > 0 && !source ? `Explain it with source ${linked.join(' or ')}. Or create a link` : 'Create a link'
+  return `${known}: service admin fronting create --source ${from} --target ${target} --scope-map …`
+}
+
+function connectionPlace(scene: Scene): string {
+  const { resource, connection } = scene
+  if (resource?.backend_kind === 'mint') return `not needed: ${nameOfResource(scene)} is no broker resource`
+  const place = `connection of ${nameOfUser(scene)} to the provider ${resource?.broker_provider_slug ?? 'of the resource'}`
+  if (!connection) return `${place}: none`
+  return `${place}: ${connection.scopes_granted ? `has the scopes ${connection.scopes_granted}` : 'connected'}`
+}
+
+function connectionChange(scene: Scene): string {
+  const { resource } = scene
+  if (resource?.backend_kind === 'mint') return 'Nothing.'
+  return `The user connects at /connect/${resource?.broker_provider_slug}?resource=${nameOfResource(scene)}&return_url=…`
+}
+
+/** The consent. A fronting link and the list of a broker resource stand for it. */
+const consentPlace = (scene: Scene): string =>
+  scene.link
+    ? 'not asked: the fronting link is set by an operator'
+    : `consent of ${nameOfUser(scene)} to the client ${scene.asked.client_id} at the resource ${nameOfResource(scene)}: ${scene.consented ? 'given' : 'not given yet'}`
+
 /** By name. */
 export const EXPLAINED_RULES = {
   grant_enabled: {
@@ -122,6 +175,8 @@ export const EXPLAINED_RULES = {
     change: (scene) =>
       `service admin resource update --slug ${nameOfResource(scene)} --scopes …, or service admin client update --id ${callerOf(scene)} --scopes …`,
   },
+  fronting_link: { reasons: /^fronting_/, where: linkPlace, change: linkChange },
+  connection: { reasons: /^upstream_/, where: connectionPlace, change: connectionChange },
   exchange_list: {
     reasons: /^(cross_client_not_authorized|operator_gate_denied|agent_attestation_.*|subject_not_user)$/,
     where: (scene) => `policy of the resource ${nameOfResource(scene)}: exchange and runtime`,
@@ -137,8 +192,7 @@ export const EXPLAINED_RULES = {
   scope_groups: { reasons: /^scope_groups$/, where: scopeGroupsPlace, change: scopeGroupsChange },
   consent: {
     reasons: /^(consent_missing|scope_insufficient)$/,
-    where: (scene) =>
-      `consent of ${nameOfUser(scene)} to the client ${scene.asked.client_id} at the resource ${nameOfResource(scene)}: ${scene.consented ? 'given' : 'not given yet'}`,
+    where: consentPlace,
     change: ({ asked }) => `The user decides on the consent page of /oauth/authorize?client_id=${asked.client_id}.`,
   },
 } as const satisfies Record<string, RuleText>

@@ -4,7 +4,7 @@ import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { checkDeclared, scopeNames } from '../oauth/resource.ts'
-import type { ConnectionEnd } from '../records/broker_grant.ts'
+import type { BrokerGrant, ConnectionEnd } from '../records/broker_grant.ts'
 import type { BrokerProvider } from '../records/broker_provider.ts'
 import type { Resource } from '../records/resource.ts'
 import type { NoTokenReason, UpstreamToken } from '../records/upstream_token.ts'
@@ -55,10 +55,30 @@ async function tokenFor(
 ): Promise<UpstreamToken | NoTokenReason> {
   const connection = await findConnection(app, user_id, provider)
   if (!connection) return noTokenAfter(await endReason(app, provider, user_id))
-  const { storedToken, scoped } = protocolOf(provider)
-  const granted = scopeNames(connection.grant.scopes_granted)
-  if (scoped && !wanted.every((name) => granted.includes(name))) return 'insufficient'
-  return storedToken(connection.credential, wanted, app.clock.now()) ?? renew(app, provider, connection, wanted)
+  if (!hasGranted(provider, connection.grant, wanted)) return 'insufficient'
+  return (
+    protocolOf(provider).storedToken(connection.credential, wanted, app.clock.now()) ??
+    renew(app, provider, connection, wanted)
+  )
+}
+
+/** Whether a connection has upstream scopes, as far as the provider names them. */
+function hasGranted(provider: BrokerProvider, { scopes_granted }: BrokerGrant, wanted: readonly string[]): boolean {
+  const granted = scopeNames(scopes_granted)
+  return !protocolOf(provider).scoped || wanted.every((name) => granted.includes(name))
+}
+
+/** Checks that a user has the connection for a vend, or gets one without a connect flow. Changes nothing. Throws as vend() does for a missing connection. */
+export async function checkConnection(app: App, { user_id, resource, scope }: VendRequest): Promise<void> {
+  const provider = await providerOf(app, resource)
+  const grant = await app.store.findBrokerGrant({ user_id, broker_provider_id: provider.id })
+  if (grant) {
+    if (hasGranted(provider, grant, upstreamScopes(resource, scope))) return
+    throw connectionRequired(app, provider, resource, 'insufficient')
+  }
+  const user = await app.store.findUser({ id: user_id })
+  if (user && protocolOf(provider).initialCredential?.(provider, user)) return
+  throw connectionRequired(app, provider, resource, noTokenAfter(await endReason(app, provider, user_id)))
 }
 
 /** The reason why the last connection of a user to a provider ended. */

@@ -16,7 +16,7 @@ import {
   delegatedTo,
   type Exchange,
 } from '../oauth/exchange_policy.ts'
-import { actorsBehind, allowFronted, findFronting } from '../oauth/fronting.ts'
+import { actorsBehind, allowFronted, checkLinked, findFronting } from '../oauth/fronting.ts'
 import type { Authorization } from '../oauth/issue.ts'
 import { isSameResource, resolveMint, resolveTarget, scopeNames } from '../oauth/resource.ts'
 import { ACCESS_TOKEN, type ForeignToken, ID_TOKEN, JWT, verifyForeignToken } from '../oauth/subject_token.ts'
@@ -140,12 +140,9 @@ function checkType(name: string, type: string | undefined, types = TOKEN_TYPES):
 /** Applies the rules for the kind of the target. */
 async function allow(app: App, exchange: Exchange, target: Resource | undefined): Promise<Allowed> {
   if (!target) return allowSameAudience(app, exchange)
-  const fronting = await findFronting(app, exchange, target)
-  if (fronting?.link) return allowFronted(app, exchange, { source: fronting.source, link: fronting.link }, target)
+  const fronting = checkLinked(await findFronting(app, exchange, target), target)
+  if (fronting) return allowFronted(app, exchange, fronting, target)
   if (target.backend_kind === 'mint') return allowMint(app, exchange, target)
-  // A subject token for a mint resource was sent to that resource. Only an operator may allow it to be exchanged for a broker resource.
-  if (fronting)
-    throw invalid(`no fronting link leads from ${fronting.source.slug} to ${target.slug}`, 'fronting_link_missing')
   return allowBroker(app, exchange, target)
 }
 

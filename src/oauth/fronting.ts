@@ -34,6 +34,21 @@ export async function findFronting(
 }
 
 /**
+ * The link with which a subject token is exchanged into the target. Undefined for an exchange that needs none. Throws invalid_request for a broker
+ * resource without a link: a token for a mint resource was sent to that resource, and only an operator may allow its exchange for a
+ * token of a provider.
+ */
+export function checkLinked(fronting: FrontingStep | undefined, target: Resource): Required<FrontingStep> | undefined {
+  if (!fronting) return undefined
+  const { source, link } = fronting
+  if (link) return { source, link }
+  if (target.backend_kind === 'mint') return undefined
+  throw new OAuthError('invalid_request', `no fronting link leads from ${source.slug} to ${target.slug}`, {
+    reason: 'fronting_link_missing',
+  })
+}
+
+/**
  * The allowed scopes of a fronted exchange: the scopes of the target to which the link maps the scopes of the subject token.
  * Throws access_denied for a client that may not use the link and for a user who may not use the target, invalid_scope for scopes outside the map.
  */

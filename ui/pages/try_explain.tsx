@@ -24,6 +24,8 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   user_active: 'Is the user known and active?',
   resource_known: 'Is the resource registered?',
   scope: 'May the application ask for these permissions?',
+  fronting_link: 'Does a link lead to the resource from the one that the access is for, if it is for another one?',
+  connection: 'Is the account of the user at the provider connected, if the resource needs one?',
   exchange_list: 'May the application pass access on to this resource?',
   policy: 'Does a policy of the identity provider allow it?',
   access: 'Is the user one of those who may use the resource?',
@@ -43,7 +45,7 @@ export function ExplainAccess() {
         <div class="body">
           <OperationForm<Explained>
             operation="try.explain"
-            fields={['grant', 'client_id', 'user', 'resource', 'scope', 'actor']}
+            fields={['grant', 'client_id', 'user', 'resource', 'scope', 'actor', 'source']}
             options={{ grant: GRANTS }}
             start={{ grant: 'authorization_code' }}
             verb="Explain"
