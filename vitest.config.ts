@@ -12,7 +12,7 @@ const SLOW = [
   'test/store/postgres_{connection,faults,instances}.test.ts',
   'test/fuzz/**/*.test.ts',
   // Clients in other languages, where their tool chains are.
-  'test/interop/{go,java,pyjwt,python,python_servers,rust,spire,typescript}.test.ts',
+  'test/interop/{dex,go,java,keycloak,pyjwt,python,python_servers,rust,spire,typescript}.test.ts',
   // Every page in every width and both colour schemes.
   'test/{pages,ui}/appearance.test.ts',
   'test/ui/hostile.test.ts',

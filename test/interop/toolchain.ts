@@ -7,6 +7,7 @@ import { homedir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { packageRoot } from '../../src/lib/paths.ts'
+import { DATABASE, runKeycloak } from './keycloak/server.ts'
 
 const run = promisify(execFile)
 const CACHE = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache'), 'service-interop')
@@ -18,11 +19,19 @@ export type Toolchain = { command: string[] } | { missing: string }
 
 const folderOf = (language: string) => path.join(packageRoot, 'test/interop', language)
 
-const hashOf = (file: string) => createHash('sha256').update(readFileSync(file)).digest('hex').slice(0, 12)
+const hashOf = (...files: string[]) => {
+  const hash = createHash('sha256')
+  for (const file of files) hash.update(readFileSync(file))
+  return hash.digest('hex').slice(0, 12)
+}
 
-/** Creates a folder of the cache once for each content of the file that names the versions. */
-async function installed(name: string, pins: string, install: (folder: string) => Promise<unknown>): Promise<void> {
-  const folder = path.join(CACHE, `${name}-${hashOf(pins)}`)
+/** Creates a folder of the cache once for each content of the files that name the versions. */
+async function installed(
+  name: string,
+  pins: string | readonly string[],
+  install: (folder: string) => Promise<unknown>,
+): Promise<void> {
+  const folder = path.join(CACHE, `${name}-${hashOf(...[pins].flat())}`)
   const whole = path.join(folder, '.whole')
   if (existsSync(whole)) return
   rmSync(folder, { recursive: true, force: true })
@@ -101,6 +110,53 @@ export function spire(): Promise<Toolchain> {
     async () => [path.join(folder, 'spire-server')],
   )
 }
+
+/** dex, built around its own server package, and kept for the next run. */
+export function dex(): Promise<Toolchain> {
+  const here = folderOf('dex')
+  const pins = ['go.sum', 'main.go'].map((file) => path.join(here, file))
+  const binary = path.join(CACHE, `dex-${hashOf(...pins)}`, 'dex')
+  const build = () => {
+    const env = { ...process.env, CGO_ENABLED: '0' }
+    return run('go', ['build', '-trimpath', '-ldflags', '-s -w', '-o', binary, '.'], { ...within, cwd: here, env })
+  }
+  return prepared(
+    'dex',
+    () => installed('dex', pins, build),
+    async () => [binary],
+  )
+}
+
+const KEYCLOAK = '26.7.0'
+/**
+ * Keycloak from Maven. The command is its folder. The first start creates the database with the realm, which takes most of a minute. It is done
+ * once and kept.
+ */
+export function keycloak(): Promise<Toolchain> {
+  const realm = path.join(folderOf('keycloak'), 'realm.json')
+  const name = `keycloak-${KEYCLOAK}`
+  const home = path.join(CACHE, `${name}-${hashOf(realm)}`, name)
+  const install = async (to: string) => {
+    const artifact = `-Dartifact=org.keycloak:keycloak-quarkus-dist:${KEYCLOAK}:zip`
+    await run('mvn', ['-q', '-B', COPY, artifact, `-DoutputDirectory=${to}`], within)
+    await run('jar', ['xf', `keycloak-quarkus-dist-${KEYCLOAK}.zip`], { ...within, cwd: to })
+    rmSync(path.join(to, `keycloak-quarkus-dist-${KEYCLOAK}.zip`))
+    await run('bash', [path.join(home, 'bin/kc.sh'), 'build', '--db=dev-file'], once)
+    mkdirSync(path.join(home, 'data/import'), { recursive: true })
+    copyFileSync(realm, path.join(home, 'data/import/acme-realm.json'))
+    const database = path.join(home, DATABASE)
+    const { close } = await runKeycloak({ home, database, arguments: ['--import-realm'] })
+    await close()
+  }
+  return prepared(
+    'Keycloak',
+    () => installed(name, realm, install),
+    async () => [home],
+  )
+}
+/** It is done once, and takes half a minute on a machine that does nothing else. */
+const once = { ...within, timeout: 2 * LONGEST_MS }
+const COPY = 'org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy'
 
 /** The Rust driver. */
 export function rust(): Promise<Toolchain> {

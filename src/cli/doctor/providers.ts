@@ -47,7 +47,9 @@ const FIXES: Readonly<Record<string, string>> = {
     'issuer must be the URL above /.well-known/openid-configuration; at Keycloak it ends with /realms/<realm>',
   oidc_discovery_not_json: 'issuer must be the URL above /.well-known/openid-configuration',
   oidc_invalid_client: 'copy client_id and client_secret from the provider again',
-  oidc_unauthorized_client: 'allow the authorization code grant for this client at the provider',
+  // Keycloak answers so for a wrong secret.
+  oidc_unauthorized_client:
+    'copy client_id and client_secret from the provider again, and allow the authorization code grant there',
   oidc_blocked_address: 'set allow_private_addresses: true for a provider in your network',
   oidc_tls_failed: 'Node must trust the certificate of the provider: NODE_EXTRA_CA_CERTS',
 }
