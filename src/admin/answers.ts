@@ -152,6 +152,11 @@ export const resourceCheck = z.strictObject({
     .array(z.strictObject({ message: z.string(), fix: z.string() }))
     .describe('Differences from the registration. Empty when there are none.'),
 })
+export const providerCheck = z.strictObject({
+  usable: z.boolean().describe('Whether the provider answers, and accepts the client id and secret of this service.'),
+  reason: z.string().optional().describe('Why it is not usable.'),
+  fix: z.string().optional().describe('What to do.'),
+})
 export const provider = z.strictObject({
   id: z.string(),
   slug: z.string(),

@@ -1,5 +1,6 @@
 // Admin operations on broker providers. The fields and their rules are those of config/provider_record.ts.
 import { z } from 'zod'
+import { checkBrokerProvider } from '../broker/check.ts'
 import { newProvider } from '../broker/provider.ts'
 import { endpointsOf, type ProviderRecord, providerFields, providerRecord } from '../config/provider_record.ts'
 import type { App } from '../context.ts'
@@ -34,6 +35,16 @@ function checkEndpoints({ config }: App, record: ProviderRecord): void {
 
 const taken = () => conflict('a broker provider with this slug exists already', 'provider_exists')
 const facts = ({ id, slug, protocol }: BrokerProvider) => ({ broker_provider_id: id, slug, protocol })
+/** What to do, by the reason of a failed check. */
+const FIXES: Readonly<Record<string, string>> = {
+  upstream_invalid_client: 'copy client_id and the secret from the provider again',
+  upstream_unauthorized_client:
+    'copy client_id and the secret from the provider again, and allow the authorization code grant there',
+  secret_missing: 'set the variable that client_secret_ref names in the environment of the server',
+  provider_config: 'config_data does not match the protocol: see docs/guides/broker.md',
+}
+const fixOf = (reason: string): string => FIXES[reason] ?? 'check token_url, DNS, the network and the provider'
+
 const configFlag: FlagRule = {
   field: 'config_data',
   doc: 'JSON file with the settings of the protocol. - reads standard input.',
@@ -80,6 +91,19 @@ export const providers: AdminResource = {
       doc: 'Shows a broker provider by its id or slug.',
       answer: answers.provider,
       run: async (app, { params }) => ({ shown: providerJson(await getProvider(app, params.id)) }),
+    }),
+    check: action({
+      method: 'GET',
+      path: '/admin/broker-providers/{id}/check',
+      doc: 'Checks that a broker provider answers and accepts the client id and secret. It sends a code that does not exist, so nothing changes.',
+      answer: answers.providerCheck,
+      async run(app, { params }) {
+        const provider = await getProvider(app, params.id)
+        if (provider.protocol !== 'oauth')
+          throw invalid('only a provider with the protocol oauth can be checked', 'not_oauth')
+        const { usable, reason } = await checkBrokerProvider(app, provider)
+        return { shown: { usable, ...(reason === undefined ? {} : { reason, fix: fixOf(reason) }) } }
+      },
     }),
     update: action({
       method: 'PATCH',

@@ -90,7 +90,8 @@ const stateOf = (app: App, { id, user_id, return_url }: ConnectState, { slug }: 
   `${id}.${mac(app, 'state', id, user_id, slug, return_url)}`
 /** The PKCE verifier is derived, not stored: read access to the database is not enough to redeem a code. */
 const verifierOf = (app: App, { id }: ConnectState): string => mac(app, 'verifier', id)
-const callbackOf = ({ config }: App, { slug }: BrokerProvider): string =>
+/** The URL to which a provider sends users back. */
+export const callbackOf = ({ config }: App, { slug }: BrokerProvider): string =>
   `${config.connect.redirect_base_url.replace(/\/$/, '')}${PATHS.connect}/${slug}/callback`
 
 /** Stores the state of a connect flow. Returns the authorization URL of the provider. */

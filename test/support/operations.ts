@@ -3,9 +3,11 @@ import { newId } from '../../src/lib/id.ts'
 import type { BrokerProvider } from '../../src/records/broker_provider.ts'
 import { approved } from '../store/conformance/scenes.ts'
 import { okAdmin } from './admin.ts'
+import { addProvider as addProviderTo } from './broker.ts'
 import { TestIdp } from './idp.ts'
 import { aBrokerGrant, aLink, anIssuance, aProvider, aResource } from './records.ts'
 import { addClient, addResource, addUser, PASSWORD, type TestService } from './service.ts'
+import { Upstream } from './upstream.ts'
 import { addPolicy, mapSubject, trust } from './xaa.ts'
 
 export interface Input {
@@ -148,6 +150,11 @@ const MAKERS: Readonly<Record<string, Make>> = {
   'provider.create': async () => {
     const { slug, display_name, protocol, config_data } = aProvider()
     return { body: { slug, display_name, protocol, config_data } }
+  },
+  'provider.check': async (service) => {
+    const upstream = await Upstream.start()
+    const { slug } = await addProviderTo(service, { config_data: upstream.config() })
+    return { params: { id: slug } }
   },
   'provider.update': async (service) => ({ ...(await provider(service)), body: { display_name: 'Other' } }),
   provider,

@@ -36,6 +36,7 @@ export async function checkServer(config: Config, { env, fetcher, running }: Ser
     ...(await issuer(config, fetcher)),
     ...(await adminKey(config, env)),
     ...(await resources(config, env, fetcher)),
+    ...(await brokerProviders(config, env)),
     ...(await clients(config, env)),
   ]
 }
@@ -176,6 +177,32 @@ function missingScopes(
   ]
 }
 
+interface ShownProvider {
+  slug: string
+  protocol: string
+}
+interface ShownCheck {
+  usable: boolean
+  reason?: string
+  fix?: string
+}
+
+/** Checks the providers of broker resources from the server, which has their secrets. */
+async function brokerProviders(config: Config, env: Env): Promise<Finding[]> {
+  const all = (await operation(config, env, 'provider', 'list').catch(() => [])) as ShownProvider[]
+  return Promise.all(
+    all
+      .filter(({ protocol }) => protocol === 'oauth')
+      .map(async ({ slug }) => {
+        const check = `broker provider ${slug}`
+        const { reason, fix = '' } = (await operation(config, env, 'provider', 'check', {}, { id: slug })) as ShownCheck
+        return reason === undefined
+          ? ok(check, 'answers, and accepts the client id and secret')
+          : fail(check, `cannot be used: ${reason}`, fix)
+      }),
+  )
+}
+
 /** The failures of clients that a setting can correct. */
 async function clients(config: Config, env: Env): Promise<Finding[]> {
   const query = { limit: MAX_TRAILS }
@@ -184,5 +211,11 @@ async function clients(config: Config, env: Env): Promise<Finding[]> {
 }
 const MAX_TRAILS = 2000
 
-const operation = (config: Config, env: Env, resource: string, word: string, query = {}): Promise<unknown> =>
-  runAction(config, env, actionNamed(resource, word), { params: {}, query })
+const operation = (
+  config: Config,
+  env: Env,
+  resource: string,
+  word: string,
+  query = {},
+  params = {},
+): Promise<unknown> => runAction(config, env, actionNamed(resource, word), { params, query })
