@@ -34,7 +34,8 @@ func main() {
 func serve(listen, client, secret, redirect, password string) error {
 	ctx := context.Background()
 	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
-	hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
+	// dex accepts no lower cost.
+	hash, err := bcrypt.GenerateFromPassword([]byte(password), 10)
 	if err != nil {
 		return err
 	}
