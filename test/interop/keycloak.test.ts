@@ -105,7 +105,7 @@ describe.skipIf('missing' in toolchain)('sign-in at Keycloak 26.7', () => {
     expect(page.text).toContain('disabled')
   })
 
-  test('a person made anew is refused with 409, and signs in to the old account after `relink`', async () => {
+  test('a person whose account there was created again is refused with 409, and signs in to the old account after `relink`', async () => {
     const before = await there.addUser({ username: 'grace' })
     await signIn(before)
     const account = await shown(before)
