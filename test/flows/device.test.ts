@@ -15,9 +15,10 @@ import {
   enterCode,
   poll,
 } from '../support/device.ts'
+import { DocumentServer, LOCAL_DOCUMENTS } from '../support/documents.ts'
 import { dpop, proofKey } from '../support/dpop.ts'
 import { authorizeUrl, claimsOf, expectRefused, refresh, register, signIn } from '../support/flow.ts'
-import { addClient, startService, type TestService } from '../support/service.ts'
+import { addClient, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
 import { LOOPBACK } from '../support/xaa.ts'
 
 let service: TestService
@@ -279,6 +280,22 @@ describe('a client that registers itself', () => {
       expect.objectContaining({ error: 'invalid_client_metadata' }),
     ])
   })
+})
+
+test('a client that is described by a document asks for a code before it is stored, and polls', async () => {
+  const documents = await DocumentServer.start()
+  const own = await startService({ ...LOCAL_DOCUMENTS, ...DEVICES })
+  const { resource, browser } = await deviceScene(own)
+  const members = { grant_types: [DEVICE_CODE_GRANT, 'authorization_code'], token_endpoint_auth_method: 'none' }
+  const client = { client_id: documents.publish('/oauth/client.json', { redirect_uris: [REDIRECT_URI], ...members }) }
+  const codes = codesOf(await askForCode(own, client, { resource: resource.uri }))
+  expectRefused(await poll(own, client, codes), 'authorization_pending')
+  expect(await own.app.store.findClient(client)).toBeUndefined()
+  await decideFor(own, browser, codes)
+  expect((await poll(own, client, codes)).status).toBe(200)
+  expect(await own.app.store.findClient(client)).toMatchObject({ registration_source: 'cimd' })
+  documents.close()
+  await own.close()
 })
 
 test('the metadata names the endpoint and the grant', async () => {

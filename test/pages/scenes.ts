@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core'
 import type { Client } from '../../src/records/client.ts'
 import { allow, browserOf, IPHONE } from '../support/account.ts'
 import { okAdmin } from '../support/admin.ts'
+import { addDeviceClient, askForCode, codesOf, DEVICES } from '../support/device.ts'
 import { authorizeUrl } from '../support/flow.ts'
 import { addClient, addResource, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
 
@@ -19,6 +20,7 @@ export interface World {
 export async function openWorld(): Promise<World> {
   const { server, origin } = await serve(PAGE)
   const service = await startService({
+    ...DEVICES,
     SERVICE_SERVER_ALLOWED_ORIGINS: origin,
     SERVICE_RATE_LIMIT_AUTH_FAIL_MAX: '0',
   })
@@ -107,6 +109,21 @@ async function showAccount({ service }: World, page: Page, names: string[], reso
   await page.locator('h2#applications').waitFor()
 }
 
+/** Enters the code of a device, up to the consent page. */
+async function showDeviceConsent({ service }: World, page: Page) {
+  const [client, resource, user] = [
+    await addDeviceClient(service, { client_name: 'Inbox Terminal' }),
+    await addResource(service),
+    await addUser(service),
+  ]
+  const headers = { 'user-agent': 'inbox-terminal/2.1 (linux; x64) node/20.20.2' }
+  const { user_code } = codesOf(await askForCode(service, client, { resource: resource.uri }, headers))
+  await page.goto(`${service.issuer}/device?user_code=${user_code}`)
+  await logIn(page, user.email)
+  await page.locator('#user_code + p + button').click()
+  await page.locator('button[value=allow]').waitFor()
+}
+
 export const SCENES: Record<string, (world: World, page: Page) => Promise<unknown>> = {
   login: async ({ service }, page) => page.goto(`${service.issuer}/login`),
   'login error': async (world, page) => {
@@ -150,6 +167,28 @@ export const SCENES: Record<string, (world: World, page: Page) => Promise<unknow
     })
     await page.goto(url.replace('code_challenge=', 'no_code_challenge='))
     await page.getByRole('link', { name: /very-long-label/ }).waitFor()
+  },
+  'device code': async ({ service }, page) => {
+    await page.goto(`${service.issuer}/device`)
+    await logIn(page, (await addUser(service)).email)
+    await page.locator('#user_code').waitFor()
+  },
+  'device code of a link': async ({ service }, page) => {
+    await page.goto(`${service.issuer}/device?user_code=BCDF-GHJK`)
+    await logIn(page, (await addUser(service)).email)
+    await page.locator('#user_code').waitFor()
+  },
+  'device code that is not known': async ({ service }, page) => {
+    await page.goto(`${service.issuer}/device?user_code=BCDF-GHJK`)
+    await logIn(page, (await addUser(service)).email)
+    await page.locator('#user_code + p + button').click()
+    await page.getByRole('alert').waitFor()
+  },
+  'device consent': (world, page) => showDeviceConsent(world, page),
+  'device connected': async (world, page) => {
+    await showDeviceConsent(world, page)
+    await page.locator('button[value=allow]').click()
+    await page.locator('button').waitFor({ state: 'detached' })
   },
   'password link': async (world, page) => page.goto(await newPasswordLink(world, await addUser(world.service))),
   'password link with a mistake': async (world, page) => {
