@@ -1,6 +1,8 @@
 // The name, logo, color and links of the operator on the pages for users, and what keeps them from being HTML.
+// SERVICE_TEST_SHOTS names a folder for screenshots.
 import { createHash, randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { describe, expect } from 'vitest'
 import { ConfigError, loadConfig } from '../../src/config/load.ts'
 import { openBranding } from '../../src/endpoints/branding.ts'
@@ -14,6 +16,7 @@ import { addClient, addUser, startService, type TestService } from '../support/s
 import { failureOf } from '../support/thrown.ts'
 import { flawsOf } from './probe.ts'
 
+const SHOTS = process.env['SERVICE_TEST_SHOTS']
 const SVG =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 120 40"><rect width="120" height="40" rx="8" fill="#00695c"/></svg>'
 /** The start of a PNG file, by which it is recognised. */
@@ -110,8 +113,8 @@ const MARKUP = `"><script>alert(1)</script><img src=x onerror=alert(1)>'`
 
 test('L23 markup in the name of the product, and in the issuer that the policy contains, stays text', async () => {
   const service = await branded({ SERVICE_UI_PRODUCT_NAME: MARKUP, SERVICE_UI_LOGO_FILE: tempFile('logo.svg', SVG) })
-  for (const path of ['/login', '/oauth/authorize', '/consent?session_id=x']) {
-    const { text } = await new Browser().open(service.issuer + path)
+  for (const place of ['/login', '/oauth/authorize', '/consent?session_id=x']) {
+    const { text } = await new Browser().open(service.issuer + place)
     expect(text).not.toMatch(/<script|<img src=x/)
   }
   const { policy } = await load({
@@ -177,7 +180,10 @@ describe(`in ${CHROMIUM}`, () => {
         for (const width of [1280, 320]) {
           await page.emulateMedia({ colorScheme })
           await page.setViewportSize({ width, height: 640 })
-          expect(await flawsOf(page), `${locale} ${colorScheme} ${width}`).toEqual([])
+          const name = `branding ${locale} ${width} ${colorScheme}`
+          if (SHOTS)
+            await page.screenshot({ path: path.join(SHOTS, `${name.replaceAll(' ', '-')}.png`), fullPage: true })
+          expect(await flawsOf(page), name).toEqual([])
         }
       expect(complaints).toEqual([])
     }

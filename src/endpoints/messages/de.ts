@@ -130,7 +130,7 @@ export const de: Messages = {
   passwordLink: {
     title: 'Passwort festlegen',
     lead: (length) =>
-      `Wählen Sie ein Passwort mit mindestens ${length} Zeichen. Es beendet alle Anmeldungen Ihres Kontos.`,
+      `Wählen Sie ein Passwort mit mindestens ${length} Zeichen. Danach sind alle Anmeldungen Ihres Kontos beendet.`,
     next: 'Neues Passwort',
     again: 'Neues Passwort wiederholen',
     submit: 'Passwort festlegen',

@@ -194,7 +194,7 @@ export const es: Messages = {
       'Vuelva a la aplicación e inténtelo de nuevo. Si el error se repite, envíe este identificador de solicitud a su equipo de soporte:',
     texts: {
       invalid_request: 'La aplicación envió una solicitud no válida.',
-      invalid_client: 'La aplicación no es conocida aquí o no se puede usar.',
+      invalid_client: 'La aplicación no está registrada aquí o no se puede usar.',
       invalid_scope: 'La aplicación solicitó permisos que no puede obtener.',
       invalid_target: 'La aplicación solicitó acceso a un recurso al que no puede acceder.',
       access_denied: 'Esta solicitud no está permitida.',
