@@ -128,7 +128,11 @@ export function commandFault(commands: Map<string, string[]>, line: string): str
 /** Their arguments are free words, beside subcommands. */
 const TAKES_WORDS = new Set(['service bench'])
 
-const { config } = loadConfig(undefined, { SERVICE_AGENTS_ENABLE_JWKS_LISTING: 'true' })
+const { config } = loadConfig(undefined, {
+  SERVICE_AGENTS_ENABLE_JWKS_LISTING: 'true',
+  SERVICE_DEVICE_ENABLED: 'true',
+  SERVICE_OAUTH_OPENID: 'true',
+})
 
 /** `METHOD /path` of both listeners; a member in braces stands for anything. */
 const routes: readonly string[] = [

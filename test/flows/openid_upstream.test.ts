@@ -1,0 +1,74 @@
+// What an upstream provider says about a sign-in is what the tokens of this service say: auth_time, amr and acr.
+import { decodeJwt } from 'jose'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { Browser } from '../support/browser.ts'
+import { authorizeUrl, claimsOf, decide, redeem } from '../support/flow.ts'
+import { type FakeProvider, openFederation } from '../support/openid_fake.ts'
+import { addClient, addResource, type TestService } from '../support/service.ts'
+
+let service: TestService
+let fake: FakeProvider
+beforeAll(async () => {
+  const federation = await openFederation({ SERVICE_OAUTH_OPENID: 'true' })
+  ;({ service, fake } = federation)
+})
+afterAll(() => service.close())
+
+/** Follows the link of the login page to the provider and back. Returns what the provider was sent, and the last page. */
+async function signInFrom(browser: Browser, loginPage: string) {
+  const { text } = await browser.open(loginPage)
+  const href = /href="([^"]*\/oidc\/start[^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? ''
+  const sent = new URL((await browser.open(service.issuer + href)).location ?? '').searchParams
+  fake.nonce = sent.get('nonce') ?? ''
+  const callback = new URLSearchParams({ code: 'a-code', state: sent.get('state') ?? '' })
+  const { location = '' } = await browser.open(`${sent.get('redirect_uri')}?${callback}`)
+  return { sent, page: await browser.follow(location) }
+}
+
+/** Takes a browser from an authorization request over the provider to the answer of the client. */
+async function walkUpstream(fields: Record<string, string>, person: Record<string, unknown>) {
+  const [app, browser] = [await addClient(service, { scope: 'openid mcp:read' }), new Browser()]
+  const verifier = 'v'.repeat(43)
+  const code_challenge = '7w_YNF9DSfIdPf_pRjSq646_kPr-2-o9NAl16JGghdM'
+  fake.person = person
+  const url = authorizeUrl(service, { client_id: app.client_id, scope: 'openid', ...fields, code_challenge })
+  const { location = '' } = await browser.open(url)
+  const { sent, page } = await signInFrom(browser, location)
+  const answer = page.location ? page : await decide(service, browser, page, 'allow')
+  return { app, sent, verifier, callback: new URL(answer.location ?? '') }
+}
+
+test('acr_values and login_hint reach the provider; its acr, amr and auth_time are in the tokens', async () => {
+  const resource = (await addResource(service)).uri
+  const auth_time = service.app.clock.now() - 1000
+  const { app, sent, verifier, callback } = await walkUpstream(
+    { scope: 'openid mcp:read', resource, acr_values: 'urn:mfa urn:phr', login_hint: 'ada@example.com' },
+    { sub: 'up-strong', acr: 'urn:phr', amr: ['hwk', 'pin'], auth_time },
+  )
+  expect([sent.get('acr_values'), sent.get('login_hint')]).toEqual(['urn:mfa urn:phr', 'ada@example.com'])
+  const answer = await redeem(service, app, { code: callback.searchParams.get('code') ?? '', verifier })
+  expect(claimsOf(answer)).toMatchObject({ auth_time, acr: 'urn:phr' })
+  expect(decodeJwt(String(answer.body['id_token']))).toMatchObject({ auth_time, acr: 'urn:phr', amr: ['hwk', 'pin'] })
+})
+
+test('a sign-in at the provider without one of the acr_values is unmet_authentication_requirements, and is not asked again', async () => {
+  const { callback } = await walkUpstream({ acr_values: 'urn:mfa' }, { sub: 'up-weak', acr: 'urn:pwd' })
+  expect(callback.searchParams.get('error')).toBe('unmet_authentication_requirements')
+})
+
+test('max_age asks the provider for a new sign-in; an old one that it returns nevertheless is login_required', async () => {
+  const old = service.app.clock.now() - 1000
+  const { sent, callback } = await walkUpstream({ max_age: '60' }, { sub: 'up-old', auth_time: old })
+  expect(sent.get('prompt')).toBe('login')
+  expect(callback.searchParams.get('error')).toBe('login_required')
+})
+
+test('claims of the provider that are malformed or in the future are left out', async () => {
+  const person = { sub: 'up-odd', acr: 7, amr: ['pwd', 7], auth_time: service.app.clock.now() + 1000 }
+  const { app, verifier, callback } = await walkUpstream({}, person)
+  const { body } = await redeem(service, app, { code: callback.searchParams.get('code') ?? '', verifier })
+  const claims = decodeJwt<{ auth_time: number }>(String(body['id_token']))
+  expect(claims).not.toHaveProperty('acr')
+  expect(claims).not.toHaveProperty('amr')
+  expect(claims.auth_time).toBeLessThanOrEqual(service.app.clock.now())
+})
