@@ -67,7 +67,6 @@ export const auditTrail: AdminResource = {
         after,
         offset: int(0, 100_000).prefault(0).describe('Number of items to skip.'),
       }),
-      cli: false,
       async run({ store, clock }, { query: { since: from, until, after: behind, ...filter } }) {
         const now = clock.now()
         if (from !== undefined && from < now - MAX_LOOKBACK)

@@ -143,7 +143,7 @@ export const clients: AdminResource = {
       path: '/admin/clients/{client_id}',
       doc: 'Shows a client.',
       answer: answers.clientWithSecrets,
-      cli: false,
+      cli: { command: 'client show', flags: { id: { field: 'client_id' } } },
       run: async (app, { params }) => ({ shown: await shownAlone(app, await getClient(app, params.client_id)) }),
     }),
     update: action({
@@ -194,7 +194,7 @@ export const clients: AdminResource = {
       doc: 'Suspends an active client. It gets no new tokens.',
       answer: answers.clientStatus,
       audit: 'client_suspended',
-      cli: false,
+      cli: { flags: { id: { field: 'client_id' } } },
       run: (app, { params }) => changeStatus(app, params.client_id, 'active', 'suspended'),
     }),
     reactivate: action({
@@ -203,7 +203,7 @@ export const clients: AdminResource = {
       doc: 'Ends the suspension of a client.',
       answer: answers.clientStatus,
       audit: 'client_reactivated',
-      cli: false,
+      cli: { flags: { id: { field: 'client_id' } } },
       run: (app, { params }) => changeStatus(app, params.client_id, 'suspended', 'active'),
     }),
     fetchDocument: action({

@@ -23,13 +23,14 @@ export const connections: AdminResource = {
       path: '/admin/connections',
       doc: 'Lists client activity, latest first, with the reason of every failure.',
       answer: z.array(answers.trail),
-      cli: false,
       query: z.strictObject({
         client_id: text(2048).optional().describe('Only activity of this client.'),
         address: text(64).optional().describe('Only activity from this address.'),
         failing: bool()
           .optional()
-          .describe('true: only activity whose last step failed. false: only activity whose last step succeeded.'),
+          .describe(
+            'With true only activity whose last step failed, with false only activity whose last step succeeded.',
+          ),
         limit: int(1, 2000).prefault(100).describe('Maximum number of items.'),
       }),
       run: async ({ activity, frontPool }, { query: { client_id, address, failing, limit } }) => ({

@@ -125,7 +125,7 @@ export const system: AdminResource = {
       path: '/admin/system/status',
       doc: 'Shows version, uptime, components, features, HTTP engines, queues, headroom, storage, lockouts, instances, unsafe settings and upstream providers.',
       answer: answers.systemStatus,
-      cli: false,
+      cli: { command: 'status' },
       run: async (app) => ({ shown: await statusOf(app) }),
     }),
     config: action({
@@ -141,7 +141,7 @@ export const system: AdminResource = {
       path: '/admin/stats',
       doc: 'Counts clients, users and connections, and the tokens of the last 24 hours that are live or revoked.',
       answer: answers.stats,
-      cli: false,
+      cli: { command: 'stats' },
       run: async (app) => ({ shown: await statsOf(app) }),
     }),
     series: action({

@@ -108,7 +108,7 @@ export const users: AdminResource = {
       path: '/admin/users/{id}',
       doc: 'Shows a user.',
       answer: answers.user,
-      cli: false,
+      cli: { command: 'user show' },
       run: async (app, { params }) => ({ shown: userJson(await getUser(app, params.id)) }),
     }),
     update: action({
@@ -127,7 +127,6 @@ export const users: AdminResource = {
       doc: 'Disables a user. Sessions and refresh tokens end, and sign-in is refused.',
       answer: answers.userStatus,
       audit: 'user_disabled',
-      cli: false,
       run: (app, { params }) => changeStatus(app, params.id, 'disabled'),
     }),
     enable: action({
@@ -136,7 +135,6 @@ export const users: AdminResource = {
       doc: 'Enables a disabled user again.',
       answer: answers.userStatus,
       audit: 'user_enabled',
-      cli: false,
       run: (app, { params }) => changeStatus(app, params.id, 'active'),
     }),
     forceLogout: action({
@@ -170,6 +168,16 @@ export const users: AdminResource = {
     }),
   },
   commands: {
+    setPassword: action({
+      method: 'PATCH',
+      path: '/admin/users/{id}',
+      doc: 'Sets the password of a user. It ends the sessions and refresh tokens of the user.',
+      answer: answers.user,
+      body: z.object({ password: userChange.shape.password.unwrap() }),
+      audit: 'user_updated',
+      cli: { flags: { password: { field: 'password', secret: true } } },
+      run: (app, { params, body }) => changeUser(app, params.id, body),
+    }),
     relink: action({
       method: 'PATCH',
       path: '/admin/users/{id}',

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { afterAll, assert, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { kebab } from '../../src/admin/action.ts'
 import { adminResources } from '../../src/admin/index.ts'
 import { openApiOf } from '../../src/admin/openapi.ts'
 import { adminRoutes } from '../../src/admin/rest.ts'
@@ -115,7 +116,7 @@ describe('REST, command line and document list the same operations', () => {
         : [words]
     // Those of a part of an operation have no operation of their own.
     const ofParts = adminResources.flatMap(({ name, commands = {} }) =>
-      Object.keys(commands).map((word) => `service admin ${name} ${word}`),
+      Object.keys(commands).map((word) => `service admin ${name} ${kebab(word)}`),
     )
     const commands = [...operations.flatMap(([, operation]) => operation['x-command'] ?? []), ...ofParts]
     expect(leaves(program, 'service').sort()).toEqual(commands.sort())

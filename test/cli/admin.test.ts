@@ -41,6 +41,38 @@ test.each([
   }
 })
 
+test('a client is shown, suspended and reactivated, and a user is shown, disabled, enabled and given a password', async () => {
+  const client = await addClient(service)
+  const id = ['--id', client.client_id]
+  const run = (...words: string[]) => okHere(['admin', ...words, '--json'], viaServer).then((text) => JSON.parse(text))
+  const status = async () => (await token(client.client_id, client.client_secret)).status
+  expect(await run('client', 'show', ...id)).toMatchObject({ client_id: client.client_id, status: 'active' })
+  await run('client', 'suspend', ...id)
+  expect(await status()).not.toBe(200)
+  await run('client', 'reactivate', ...id)
+  const user = await addUser(service)
+  const at = ['--id', user.id]
+  expect(await run('user', 'disable', ...at)).toEqual({ status: 'disabled' })
+  expect(await run('user', 'show', ...at)).toMatchObject({ email: user.email, disabled: true })
+  await run('user', 'enable', ...at)
+  await run('user', 'set-password', ...at, '--password', 'set by an operator')
+  const { password_hash } = (await service.app.store.findUser(user)) ?? {}
+  expect((await service.app.crypto.verifyPassword('set by an operator', password_hash)).right).toBe(true)
+})
+
+test('status, stats, the audit trail and the client activity are printed', async () => {
+  await addUser(service)
+  const shown = async (words: string) => JSON.parse(await okHere(['admin', ...words.split(' '), '--json'], viaServer))
+  expect(await shown('status')).toMatchObject({ lockouts: 0, subsystems: expect.any(Array) })
+  expect(await shown('stats')).toMatchObject({ users: expect.any(Number) })
+  expect(await shown('audit list --action user_disabled --limit 1')).toEqual(
+    await okAdmin(service, 'GET', '/admin/audit?action=user_disabled&limit=1'),
+  )
+  expect(await shown('connection list --failing true')).toEqual(
+    await okAdmin(service, 'GET', '/admin/connections?failing=true'),
+  )
+})
+
 test('--json prints the answer of the admin API', async () => {
   const printed = JSON.parse(await okHere(['admin', 'client', 'list', '--json'], viaServer))
   expect(printed).toEqual(await okAdmin(service, 'GET', '/admin/clients'))
