@@ -2,6 +2,7 @@
 import type { Session } from '../records/session.ts'
 import type { User } from '../records/user.ts'
 import { all, change, columnsOf, idBytes, maybeEncoded, type Op, one, orNull } from './op.ts'
+import { deletePasswordLinks } from './password_link_rows.ts'
 import { endSessions, readSession, SESSION_COLUMNS } from './session_rows.ts'
 import { readUser, USER_COLUMNS } from './user_rows.ts'
 
@@ -79,8 +80,8 @@ export function* endOtherSessions({ user_id, id }: { user_id: string; id: string
 }
 
 /**
- * Replaces the password hash of a user and ends every session but one, `id`. Returns the number of ended sessions; undefined when the hash is no
- * longer `from`.
+ * Replaces the password hash of a user, and ends the unused password link and every session but one, `id`. Returns the number of ended
+ * sessions; undefined when the hash is no longer `from`.
  */
 export function* changePassword(w: {
   user_id: string
@@ -96,5 +97,7 @@ export function* changePassword(w: {
     w.user_id,
     w.from,
   )
-  return changed === 1 ? yield* endOtherSessions(w) : undefined
+  if (changed === 0) return undefined
+  yield* deletePasswordLinks(w.user_id)
+  return yield* endOtherSessions(w)
 }

@@ -15,6 +15,7 @@ import {
   searchRows,
 } from './list.ts'
 import { change, columnsOf, containing, forUpdate, is, maybeStr, type Op, one, orNull } from './op.ts'
+import { deletePasswordLinks } from './password_link_rows.ts'
 import { addGroups, deleteGroups } from './user_groups.ts'
 import { changeable, emailKey, insertUsers, readUser, USER_COLUMNS } from './user_rows.ts'
 
@@ -116,14 +117,11 @@ export function* updateUser({
     yield* deleteGroups(user.id)
     yield* addGroups([user])
   }
-  // A link was made for the password, or for the account, as it was before.
-  if (maybeStr(before.password_hash) !== user.password_hash || user.status !== 'active') yield* deleteLinks(user.id)
+  if (maybeStr(before.password_hash) !== user.password_hash || user.status !== 'active')
+    yield* deletePasswordLinks(user.id)
   if (signOut) yield* signOutUser({ id: user.id, now })
   return 'updated'
 }
-
-/** Deletes the unused password link of a user. */
-const deleteLinks = (id: string) => change('DELETE FROM password_links WHERE user_id = ?', id)
 
 /** Locked, so that the groups of this sign-in are written even when an operator changes the user at the same time. */
 const findFederated = ({ provider_issuer, provider_sub }: User) =>
@@ -207,7 +205,7 @@ export function* deleteUser({
   yield* change('UPDATE consent_grants SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL', now, id)
   yield* forgetConnections({ user_id: id, now })
   yield* deleteGroups(id)
-  yield* deleteLinks(id)
+  yield* deletePasswordLinks(id)
   yield* change('DELETE FROM users WHERE id = ?', id)
   return 'deleted'
 }

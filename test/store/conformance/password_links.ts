@@ -61,6 +61,10 @@ export function passwordLinkRules(bench: Bench): void {
       found.push((await find(presented))?.name)
     }
     expect(found).toEqual([undefined, undefined, 'Renamed'])
+    const own = await aLink()
+    const { id: user_id, password_hash: from = '' } = own.user
+    await bench.store.changePassword({ user_id, id: newId(), from, to: 'changed', now: NOW })
+    expect(await find(own.presented)).toBeUndefined()
     const { user, presented } = await aLink()
     await bench.store.deleteUser({ id: user.id, force: true, now: NOW })
     expect(await find(presented)).toBeUndefined()
