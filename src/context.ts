@@ -2,6 +2,7 @@
 // builds it. Types only, and only from folders to the left of this file.
 import type { Env } from './config/env.ts'
 import type { OidcSettings } from './config/oidc_keys.ts'
+import type { Reloaded } from './config/reload.ts'
 import type { Config } from './config/schema.ts'
 import type { AtRest } from './crypto/encryption.ts'
 import type { Keyring } from './crypto/keyring.ts'
@@ -84,8 +85,8 @@ export interface App {
   readonly branding: Branding
   /** The upstream providers that users sign in at, in the order of the login page. */
   readonly oidc: readonly OidcProvider[]
-  /** Limit on registrations by address; undefined when limits are off. */
-  readonly registrations?: SharedBuckets
+  /** Limit on registrations by address, which applies while `rate_limit.enabled` is true. */
+  readonly registrations: SharedBuckets
   /** Limit on unknown user codes of devices, by session and by address. */
   readonly userCodes: SharedBuckets
   /** The last protocol steps of each client. */
@@ -100,6 +101,8 @@ export interface App {
   readonly waitingRoom: WaitingRoom
   /** The front threads; set in the supervisor of several. */
   frontPool?: FrontPool
+  /** Reads the configuration again and applies the keys that can change at run time; set by serve(). Rejects with ConfigError. */
+  reload?: () => Promise<Reloaded>
   /** The metrics of the whole process in the text format of Prometheus. */
   scrape(): Promise<{ type: string; text: string }>
   /** Upstream tokens that are being requested, by connection and scopes. */
@@ -118,6 +121,8 @@ export interface FrontPool {
   activity(): Promise<ClientActivity[]>
   /** Removes a key set of an identity provider from the cache of every thread. */
   dropKeys(jwks_uri: string): Promise<void>
+  /** Sends the live keys of the configuration to every thread. */
+  configure(): Promise<void>
 }
 
 /** The last report of a front thread. */

@@ -116,6 +116,10 @@ export const systemStatus = z.strictObject({
     .describe('Upstream providers: those that users sign in at, then those of broker resources.'),
 })
 export const configuration = z.record(z.string(), z.unknown())
+export const reloaded = z.strictObject({
+  applied: z.array(z.string()).describe('Changed keys whose new value is in use.'),
+  needs_restart: z.array(z.string()).describe('Changed keys whose new value takes effect at the next start.'),
+})
 export const stats = z.strictObject({
   clients: count,
   users: count,

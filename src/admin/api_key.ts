@@ -39,7 +39,7 @@ export function createGatekeeper({ config: { admin, rate_limit }, store }: Guard
       return { hash: Buffer.from(sha256, 'hex').toString('base64url'), actor_id: `${ADMIN}:${name}`, capability }
     }),
   ]
-  const guesses = rate_limit.enabled ? new SharedBuckets('admin_key', GUESSES_PER_SECOND, GUESSES, store) : undefined
+  const guesses = new SharedBuckets('admin_key', { rate: GUESSES_PER_SECOND, burst: GUESSES }, store)
 
   const find = (head: RequestHead): Operator => {
     if (known.length === 0) throw refused('no_key_configured')
@@ -52,13 +52,14 @@ export function createGatekeeper({ config: { admin, rate_limit }, store }: Guard
   /** An address that sent many wrong keys must wait before another key is compared. */
   const findSlowly = (head: RequestHead): Operator => {
     const address = subscriber(head.remote)
-    const wait = guesses?.wait(address) ?? 0
+    const wait = rate_limit.enabled ? guesses.wait(address) : 0
     if (wait > 0) throw tooManyGuesses(wait)
     try {
       return find(head)
     } catch (error) {
       // The request does not wait for the count of all instances; the next key of this address does. Without the store, this instance counts.
-      if (error instanceof OAuthError && error.reason === 'wrong_key') guesses?.take(address).catch(() => {})
+      if (error instanceof OAuthError && error.reason === 'wrong_key' && rate_limit.enabled)
+        guesses.take(address).catch(() => {})
       throw error
     }
   }

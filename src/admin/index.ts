@@ -3,6 +3,7 @@ import type { Action, AdminResource } from './action.ts'
 import { auditTrail } from './audit.ts'
 import { clientSecrets } from './client_secrets.ts'
 import { clients } from './clients.ts'
+import { configResource } from './configuration.ts'
 import { connections } from './connections.ts'
 import { tryExplain } from './explain.ts'
 import { frontingLinks } from './fronting.ts'
@@ -43,6 +44,7 @@ export const adminResources: readonly AdminResource[] = [
   subjectMappings,
   keys,
   dcr,
+  configResource,
   system,
   tries,
   tryExplain,

@@ -1,6 +1,5 @@
 // Admin operations on the service itself: signing keys, registration mode, status, configuration.
 import { z } from 'zod'
-import { redacted } from '../config/load.ts'
 import { DCR_MODES } from '../config/oauth_keys.ts'
 import type { App } from '../context.ts'
 import { JWKS_MAX_AGE_SECONDS } from '../crypto/keyring.ts'
@@ -127,14 +126,6 @@ export const system: AdminResource = {
       answer: answers.systemStatus,
       cli: { command: 'status' },
       run: async (app) => ({ shown: await statusOf(app) }),
-    }),
-    config: action({
-      method: 'GET',
-      path: '/admin/system/config',
-      doc: 'Shows the effective configuration. Secrets are masked, durations are in seconds.',
-      answer: answers.configuration,
-      cli: false,
-      run: async ({ config }) => ({ shown: redacted(config) }),
     }),
     stats: action({
       method: 'GET',

@@ -23,7 +23,7 @@ export function addServerCommands(
   program
     .command('serve')
     .description(
-      'Runs the service. SIGTERM and SIGINT finish the requests in flight and stop it. SIGHUP reloads the signing keys.',
+      'Runs the service. SIGTERM and SIGINT finish the requests in flight and stop it. SIGHUP reloads the signing keys and the configuration.',
     )
     .option('--wait', 'Wait while another server uses the SQLite file.')
     .option('--new-keys', 'Generate missing keys, even if valid tokens become invalid or encrypted values unreadable.')

@@ -169,7 +169,7 @@ function addEnvResource(config: Config, env: Env, problems: ConfigProblem[]): vo
   else if (scopes.length > 0) twin.scopes = result.data[0]?.scopes ?? []
 }
 
-/** Checks the rules that concern no broken key. */
+/** Adds the violated rules to the problems. Rules that concern a broken key are not checked. */
 function checkRules(config: Config, env: Env, broken: readonly string[], problems: ConfigProblem[]): void {
   for (const rule of RULES) {
     if (rule.keys.some((key) => broken.some((each) => key.startsWith(each)))) continue

@@ -2,20 +2,24 @@
 import { Lru } from '../lib/lru.ts'
 import { peerAddress } from './front.ts'
 
+/** What a bucket allows: `rate` tokens a second, and `burst` at once. It is read at each use, because a reload of the configuration can change it. */
+export interface Rate {
+  readonly rate: number
+  readonly burst: number
+}
+
 /** A token bucket: `rate` per second and `burst` at once, divided among several instances. */
 export class TokenBucket implements Limiter {
-  private readonly rate: number
-  private readonly burst: number
+  private readonly limit: Rate
   private readonly among: () => number
   private tokens: number
   private at = performance.now()
 
   /** `among` returns the number of instances that share the rate and the burst. */
-  constructor(rate: number, burst: number, among: () => number = () => 1) {
-    this.rate = rate
-    this.burst = burst
+  constructor(limit: Rate, among: () => number = () => 1) {
+    this.limit = limit
     this.among = among
-    this.tokens = burst
+    this.tokens = limit.burst
   }
 
   /** Takes a token. Returns 0, or the seconds until the next token, rounded up. */
@@ -29,8 +33,8 @@ export class TokenBucket implements Limiter {
   wait(): number {
     const now = performance.now()
     const among = this.among()
-    const rate = this.rate / among
-    this.tokens = Math.min(Math.max(1, this.burst / among), this.tokens + ((now - this.at) / 1000) * rate)
+    const rate = this.limit.rate / among
+    this.tokens = Math.min(Math.max(1, this.limit.burst / among), this.tokens + ((now - this.at) / 1000) * rate)
     this.at = now
     return this.tokens < 1 ? Math.max(1, Math.ceil((1 - this.tokens) / rate)) : 0
   }
@@ -38,13 +42,13 @@ export class TokenBucket implements Limiter {
   /** Returns a token that was taken. */
   giveBack(): void {
     this.wait()
-    this.tokens = Math.min(Math.max(1, this.burst / this.among()), this.tokens + 1)
+    this.tokens = Math.min(Math.max(1, this.limit.burst / this.among()), this.tokens + 1)
   }
 
   /** Empties the bucket for the given time: a shared bucket, which counts the takes of other instances too, has no token until then. */
   emptyFor(seconds: number): void {
     this.wait()
-    this.tokens = Math.min(this.tokens, 1 - (seconds * this.rate) / this.among())
+    this.tokens = Math.min(this.tokens, 1 - (seconds * this.limit.rate) / this.among())
   }
 }
 
@@ -63,16 +67,17 @@ export class SharedBucket implements Limiter {
   readonly memory: SharedArrayBuffer
   /** The time at which it is full, and the number of instances. */
   private readonly cells: BigInt64Array
-  private readonly each: bigint
-  private readonly burst: number
+  private readonly limit: Rate
+  /** Nanoseconds of one token at the rate that `each` was computed for. */
+  private each = 0n
+  private rate = 0
 
   /** `memory` belongs to the bucket to share. Without it, a new bucket is created. */
-  constructor(rate: number, burst: number, memory?: SharedArrayBuffer) {
+  constructor(limit: Rate, memory?: SharedArrayBuffer) {
     this.memory = memory ?? new SharedArrayBuffer(16)
     this.cells = new BigInt64Array(this.memory)
     if (!memory) this.divideAmong(1)
-    this.each = BigInt(Math.round(NANOS / rate))
-    this.burst = burst
+    this.limit = limit
   }
 
   /** Sets the number of instances that share the limit, for all threads of this process. */
@@ -81,10 +86,15 @@ export class SharedBucket implements Limiter {
   }
 
   take(): number {
+    const { rate, burst } = this.limit
+    if (rate !== this.rate) {
+      this.rate = rate
+      this.each = BigInt(Math.round(NANOS / rate))
+    }
     const among = Number(Atomics.load(this.cells, 1))
     const each = this.each * BigInt(among)
     // A share of the burst refills at a share of the rate in the same time. One request must always fit.
-    const most = this.each * BigInt(Math.max(this.burst, among))
+    const most = this.each * BigInt(Math.max(burst, among))
     for (;;) {
       // hrtime is one clock for all threads. performance.now() begins at the start of each thread.
       const now = process.hrtime.bigint()
@@ -102,13 +112,11 @@ const MAX_TRACKED = 100_000
 
 /** A token bucket for each key. */
 export class Buckets {
-  private readonly rate: number
-  private readonly burst: number
+  private readonly limit: Rate
   private readonly known = new Lru<TokenBucket>(MAX_TRACKED)
 
-  constructor(rate: number, burst: number) {
-    this.rate = rate
-    this.burst = burst
+  constructor(limit: Rate) {
+    this.limit = limit
   }
 
   /** Takes a token of a key. Returns 0, or the seconds until the next token, rounded up. */
@@ -132,7 +140,7 @@ export class Buckets {
   }
 
   private of(key: string): TokenBucket {
-    const bucket = this.known.get(key) ?? new TokenBucket(this.rate, this.burst)
+    const bucket = this.known.get(key) ?? new TokenBucket(this.limit)
     this.known.set(key, bucket)
     return bucket
   }

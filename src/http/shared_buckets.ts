@@ -1,5 +1,5 @@
 // Rate limits by key (an address or a host) that hold for all instances together (docs/decisions/0011).
-import { Buckets } from './rate_limit.ts'
+import { Buckets, type Rate } from './rate_limit.ts'
 
 /** The store operations of the buckets. Times and costs are in microseconds. */
 export interface BucketStore {
@@ -20,17 +20,15 @@ export class SharedBuckets {
   private readonly kind: string
   private readonly here: Buckets
   private readonly store: BucketStore
-  private readonly each: number
-  private readonly most: number
+  private readonly limit: Rate
   private sweptMs = performance.now()
 
   /** `kind` separates its keys from those of other limits. */
-  constructor(kind: string, rate: number, burst: number, store: BucketStore) {
+  constructor(kind: string, limit: Rate, store: BucketStore) {
     this.kind = kind
-    this.here = new Buckets(rate, burst)
+    this.here = new Buckets(limit)
     this.store = store
-    this.each = Math.round(MICROS / rate)
-    this.most = this.each * burst
+    this.limit = limit
   }
 
   /** Takes a token of a key. Returns 0, or the seconds until the next token, rounded up. Rejects when the store is unavailable. */
@@ -39,7 +37,8 @@ export class SharedBuckets {
     if (wait > 0) return wait
     const now = Date.now() * 1000
     this.sweep(now)
-    const { each, most } = this
+    const each = this.each()
+    const most = each * this.limit.burst
     const seconds = (await this.store.takeFromBucket({ name: `${this.kind} ${key}`, now, each, most })) / MICROS
     if (seconds === 0) return 0
     this.here.emptyFor(key, seconds)
@@ -49,12 +48,17 @@ export class SharedBuckets {
   /** Returns a token that was taken of a key, for what turned out not to be limited. */
   async giveBack(key: string): Promise<void> {
     this.here.giveBack(key)
-    await this.store.returnToBucket({ name: `${this.kind} ${key}`, each: this.each })
+    await this.store.returnToBucket({ name: `${this.kind} ${key}`, each: this.each() })
   }
 
   /** Returns the seconds that a key has to wait, as far as this thread knows, without taking a token. */
   wait(key: string): number {
     return this.here.wait(key)
+  }
+
+  /** The microseconds of one token. */
+  private each(): number {
+    return Math.round(MICROS / this.limit.rate)
   }
 
   private sweep(now: number): void {

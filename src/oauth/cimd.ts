@@ -48,7 +48,7 @@ const FETCH_BURST = 50
 export const openDocuments = (store: BucketStore): Documents => ({
   known: new Lru(MAX_DOCUMENTS),
   loading: new SingleFlight(),
-  hosts: new SharedBuckets('document', FETCHES_PER_SECOND, FETCH_BURST, store),
+  hosts: new SharedBuckets('document', { rate: FETCHES_PER_SECOND, burst: FETCH_BURST }, store),
   changes: openDocumentChanges(store),
 })
 

@@ -34,7 +34,7 @@ const [GUESSES, GUESSES_PER_SECOND] = [10, 1 / 60]
 
 /** The limit on unknown user codes, for all instances together. */
 export const openUserCodeLimit = (store: BucketStore): SharedBuckets =>
-  new SharedBuckets('user code', GUESSES_PER_SECOND, GUESSES, store)
+  new SharedBuckets('user code', { rate: GUESSES_PER_SECOND, burst: GUESSES }, store)
 
 /** What is limited for a session and the address of its request. */
 export const guessKeys = (session_id: string, address: string): readonly [string, string] => [

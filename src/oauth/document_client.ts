@@ -36,7 +36,7 @@ const CHANGES_PER_SECOND = 1 / 60
 const CHANGE_BURST = 10
 /** Limits the changes of one document: each change costs a write and an audit event, and any request can cause it. */
 export const openDocumentChanges = (store: BucketStore): SharedBuckets =>
-  new SharedBuckets('document change', CHANGES_PER_SECOND, CHANGE_BURST, store)
+  new SharedBuckets('document change', { rate: CHANGES_PER_SECOND, burst: CHANGE_BURST }, store)
 
 /**
  * The stored client as its document describes it now; its status and whatever else is not in a document stay. Throws slow_down

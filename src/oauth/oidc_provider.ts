@@ -97,7 +97,7 @@ export function openOidcProvider({ slug, settings }: OidcSettings, parts: Parts)
     slug,
     settings,
     look,
-    failures: new Buckets(FAILURES_PER_SECOND, FAILURES),
+    failures: new Buckets({ rate: FAILURES_PER_SECOND, burst: FAILURES }),
     authorizationUrl: (login, wanted) =>
       translated(async () => {
         const metadata = await discovery.current()

@@ -210,7 +210,7 @@ export function assemble(
     remoteKeys: openRemoteKeys(config, keys, clock),
     issuerMetadata: openIssuerMetadata(config, keys, clock),
     clientKeys: openClientKeys(config, { fetcher: client, clock, hosts: documents.hosts }),
-    failedAssertions: new Buckets(1, 20),
+    failedAssertions: new Buckets({ rate: 1, burst: 20 }),
     waitingRoom: new WaitingRoom(),
     oidc: openOidcProviders(config, { crypto, clock, metrics }),
     documents,
@@ -254,8 +254,17 @@ const openRemoteKeys = ({ xaa, cimd }: Config, fetcher: Fetcher, clock: Clock): 
 const openIssuerMetadata = ({ xaa, cimd }: Config, fetcher: Fetcher, clock: Clock): IssuerMetadata =>
   createIssuerMetadata({ fetcher, clock, ttl: xaa.jwks_cache_ttl, allowHttp: cimd.allow_private_addresses })
 
-const openRegistrationLimit = ({ rate_limit, dcr }: Config, store: Store): SharedBuckets | undefined =>
-  rate_limit.enabled ? new SharedBuckets('register', dcr.rate_limit, dcr.rate_limit_burst, store) : undefined
+const openRegistrationLimit = ({ dcr }: Config, store: Store): SharedBuckets => {
+  const limit = {
+    get rate() {
+      return dcr.rate_limit
+    },
+    get burst() {
+      return dcr.rate_limit_burst
+    },
+  }
+  return new SharedBuckets('register', limit, store)
+}
 
 async function collectAndRender({ frontPool, metrics }: App): ReturnType<App['scrape']> {
   await frontPool?.collect()

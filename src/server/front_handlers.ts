@@ -1,10 +1,13 @@
 // The RPC handlers of a front thread: the procedures that the supervisor calls.
+import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 import type { SharedKey } from '../crypto/shared_keys.ts'
 import type { HistogramCounts } from '../lib/histogram.ts'
+import { deserialise, type Serialised } from '../lib/secret.ts'
 import type { MarkedActivity } from '../telemetry/client_activity.ts'
 import { mapValues } from '../telemetry/lanes.ts'
 import { type Moved, takeFrom } from '../telemetry/transfer.ts'
+import { takeLive } from './reload.ts'
 import type { Write } from './supervisor_handlers.ts'
 
 /** What a front thread counted since its last report, and its present state. */
@@ -46,6 +49,10 @@ export function frontHandlers(app: App, { setHealthy, setKeys, close }: FrontAct
     report({ isHealthy }: { isHealthy: boolean }): FrontReport {
       setHealthy(isHealthy)
       return report()
+    },
+    /** Takes the live keys of the configuration of the supervisor. */
+    configure: (config: Serialised): void => {
+      takeLive(app, deserialise(config) as Config)
     },
     activity: (_: undefined): MarkedActivity[] => app.activity.marked(),
     /** Removes a key set of an identity provider from the cache. */

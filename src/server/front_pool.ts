@@ -12,6 +12,7 @@ import { STALE_MS } from '../store/cache.ts'
 import { type ClientActivity, mergeActivity } from '../telemetry/client_activity.ts'
 import type { FrontHandlers } from './front_handlers.ts'
 import { FrontWorker } from './front_worker.ts'
+import { requestRate } from './request_limit.ts'
 import type { FrontData } from './supervisor_handlers.ts'
 
 const REPORT_MS = 1000
@@ -40,7 +41,7 @@ class FrontThreads implements FrontPool {
   private isClosing = false
   private readonly app: App
   private readonly threads: FrontWorker[] = []
-  private readonly limit: SharedBucket | undefined
+  private readonly limit: SharedBucket
   /** The threads that have operations of unknown outcome; the app represents this thread. A retry that arrives at another thread waits for their outcome. */
   private readonly unsettled = new Set<FrontWorker | App>()
   private readonly reporting: NodeJS.Timeout
@@ -51,8 +52,7 @@ class FrontThreads implements FrontPool {
       this.fail = reject
     })
     this.failed.catch(() => {})
-    const { enabled, requests_per_second, burst } = app.config.rate_limit
-    this.limit = enabled ? new SharedBucket(requests_per_second, burst) : undefined
+    this.limit = new SharedBucket(requestRate(app.config))
     this.divideLimit()
     this.followStore()
     this.followKeyring()
@@ -102,6 +102,10 @@ class FrontThreads implements FrontPool {
     return this.askAll('dropKeys', jwks_uri)
   }
 
+  configure(): Promise<void> {
+    return this.askAll('configure', serialise(this.app.config))
+  }
+
   private startData(): FrontData {
     const { config, env, sealing, refreshSecret, keyring } = this.app
     return {
@@ -109,14 +113,14 @@ class FrontThreads implements FrontPool {
       env,
       sealing,
       refreshSecret,
-      bucket: this.limit?.memory,
+      bucket: this.limit.memory,
       keyStore: keyring.store,
       keys: sharedKeys(keyring.keys()),
     }
   }
 
   private divideLimit(): void {
-    this.limit?.divideAmong(this.app.store.driver.instances())
+    this.limit.divideAmong(this.app.store.driver.instances())
   }
 
   /** Notifies the threads of writes of this thread and of other processes. */
@@ -154,7 +158,7 @@ class FrontThreads implements FrontPool {
   }
 
   /** Asks every thread except one. Resolves when all have answered, or after STALE_MS: the others are stuck then. */
-  private async askAll<K extends 'keys' | 'forget' | 'dropKeys'>(
+  private async askAll<K extends 'keys' | 'forget' | 'dropKeys' | 'configure'>(
     what: K,
     input: Parameters<FrontHandlers[K]>[0],
     except?: FrontWorker,

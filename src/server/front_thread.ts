@@ -22,6 +22,7 @@ import { openThreadTelemetry, type Telemetry } from '../telemetry/open.ts'
 import { assemble, closeApp, type Parts } from './assemble.ts'
 import { frontHandlers } from './front_handlers.ts'
 import { openFront } from './listeners.ts'
+import { requestRate, whileEnabled } from './request_limit.ts'
 import type { FrontData, SupervisorHandlers } from './supervisor_handlers.ts'
 
 type Supervisor = RpcChannel<SupervisorHandlers>
@@ -34,8 +35,7 @@ export async function runFront(port: MessagePort, data: FrontData): Promise<void
   const config = deserialise(data.config) as Config
   const telemetry = await openThreadTelemetry(config, readBuild(), data.env, (event) => supervisor.tell('log', event))
   const { app, ...setters } = await openThreadApp(config, data, telemetry, supervisor)
-  const { requests_per_second, burst } = config.rate_limit
-  const front = await openFront(app, data.bucket && new SharedBucket(requests_per_second, burst, data.bucket))
+  const front = await openFront(app, whileEnabled(config, new SharedBucket(requestRate(config), data.bucket)))
   // When a thread exits while the native engine is open, the whole process dies without a message. So the supervisor drains this thread first.
   process.on('uncaughtException', ({ message, stack = '' }) => supervisor.tell('failed', { message, stack }))
   const close = async (waitMs: number): Promise<void> => {

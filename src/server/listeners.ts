@@ -16,6 +16,7 @@ import type { OAuthError } from '../lib/error.ts'
 import type { ActivityStep } from '../telemetry/client_activity.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { openFrontPool } from './front_pool.ts'
+import { requestRate, whileEnabled } from './request_limit.ts'
 
 /** Opens the public listener and, when it is enabled, the admin listener. When the service reports ready, both are open. */
 export async function* openListeners(app: App): AsyncGenerator<HttpFront> {
@@ -30,7 +31,7 @@ export async function* openListeners(app: App): AsyncGenerator<HttpFront> {
 }
 
 /** Opens the public listener in this thread. `limiter` is the share of this process in the request limit. Rejects when the address is taken. */
-export async function openFront(app: App, limiter: Limiter | undefined = ownLimiter(app)): Promise<HttpFront> {
+export async function openFront(app: App, limiter: Limiter = ownLimiter(app)): Promise<HttpFront> {
   const { server } = app.config
   const proxies = server.trusted_proxies
   const options = frontOptions(app, server.address, {
@@ -48,10 +49,8 @@ export async function openFront(app: App, limiter: Limiter | undefined = ownLimi
   return openEngine(app.config, app.log, { ...options, shared: server.front_threads > 1, bodyRoomBytes })
 }
 
-const ownLimiter = ({ config: { rate_limit }, store }: App): Limiter | undefined =>
-  rate_limit.enabled
-    ? new TokenBucket(rate_limit.requests_per_second, rate_limit.burst, store.driver.instances)
-    : undefined
+const ownLimiter = ({ config, store }: App): Limiter =>
+  whileEnabled(config, new TokenBucket(requestRate(config), store.driver.instances))
 
 /** Adds the outcome of a step to the client activity, with the error message that the client received. */
 function recordStep(

@@ -13,6 +13,7 @@ import { effectiveDcrMode } from '../oauth/registration_mode.ts'
 import { openTelemetry } from '../telemetry/open.ts'
 import { type AppOptions, closeApp, openApp } from './assemble.ts'
 import { openListeners } from './listeners.ts'
+import { reloadConfig } from './reload.ts'
 import { seed } from './seed.ts'
 
 /** Hooks and options of `serve`. */
@@ -32,6 +33,7 @@ export async function serve(file: string | undefined, env: Env, options: ServeOp
   const app = await openApp(config, log, { env, telemetry, knees: await readKnees?.(config), ...how })
   const fronts: HttpFront[] = []
   try {
+    app.reload = () => reloadConfig(app, file, env)
     for (const warning of [...warnings, ...warningsOf(config, await effectiveDcrMode(app))]) log.warn(warning)
     await seed(app)
     app.metrics.addProcessMetrics()
@@ -73,9 +75,13 @@ async function discoverUpstream({ oidc, log }: App): Promise<void> {
     })
 }
 
-/** Resolves with the first SIGTERM or SIGINT; a second one ends the process at once. SIGHUP reloads the keys. */
+/** Resolves with the first SIGTERM or SIGINT; a second one ends the process at once. SIGHUP reloads keys and configuration. */
 function untilSignal(app: App): Promise<string> {
-  process.on('SIGHUP', () => void reloadKeys(app))
+  process.on('SIGHUP', () => {
+    void reloadKeys(app)
+    // The failure is logged already.
+    app.reload?.().catch(() => {})
+  })
   return new Promise((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal))
   })

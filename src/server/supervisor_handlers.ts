@@ -14,8 +14,8 @@ export interface FrontData {
   env: Env
   sealing: string
   refreshSecret: string
-  /** The memory of the token bucket that limits requests; undefined when limits are off. */
-  bucket: SharedArrayBuffer | undefined
+  /** The memory of the token bucket that limits requests. */
+  bucket: SharedArrayBuffer
   keyStore: string
   keys: SharedKey[]
 }

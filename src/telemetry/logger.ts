@@ -15,6 +15,8 @@ interface Log {
 /** The interface of the log: fields by name, then the message. */
 export interface Logger extends Record<'debug' | 'info' | 'warn' | 'error', Log> {
   isLevelEnabled(level: 'debug' | 'info' | 'warn' | 'error'): boolean
+  /** The lowest level that is logged. A reload of the configuration sets it. */
+  level: string
 }
 
 /** A line of the log, for another output. */

@@ -274,7 +274,7 @@ describe.each(['uws', 'node'])('on %s', (engine) => {
 })
 
 test('O16 of a million addresses the last hundred thousand are remembered, so that memory is bounded', () => {
-  const buckets = new Buckets(0.001, 1)
+  const buckets = new Buckets({ rate: 0.001, burst: 1 })
   const seen = (address: string) => buckets.take(address) > 0
   expect([seen('first'), seen('first')]).toEqual([false, true])
   for (let i = 0; i < 100_000; i++) seen(`${i >> 16}.${(i >> 8) & 255}.${i & 255}.1`)

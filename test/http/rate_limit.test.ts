@@ -12,13 +12,13 @@ const wait = (seconds: number) => vi.advanceTimersByTime(seconds * 1000)
 
 describe('token bucket', () => {
   test('a bucket admits a burst, then returns the waiting time', () => {
-    const bucket = new TokenBucket(2, 3)
+    const bucket = new TokenBucket({ rate: 2, burst: 3 })
     expect([bucket.take(), bucket.take(), bucket.take()]).toEqual([0, 0, 0])
     expect(bucket.take()).toBe(1)
   })
 
   test('a bucket refills at its rate, up to its burst', () => {
-    const bucket = new TokenBucket(2, 3)
+    const bucket = new TokenBucket({ rate: 2, burst: 3 })
     for (let i = 0; i < 3; i++) bucket.take()
     wait(0.5)
     expect([bucket.take(), bucket.take()]).toEqual([0, 1])
@@ -27,7 +27,7 @@ describe('token bucket', () => {
   })
 
   test('a refused request does not extend the waiting time', () => {
-    const bucket = new TokenBucket(0.1, 1)
+    const bucket = new TokenBucket({ rate: 0.1, burst: 1 })
     bucket.take()
     expect(bucket.take()).toBe(10)
     for (let i = 0; i < 100; i++) bucket.take()
@@ -39,7 +39,7 @@ describe('token bucket', () => {
 describe('a token bucket of several instances', () => {
   test('an instance has a share of the rate and the burst, at least one request, and all of it when the others end', () => {
     let among = 3
-    const bucket = new TokenBucket(6, 7, () => among)
+    const bucket = new TokenBucket({ rate: 6, burst: 7 }, () => among)
     const taken = (times: number) => Array.from({ length: times }, () => bucket.take())
     expect(taken(3)).toEqual([0, 0, 1])
     wait(0.5)
@@ -55,7 +55,7 @@ describe('a token bucket of several instances', () => {
 
 describe('buckets', () => {
   test('each key has its own bucket', () => {
-    const buckets = new Buckets(1, 2)
+    const buckets = new Buckets({ rate: 1, burst: 2 })
     expect([buckets.take('a'), buckets.take('a'), buckets.take('a')]).toEqual([0, 0, 1])
     expect([buckets.take('b'), buckets.take('b'), buckets.take('b')]).toEqual([0, 0, 1])
     wait(1)
@@ -63,7 +63,7 @@ describe('buckets', () => {
   })
 
   test('a slow rate returns its waiting time', () => {
-    const buckets = new Buckets(0.1, 1)
+    const buckets = new Buckets({ rate: 0.1, burst: 1 })
     buckets.take('a')
     expect(buckets.take('a')).toBe(10)
     wait(4)
@@ -71,7 +71,7 @@ describe('buckets', () => {
   })
 
   test('a key that was refused by the shared bucket waits here too', () => {
-    const buckets = new Buckets(10, 20)
+    const buckets = new Buckets({ rate: 10, burst: 20 })
     buckets.emptyFor('a', 2)
     expect([buckets.wait('a'), buckets.take('a'), buckets.take('b')]).toEqual([2, 2, 0])
     wait(2)
@@ -79,7 +79,7 @@ describe('buckets', () => {
   })
 
   test('100 000 keys are remembered, and the least recently used one is dropped', () => {
-    const buckets = new Buckets(0.001, 1)
+    const buckets = new Buckets({ rate: 0.001, burst: 1 })
     buckets.take('busy')
     buckets.take('quiet')
     for (let i = 0; i < 99_998; i++) buckets.take(`key ${i}`)
@@ -128,8 +128,12 @@ describe('login attempts in progress', () => {
 
 describe('a bucket in shared memory', () => {
   test('a shared bucket admits its burst once, however many threads take from it', () => {
-    const bucket = new SharedBucket(1, 20)
-    const others = [bucket, new SharedBucket(1, 20, bucket.memory), new SharedBucket(1, 20, bucket.memory)]
+    const bucket = new SharedBucket({ rate: 1, burst: 20 })
+    const others = [
+      bucket,
+      new SharedBucket({ rate: 1, burst: 20 }, bucket.memory),
+      new SharedBucket({ rate: 1, burst: 20 }, bucket.memory),
+    ]
     const waits = Array.from({ length: 60 }, (_, i) => others[i % 3]?.take())
     expect(waits.slice(0, 20)).toEqual(Array(20).fill(0))
     expect(waits.filter((wait) => wait === 0).length).toBeLessThan(40)
@@ -139,7 +143,7 @@ describe('a bucket in shared memory', () => {
   test('a shared bucket refills with time, up to its burst', () => {
     let now = 1_000_000_000_000n
     vi.spyOn(process.hrtime, 'bigint').mockImplementation(() => now)
-    const bucket = new SharedBucket(2, 3)
+    const bucket = new SharedBucket({ rate: 2, burst: 3 })
     const taken = (times: number) => Array.from({ length: times }, () => bucket.take())
     expect(taken(4)).toEqual([0, 0, 0, 1])
     now += 500_000_000n
@@ -152,8 +156,8 @@ describe('a bucket in shared memory', () => {
   test('a shared bucket of several instances is the share of this one for all its threads, at least one request', () => {
     let now = 1_000_000_000_000n
     vi.spyOn(process.hrtime, 'bigint').mockImplementation(() => now)
-    const bucket = new SharedBucket(6, 7)
-    const other = new SharedBucket(6, 7, bucket.memory)
+    const bucket = new SharedBucket({ rate: 6, burst: 7 })
+    const other = new SharedBucket({ rate: 6, burst: 7 }, bucket.memory)
     const taken = (times: number) => Array.from({ length: times }, (_, i) => (i % 2 ? bucket : other).take())
     bucket.divideAmong(3)
     expect(taken(3)).toEqual([0, 0, 1])

@@ -130,7 +130,7 @@ describe('bodies', () => {
 
 describe('the limiter', () => {
   test('the rate limit refuses with 429 and Retry-After, and admits probes', async () => {
-    const limited = router({ limiter: new TokenBucket(0.1, 1) })
+    const limited = router({ limiter: new TokenBucket({ rate: 0.1, burst: 1 }) })
     expect((await limited.send('GET', '/things')).status).toBe(200)
     const reply = await limited.send('GET', '/things')
     expect([reply.status, parsed(reply).error, reply.headers['retry-after']]).toEqual([429, 'slow_down', '10'])
@@ -152,7 +152,7 @@ describe('the limiter', () => {
   })
 
   test('requests without a route are not counted by the rate limit', async () => {
-    const limited = router({ limiter: new TokenBucket(0.1, 1) })
+    const limited = router({ limiter: new TokenBucket({ rate: 0.1, burst: 1 }) })
     for (let i = 0; i < 5; i++) await limited.send('GET', '/nothing')
     expect((await limited.send('GET', '/things')).status).toBe(200)
   })

@@ -58,7 +58,7 @@ test('a million guesses are refused with a bounded number of keys in memory, and
     return 0
   }
   const store = { ...aloneWithBuckets, takeFromBucket }
-  const buckets = new SharedBuckets('user code', 1 / 60, 10, store)
+  const buckets = new SharedBuckets('user code', { rate: 1 / 60, burst: 10 }, store)
   let refused = 0
   for (let i = 0; i < 1_000_000; i++) if ((await buckets.take('session of the attacker')) > 0) refused++
   expect(refused).toBeGreaterThanOrEqual(999_989)

@@ -1,5 +1,6 @@
 // Generates docs/reference/audit-events.md from the declaration of the events.
-import { AUDIT_EVENTS, DETAIL } from '../../src/oauth/audit_events.ts'
+import { DETAIL } from '../../src/oauth/audit_details.ts'
+import { AUDIT_EVENTS } from '../../src/oauth/audit_events.ts'
 import { code, page, table } from './markdown.ts'
 
 const INTRO = `\`GET /admin/audit\` lists them, \`GET /admin/audit/export\` streams them as JSON lines ([HTTP API](http-api.md)). Every event has \`id\` (ordered by time),

@@ -1,6 +1,7 @@
 // Files that are generated from the configuration schema: the example file, the schema for editors, the reference page.
 import { stringify } from 'yaml'
 import { type ConfigSchema, envNames, isConfigKey, type Key, keysOf } from '../../src/config/key.ts'
+import { isReloadable } from '../../src/config/reload.ts'
 import { schema } from '../../src/config/schema.ts'
 import { code, page, table } from './markdown.ts'
 
@@ -112,7 +113,7 @@ const PAGE_INTRO = `Precedence, lowest to highest: the defaults below, the YAML 
 \`SERVICE_\` and the path in upper case with \`_\`. Some keys also have a shorter name. An empty variable counts as unset. Lists in variables are
 separated by commas, booleans are \`true\`, \`false\`, \`1\` or \`0\`, durations are written like \`10s\`, \`5m\` or \`1h30m\`. A variable \`NAME\` of a
 secret can be replaced by \`NAME_FILE\`, which names a file that contains the secret; both at once are refused. Unknown keys are refused, and all
-errors are reported together. \`config.example.yaml\` has every key. \`config.schema.json\` is a JSON Schema, with which an editor can complete and check the file.`
+errors are reported together. SIGHUP and \`service admin config reload\` read the file again: they apply the keys that are marked below, and name the changed keys that need a restart. \`config.example.yaml\` has every key. \`config.schema.json\` is a JSON Schema, with which an editor can complete and check the file.`
 
 /** docs/reference/configuration.md: a table per section. */
 export const renderConfiguration = (): string =>
@@ -132,7 +133,7 @@ const rowsOf = (entries: ConfigSchema): string[][] =>
     key.form,
     code(defaultOf(key)),
     envNames(path, key).map(code).join(' '),
-    key.doc,
+    isReloadable(path) ? `${key.doc} A reload applies it.` : key.doc,
   ])
 const defaultOf = ({ default: value }: Key): string =>
   Array.isArray(value) ? value.join(', ') : value === undefined ? '' : String(value)

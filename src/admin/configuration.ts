@@ -1,0 +1,37 @@
+// The configuration of the running service.
+import { ConfigError, redacted } from '../config/load.ts'
+import { OAuthError } from '../lib/error.ts'
+import { type AdminResource, action } from './action.ts'
+import * as answers from './answers_service.ts'
+
+export const configResource: AdminResource = {
+  name: 'config',
+  doc: 'The configuration of the running service.',
+  actions: {
+    show: action({
+      method: 'GET',
+      path: '/admin/system/config',
+      doc: 'Shows the effective configuration. Secrets are masked, durations are in seconds.',
+      answer: answers.configuration,
+      run: async ({ config }) => ({ shown: redacted(config) }),
+    }),
+    reload: action({
+      method: 'POST',
+      path: '/admin/system/config/reload',
+      doc: 'Reads the configuration file again, as SIGHUP does. Applies the keys that can change at run time, and names the changed keys that need a restart. A configuration with an error changes nothing.',
+      answer: answers.reloaded,
+      audit: 'config_reloaded',
+      async run({ reload }) {
+        if (!reload)
+          throw new OAuthError('temporarily_unavailable', 'no server is running, so there is nothing to reload')
+        const shown = await reload().catch((error: unknown) => {
+          if (error instanceof ConfigError)
+            throw new OAuthError('invalid_request', error.message, { reason: 'config_invalid' })
+          throw error
+        })
+        const { applied, needs_restart } = shown
+        return applied.length > 0 ? { shown, changed: { detail: { applied, needs_restart } } } : { shown }
+      },
+    }),
+  },
+}

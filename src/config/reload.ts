@@ -1,0 +1,72 @@
+// What a new configuration changes in one that is in use: the live keys change in place, all others wait for a restart.
+import { isDeepStrictEqual } from 'node:util'
+import { putSecret } from '../lib/secret.ts'
+import { type Key, keysOf } from './key.ts'
+import { type Config, schema } from './schema.ts'
+
+type Path = readonly string[]
+type Branch = Record<string, unknown>
+
+/** Keys, and groups of keys, that are read at each use, so that a reload can change them. test/server/reload.test.ts checks that no other part keeps their values. */
+const LIVE = [
+  'observability.logging.level',
+  'rate_limit',
+  'dcr.mode',
+  'dcr.approved_redirects',
+  'dcr.redirect_schemes',
+  'dcr.rate_limit',
+  'dcr.rate_limit_burst',
+  'dcr.default_refresh_expiry',
+  'cimd.enabled',
+  'cimd.fetch_timeout',
+  'session.max_age',
+  'oauth.assertion_max_lifetime',
+  'oauth.assertion_require_jti',
+  'oauth.require_scope',
+  'oauth.narrow_scopes',
+  'client_credentials.enabled',
+  'token_exchange.enabled',
+  'token_exchange.allow_self_exchange',
+  'token_exchange.max_chain_depth',
+  'xaa.max_assertion_age',
+  'xaa.subject_mode',
+  'xaa.require_resource',
+  'connect.allowed_return_urls',
+]
+
+/** Whether a reload applies a key. */
+export function isReloadable(path: Path): boolean {
+  const name = path.join('.')
+  return LIVE.some((live) => name === live || name.startsWith(`${live}.`))
+}
+
+/** The keys that differ, in order of declaration. */
+export interface Reloaded {
+  /** Keys whose new value is in use. */
+  applied: string[]
+  /** Keys whose new value takes effect at the next start. */
+  needs_restart: string[]
+}
+
+/** Changes the live keys of `current` to their values in `next`. No rule concerns a live key and one that waits for a restart, so the result is valid. */
+export function applyLive(current: Config, next: Config): Reloaded {
+  const reloaded: Reloaded = { applied: [], needs_restart: [] }
+  for (const { path, key } of keysOf(schema)) {
+    const value = valueAt(next, path)
+    if (isDeepStrictEqual(valueAt(current, path), value)) continue
+    if (isReloadable(path)) setAt(current, path, key, value)
+    reloaded[isReloadable(path) ? 'applied' : 'needs_restart'].push(path.join('.'))
+  }
+  return reloaded
+}
+
+/** The value of a key. */
+export const valueAt = (config: object, path: Path): unknown =>
+  path.reduce<unknown>((at, part) => (at as Branch)[part], config)
+
+function setAt(config: Config, path: Path, key: Key, value: unknown): void {
+  const holder = valueAt(config, path.slice(0, -1)) as Branch
+  const name = path.at(-1) as string
+  if (key.secret) putSecret(holder, name, value)
+  else holder[name] = value
+}
