@@ -39,7 +39,8 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await findingsOf(page)).toEqual([])
     await page.getByRole('link', { name: 'Sign in' }).click()
     await logIn(page, user.email, NEXT)
-    await page.getByRole('heading', { name: 'You are signed in' }).waitFor()
+    await page.waitForURL(`${world.service.issuer}/account`)
+    await page.getByText(user.email).first().waitFor()
     expect(complaints.filter((complaint) => !complaint.includes('422'))).toEqual([])
   })
 
