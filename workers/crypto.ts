@@ -1,5 +1,6 @@
 // A crypto thread: signs and verifies a batch. Keys are parsed once and stored by header segment or thumbprint.
 import type { KeyObject } from 'node:crypto'
+import { workerData } from 'piscina'
 import {
   type CryptoBatch,
   type CryptoBatchResult,
@@ -15,9 +16,9 @@ import { nameThread } from '../src/lib/thread_name.ts'
 import type { Jwk, VerifiedAlg } from '../src/records/jwk.ts'
 
 nameThread('crypto')
-const MAX_KEYS = 20_000
+const { keys: maxKeys } = workerData as { keys: number }
 const signing = new Lru<LocalKey>(100)
-const imported = new Lru<KeyObject | 'unusable'>(MAX_KEYS)
+const imported = new Lru<KeyObject | 'unusable'>(maxKeys)
 
 function publicKey(alg: VerifiedAlg, jwk: Jwk, thumbprint: string): KeyObject | undefined {
   const key = imported.memo(`${alg} ${thumbprint}`, () => importKey(alg, jwk) ?? 'unusable')
