@@ -45,6 +45,7 @@ type Each = (typeof operations)[number][1]
 let service: TestService
 beforeAll(async () => {
   service = await startService({ ...LOOPBACK, ...SEALED })
+  service.app.reload = async () => ({ applied: [], needs_restart: [] })
 })
 afterAll(() => service.close())
 

@@ -148,7 +148,9 @@ test('the token rate of each grant is relative to the measured rate of that gran
     'exchange, new tokens': 1000,
     xaa: 500,
   }
-  const ceilings = GRANT_LABELS.map((grant) => {
+  // A report has no device codes: their redemption is like that of an authorization code.
+  const measured = GRANT_LABELS.filter((grant) => grant !== 'device_code')
+  const ceilings = measured.map((grant) => {
     const { headroom, pass } = world(knees)
     for (let i = 0; i < 30; i++) pass({ tokens: 5000, grant })
     return headroom.show().ceiling_per_s
