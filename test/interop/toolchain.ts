@@ -89,16 +89,18 @@ export function go(): Promise<Toolchain> {
   return prepared('go', () => run('go', ['mod', 'download'], here), build)
 }
 
-/**
- * SPIRE's own server. Its build from source takes up to half an hour on two cores, so that it is built only on request
- * (`SERVICE_BUILD_SPIRE=1`), and kept for the next run.
- */
+/** Programs whose installation takes minutes are built only on request, so that a machine without them does not spend the time of a whole run on them. */
+function checkRequested(test: string): void {
+  if (!process.env['SERVICE_BUILD_PARTS'])
+    throw new Error(`it is not built yet; SERVICE_BUILD_PARTS=1 npx vitest run test/interop/${test}.test.ts builds it`)
+}
+
+/** SPIRE's own server. Its build from source takes up to half an hour on two cores. It is built on request, and kept for the next run. */
 export function spire(): Promise<Toolchain> {
   const pins = path.join(folderOf('spire'), 'go.mod')
   const folder = path.join(CACHE, `spire-${hashOf(pins)}`)
   const build = (to: string) => {
-    if (!process.env['SERVICE_BUILD_SPIRE'])
-      throw new Error('it is not built yet; SERVICE_BUILD_SPIRE=1 npx vitest run test/interop/spire.test.ts builds it')
+    checkRequested('spire')
     // Go writes checksums beside the file, after the checksum database has confirmed them.
     copyFileSync(pins, path.join(to, 'go.mod'))
     const command = ['build', '-mod=mod', '-o', 'spire-server', 'github.com/spiffe/spire/cmd/spire-server']
@@ -111,12 +113,13 @@ export function spire(): Promise<Toolchain> {
   )
 }
 
-/** dex, built around its own server package, and kept for the next run. */
+/** dex, built on request around its own server package, and kept for the next run. */
 export function dex(): Promise<Toolchain> {
   const here = folderOf('dex')
   const pins = ['go.sum', 'main.go'].map((file) => path.join(here, file))
   const binary = path.join(CACHE, `dex-${hashOf(...pins)}`, 'dex')
   const build = () => {
+    checkRequested('dex')
     const env = { ...process.env, CGO_ENABLED: '0' }
     return run('go', ['build', '-trimpath', '-ldflags', '-s -w', '-o', binary, '.'], { ...within, cwd: here, env })
   }
@@ -129,14 +132,15 @@ export function dex(): Promise<Toolchain> {
 
 const KEYCLOAK = '26.7.0'
 /**
- * Keycloak from Maven. The command is its folder. The first start creates the database with the realm, which takes most of a minute. It is done
- * once and kept.
+ * Keycloak from Maven, installed on request. The command is its folder. The first start creates the database with the realm, which takes most of a
+ * minute. It is done once and kept.
  */
 export function keycloak(): Promise<Toolchain> {
   const realm = path.join(folderOf('keycloak'), 'realm.json')
   const name = `keycloak-${KEYCLOAK}`
   const home = path.join(CACHE, `${name}-${hashOf(realm)}`, name)
   const install = async (to: string) => {
+    checkRequested('keycloak')
     const artifact = `-Dartifact=org.keycloak:keycloak-quarkus-dist:${KEYCLOAK}:zip`
     await run('mvn', ['-q', '-B', COPY, artifact, `-DoutputDirectory=${to}`], within)
     await run('jar', ['xf', `keycloak-quarkus-dist-${KEYCLOAK}.zip`], { ...within, cwd: to })
