@@ -16,7 +16,8 @@ test('a user code has eight letters without vowels, and every letter occurs', ()
   const codes = Array.from({ length: 2000 }, newUserCode)
   for (const code of codes) expect(code).toMatch(/^[BCDFGHJKLMNPQRSTVWXZ]{8}$/)
   expect(new Set(codes.join('')).size).toBe(20)
-  expect(new Set(codes).size).toBe(2000)
+  // Two of them are equal once in thirteen thousand runs.
+  expect(new Set(codes).size).toBeGreaterThan(1995)
 })
 
 test.each(['BCDF-GHJK', 'bcdf-ghjk', 'BCDFGHJK', ' bcdf ghjk ', 'BCDF–GHJK'])('%j is the code BCDFGHJK', (typed) => {
