@@ -1,6 +1,4 @@
 // A crypto thread: signs and verifies a batch. Keys are parsed once and stored by header segment or thumbprint.
-import type { KeyObject } from 'node:crypto'
-import { workerData } from 'piscina'
 import {
   type CryptoBatch,
   type CryptoBatchResult,
@@ -10,20 +8,15 @@ import {
   type Signature,
   unpackJobs,
 } from '../src/crypto/batch.ts'
-import { importKey, signJws, verifySignature, withTokenHash } from '../src/crypto/jws.ts'
+import { signJws, verifySignature, withTokenHash } from '../src/crypto/jws.ts'
+import { createKeyCache } from '../src/crypto/key_cache.ts'
 import { Lru } from '../src/lib/lru.ts'
 import { nameThread } from '../src/lib/thread_name.ts'
-import type { Jwk, VerifiedAlg } from '../src/records/jwk.ts'
 
 nameThread('crypto')
-const { keys: maxKeys } = workerData as { keys: number }
+const MAX_KEYS = 2000
 const signing = new Lru<LocalKey>(100)
-const imported = new Lru<KeyObject | 'unusable'>(maxKeys)
-
-function publicKey(alg: VerifiedAlg, jwk: Jwk, thumbprint: string): KeyObject | undefined {
-  const key = imported.memo(`${alg} ${thumbprint}`, () => importKey(alg, jwk) ?? 'unusable')
-  return key === 'unusable' ? undefined : key
-}
+const publicKeys = createKeyCache(MAX_KEYS)
 
 function signed({ header, payload, idToken }: Signature): CryptoResult {
   const key = signing.get(header)
@@ -37,7 +30,7 @@ function signed({ header, payload, idToken }: Signature): CryptoResult {
 function perform(job: CryptoJob): CryptoResult {
   try {
     if ('payload' in job) return signed(job)
-    const key = publicKey(job.alg, job.jwk, job.thumbprint)
+    const key = publicKeys.find(job.alg, job.jwk, job.thumbprint)
     return key !== undefined && verifySignature(job.alg, key, job.input, job.signature)
   } catch (error) {
     return { failed: (error as Error).message }

@@ -59,11 +59,6 @@ export const MAX_PASSWORD_BYTES = 1024
 /** The hash of a random password. The passwords of unknown users are compared with it, so that they take the same time. */
 const DECOY = '$argon2id$v=19$m=19456,t=2,p=1$NgLa0kj3cFL7InzivTeI4A$X4p+vk4ySTGFn76n0+YMtbENbg1QBtG48cxnsBb5TB4'
 const SIGN_BATCH = 256
-/**
- * Public keys that all crypto threads together keep parsed, which takes 2.5 kB for each, and the minimum for one thread. Any thread may
- * get the assertion or proof of any client.
- */
-const [MAX_KEYS, MIN_KEYS] = [20_000, 2000]
 const QUEUE = { crypto: 4096, password: 64 }
 /** Slow signatures (RS256) are sent in small batches, and the first batches start while further signatures arrive. */
 const [BATCH_MS, EAGER_MS] = [5, 1]
@@ -82,8 +77,7 @@ export const signingThreads = (configured: number): number =>
 export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): CryptoLanes {
   const cores = availableParallelism()
   const workers = signingThreads(threads)
-  const workerData = { keys: Math.max(MIN_KEYS, Math.floor(MAX_KEYS / workers)) }
-  const crypto = openThreads({ name: 'crypto', min: eager ? workers : 0, max: workers, ahead: true, workerData }, log)
+  const crypto = openThreads({ name: 'crypto', min: eager ? workers : 0, max: workers, ahead: true }, log)
   // Password threads start with the first login, because most processes never need them.
   const logins = Math.max(1, Math.floor(cores / 4))
   const password = openThreads({ name: 'password', min: 0, max: logins, idleMs: 60_000 }, log)
