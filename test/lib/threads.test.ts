@@ -12,7 +12,7 @@ test('threads are ended only after they have loaded, however early the end is as
     seen.push({ loaded, threads: this.threads.length })
     return destroy.call(this)
   })
-  const threads = openThreads({ name: 'crypto', min: 2, max: 2, workerData: { keys: 1 } }, silentLog)
+  const threads = openThreads({ name: 'crypto', min: 2, max: 2 }, silentLog)
   const pool = on.mock.contexts[0] as Piscina
   // What a thread says first is that it has loaded.
   for (const thread of pool.threads) thread.once('message', () => loaded++)
@@ -22,7 +22,7 @@ test('threads are ended only after they have loaded, however early the end is as
 
 test('threads that nothing was asked of were never started', async () => {
   const destroy = vi.spyOn(Piscina.prototype, 'destroy')
-  const threads = openThreads({ name: 'crypto', min: 0, max: 2, workerData: { keys: 1 } }, silentLog)
+  const threads = openThreads({ name: 'crypto', min: 0, max: 2 }, silentLog)
   await threads.close()
   expect((destroy.mock.contexts.at(-1) as Piscina).threads).toEqual([])
 })
