@@ -25,11 +25,21 @@ const looksOf = (language: string) =>
       .map(([size, [width, height]]) => ({ colorScheme, size, width, height })),
   )
 
-/** Each scene in English and in German, whose words are the longest; in Spanish one scene of each page. */
-const IN_SPANISH = ['login', 'consent', 'device code', 'device consent', 'password link', 'error', 'account']
+/** Each scene in English; one scene of each page, and those with long texts, in every language. */
+const IN_EVERY_LANGUAGE = [
+  'login',
+  'consent',
+  'device code',
+  'device consent',
+  'password link',
+  'error',
+  'account',
+  'account with long texts',
+  'consent with long texts',
+]
 const TRANSLATED = LANGUAGES.flatMap(({ language }) =>
   Object.entries(SCENES)
-    .filter(([scene]) => language !== 'es' || IN_SPANISH.includes(scene))
+    .filter(([scene]) => language === 'en' || IN_EVERY_LANGUAGE.includes(scene))
     .map(([scene, show]) => [scene, language, show] as const),
 )
 
