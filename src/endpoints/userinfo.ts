@@ -42,7 +42,10 @@ async function findToken(app: App, token: string): Promise<LiveToken> {
   const refused = (reason: string) => new OAuthError('invalid_token', 'the access token is not valid here', { reason })
   const live = await checkToken(app, token)
   if (typeof live === 'string') throw refused(live)
-  if (live.issuance.resource !== issuerOf(app.config)) throw refused('other_audience')
+  const issuer = issuerOf(app.config)
+  // A resource can have the URI of the issuer. Its tokens are not for userinfo, although they have the same audience.
+  if (live.issuance.resource !== issuer || (await app.store.findResource({ uri: issuer })))
+    throw refused('other_audience')
   return live
 }
 

@@ -118,6 +118,24 @@ describe('userinfo', () => {
     const { callback } = await authorize(service, app, await addUser(service), fields)
     expect(callback.searchParams.get('error')).toBe('invalid_target')
   })
+
+  test('U04: refuses the token of a resource that is registered under the URI of the issuer', async () => {
+    const own = await startService({ SERVICE_OAUTH_OPENID: 'true' })
+    try {
+      const resource = (await addResource(own, { uri: own.issuer })).uri
+      const app = await addClient(own, { scope: SCOPE })
+      const { body } = await redeem(
+        own,
+        app,
+        await authorize(own, app, await addUser(own), { scope: 'openid mcp:read', resource }),
+      )
+      const headers = { authorization: `Bearer ${body['access_token']}` }
+      expect(await introspect(own, app, body['access_token'])).toMatchObject({ active: true, scope: 'openid mcp:read' })
+      expect((await fetch(`${own.issuer}/oauth/userinfo`, { headers })).status).toBe(401)
+    } finally {
+      await own.close()
+    }
+  })
 })
 
 describe('a logout link', () => {
