@@ -1,13 +1,8 @@
 // Descriptions of the public endpoints for docs/reference/http-api.md, in addition to the declarations of their routes. A route without an
 // entry, or an entry without a route, stops the generator. test/tools/reference.test.ts compares the parameters with those that the code reads.
 
-export interface Endpoint {
-  doc: string
-  /** Meanings by name, including the parameters of the path. */
-  takes?: Readonly<Record<string, string>>
-  /** By status. */
-  answers: Readonly<Record<string, string>>
-}
+import { type Endpoint, FORM, NOT_ITS_FORM, PAGE, TO_LOGIN } from './endpoint.ts'
+import { PAGE_ENDPOINTS } from './page_endpoints.ts'
 
 const CLIENT = {
   client_id: 'The client, unless it is in an `Authorization: Basic` header.',
@@ -19,22 +14,6 @@ const CLIENT = {
 const AUTHENTICATION =
   '`invalid_client`: the same text for every failure, so that it does not reveal which clients exist.'
 const TOKEN_ERROR = '`invalid_request`, or the reason why the token is refused ([errors](errors.md)).'
-const PAGE = 'The page.'
-const FORM = { csrf_token: 'The value in the page.' } as const
-const NOT_ITS_FORM = 'The form belongs to another session.'
-const PROVIDER = { provider: 'Slug of the provider.' } as const
-/** The parameters of the redirect from a provider. */
-const SENT_BACK = {
-  code: 'The authorization code of the provider.',
-  state: 'The state that was sent to the provider.',
-  error: 'The error, if there is no code.',
-} as const
-const HINTS = {
-  login_hint: 'The email address that an application expects.',
-  acr_values: 'The authentication context classes that an application requires.',
-} as const
-const TO_LOGIN = 'Redirect to the login page, which returns here.'
-
 const serverMetadata: Endpoint = {
   doc: 'Authorization server metadata (RFC 8414). Both names return the same document. If the issuer has a path, the path may also follow the name (RFC 8414 §3.1).',
   answers: { 200: 'The document. It may be cached for an hour.' },
@@ -44,39 +23,6 @@ const resourceMetadata: Endpoint = {
   answers: {
     200: 'The document. It may be cached for an hour.',
     404: '`not_found`: no resource is registered under this path.',
-  },
-}
-
-const startOidc: Endpoint = {
-  doc: 'Redirects to an upstream OpenID provider: that of `oidc.*`, or a provider of `oidc.providers` by its slug.',
-  takes: {
-    redirect: 'A path of this service, the target after sign-in.',
-    prompt: '`login` asks for a new sign-in there.',
-    ...HINTS,
-  },
-  answers: { 302: 'Redirect to the provider.', 404: 'No such provider is configured.' },
-}
-const oidcCallback: Endpoint = {
-  doc: 'The redirect URI at an upstream OpenID provider.',
-  takes: SENT_BACK,
-  answers: {
-    303: 'Signed in: a redirect to `redirect`.',
-    400: 'The sign-in has expired, was started in another browser or at another provider, or was refused by the provider.',
-    401: 'The sign-in could not be verified, or the account is disabled.',
-    403: 'The email address is in none of the domains of `allowed_email_domains`.',
-    409: 'Another account has the email address.',
-    500: 'The provider cannot be reached, or its metadata does not match the configuration.',
-    502: 'The provider does not accept the client id or secret of this service.',
-  },
-}
-const backchannelLogout: Endpoint = {
-  doc: 'An upstream OpenID provider ends the sessions of a user (OpenID Connect Back-Channel Logout 1.0). With `logout_ends_grants` of the provider the refresh tokens and upstream connections of the user end too.',
-  takes: { logout_token: 'The signed logout token.' },
-  answers: {
-    200: 'The sessions have ended, or there were none.',
-    400: '`invalid_request`: the logout token is not valid, or was used before.',
-    404: 'No such provider is configured.',
-    429: 'Too many invalid logout tokens from this address.',
   },
 }
 
@@ -229,187 +175,5 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     },
   },
 
-  'GET /': { doc: 'Leads to the account page.', answers: { 303: 'Redirect to `/account`.' } },
-  'GET /login': {
-    doc: 'The login page. A signed-in user sees who is signed in, and a link to the account page.',
-    takes: {
-      redirect: 'A path of this service, the target after sign-in.',
-      prompt: '`login` asks for a new sign-in.',
-      ...HINTS,
-    },
-    answers: { 200: PAGE },
-  },
-  'POST /login': {
-    doc: 'Signs in with a password. Every wrong credential gets the same response after the same work.',
-    takes: {
-      email: 'Email address of the user.',
-      password: 'Password of the user.',
-      redirect: 'As above.',
-      ...FORM,
-    },
-    answers: {
-      303: 'Signed in: a session cookie, and a redirect to `redirect`.',
-      422: 'Email or password is wrong, or the form has expired.',
-      429: 'Too many failures from this address; with `Retry-After`.',
-    },
-  },
-  'GET /password/{token}': {
-    doc: 'The page on which a user sets a password with a one-time link from an operator. Opening it does not use the link up.',
-    takes: { token: 'The token of the link.' },
-    answers: { 200: PAGE, 404: 'The link is wrong, expired, replaced or used.' },
-  },
-  'POST /password': {
-    doc: 'Sets the password and uses the link up. The sessions and refresh tokens of the user end.',
-    takes: {
-      token: 'The token of the link.',
-      new_password: 'The new password.',
-      new_password_again: 'The same password again.',
-    },
-    answers: {
-      200: 'The password is set.',
-      403: 'The request came from another site.',
-      404: 'The link is wrong, expired, replaced or used.',
-      422: 'The password is too short or too long, or the two are not the same. The link stays usable.',
-    },
-  },
-  'POST /logout': {
-    doc: 'Ends the session.',
-    answers: { 303: 'Redirect to the login page.', 403: 'The request came from another site.' },
-  },
-  'GET /oidc/start': startOidc,
-  'GET /oidc/start/{provider}': { ...startOidc, takes: { ...PROVIDER, ...startOidc.takes } },
-  'GET /oidc/callback': oidcCallback,
-  'GET /oidc/callback/{provider}': { ...oidcCallback, takes: { ...PROVIDER, ...oidcCallback.takes } },
-  'POST /oidc/backchannel-logout': backchannelLogout,
-  'POST /oidc/backchannel-logout/{provider}': {
-    ...backchannelLogout,
-    takes: { ...PROVIDER, ...backchannelLogout.takes },
-  },
-  'GET /consent': {
-    doc: 'The consent page. A request is valid for ten minutes, in the session that started it.',
-    takes: { session_id: 'Id of the request.' },
-    answers: { 200: PAGE, 303: TO_LOGIN, 400: 'The request has expired or is already decided.' },
-  },
-  'POST /consent': {
-    doc: 'Stores the decision of the user.',
-    takes: {
-      session_id: 'Id of the request.',
-      action: '`allow` or `deny`.',
-      scopes: 'An allowed scope, once for each checked box.',
-      ...FORM,
-    },
-    answers: {
-      200: 'The decision about a device is recorded. The device gets the answer when it polls.',
-      303: 'Redirect to the client, with a code or with `access_denied`.',
-      400: 'The request has expired, is already decided, or no scope is chosen.',
-      401: 'No user is signed in.',
-      403: NOT_ITS_FORM,
-    },
-  },
-
-  'GET /account': {
-    doc: 'The account page: applications with access, sign-ins, password, connections and language ([guide](../guides/account.md)).',
-    takes: {
-      done: 'The section whose form was accepted. The page shows a text for it.',
-      error: 'Error code of a connection that failed. The page shows a text for it.',
-    },
-    answers: { 200: PAGE, 303: TO_LOGIN },
-  },
-  'POST /account/{section}': {
-    doc: 'Accepts a form of the account page.',
-    takes: {
-      section: '`applications`, `sign-ins`, `password`, `connections` or `language`.',
-      client_id: 'Application whose access ends.',
-      resource_id:
-        'Id of the resource to which the access of the application ends. Absent for access without a resource.',
-      session_id: 'Sign-in that ends.',
-      others: 'Any value: all other sign-ins end.',
-      current_password: 'The current password.',
-      new_password: 'The new password.',
-      new_password_again: 'The new password, again.',
-      provider: 'Slug of the provider whose connection ends.',
-      language: 'Tag of the language of the pages in this browser.',
-      ...FORM,
-    },
-    answers: {
-      303: 'Done: a redirect to the page.',
-      403: NOT_ITS_FORM,
-      409: 'The password was changed at the same time.',
-      422: 'The current password is wrong, or the new password is not accepted.',
-      429: 'Too many failures from this address; with `Retry-After`.',
-    },
-  },
-
-  'GET /connect/{provider}': {
-    doc: 'Redirects the signed-in user to a provider ([broker](../guides/broker.md)). A browser (`Sec-Fetch-Dest`) first gets a page that names the account. If the provider uses API keys, the page asks for one.',
-    takes: {
-      ...PROVIDER,
-      resource: 'Slug or URI of the broker resource. Optional if there is only one.',
-      return_url: 'Target after the connection. It must be an allowed return URL. Required.',
-    },
-    answers: {
-      200: 'The page that names the account.',
-      303: 'Redirect to the provider, or to the login page.',
-      400: '`invalid_request` or `invalid_target`.',
-      503: '`temporarily_unavailable`: `data_encryption.driver` or `connect.state_secret` is not set.',
-    },
-  },
-  'POST /connect/{provider}': {
-    doc: 'Accepts the form of the page of `GET /connect/{provider}`. Redirects to the provider, or stores the API key that the user entered.',
-    takes: {
-      ...PROVIDER,
-      resource: 'As above.',
-      return_url: 'As above.',
-      api_key: 'The key, if the provider uses API keys.',
-      ...FORM,
-    },
-    answers: {
-      303: 'Redirect to the provider, or to `return_url` once a key is stored.',
-      403: NOT_ITS_FORM,
-      422: 'The value is not a valid key.',
-    },
-  },
-  'GET /connect/{provider}/callback': {
-    doc: 'The redirect URI at a provider.',
-    takes: {
-      ...PROVIDER,
-      ...SENT_BACK,
-    },
-    answers: {
-      303: 'Redirect to `return_url`, with `error` if the connection failed.',
-      400: 'The state is unknown, used or expired.',
-      403: 'Another user started this connection.',
-    },
-  },
-  'GET /connections': {
-    doc: 'The connections of the signed-in user as JSON. A browser is sent to the account page.',
-    takes: { error: 'Error code. The account page shows a text for it.' },
-    answers: {
-      200: 'A list with `provider`, `display_name`, `scopes_granted`, `created_at`, `updated_at`.',
-      303: 'A browser: redirect to `/account`.',
-      401: '`unauthorized`: no user is signed in.',
-    },
-  },
-  'DELETE /connections/{provider}': {
-    doc: 'Ends a connection, for a program with the session of the user.',
-    takes: PROVIDER,
-    answers: { 204: 'Ended.', 401: 'No user is signed in.', 404: 'There is no such connection.' },
-  },
-
-  'GET /ui/logo': {
-    doc: 'The logo of the pages for users, if `ui.logo_file` is set. An SVG file is served with a policy that forbids scripts.',
-    answers: { 200: 'The file of `ui.logo_file`. It may be cached for an hour.' },
-  },
-  'GET /livez': {
-    doc: 'Liveness: the process runs. It checks nothing else.',
-    answers: { 200: '`status` and `time`.' },
-  },
-  'GET /health': {
-    doc: 'Health of the process and its storage. It also answers under overload.',
-    answers: { 200: '`status` and `db`.', 503: 'The storage is unavailable.' },
-  },
-  'GET /ready': {
-    doc: 'Readiness for new requests.',
-    answers: { 200: '`status` and `db`.', 503: 'The storage is unavailable, or the process is shutting down.' },
-  },
+  ...PAGE_ENDPOINTS,
 }
