@@ -2,22 +2,29 @@
 // needs other tool chains. `npx vitest run PATH` finds a file in either lane.
 import { defineConfig } from 'vitest/config'
 
-/** Everything that is not named here is in the fast lane. */
-const SLOW = [
-  'test/bench/**/*.test.ts',
-  'test/docs/commands.test.ts',
-  // They wait for time-outs of seconds, start many processes, or need the machine for themselves.
-  'test/faults/**/*.test.ts',
-  'test/flows/instances_{history,limits,silent}.test.ts',
-  'test/store/postgres_{connection,faults,instances}.test.ts',
+/** Slow, and right beside each other: they draw many pages, start many processes, or build a package. */
+const BESIDE = [
+  'test/cli/{prune,purge}.test.ts',
+  'test/faults/{data_key,older_database,one_server}.test.ts',
+  'test/flows/instances_history.test.ts',
   'test/fuzz/**/*.test.ts',
-  // Clients in other languages, where their tool chains are.
-  'test/interop/{dex,go,java,keycloak,pyjwt,python,python_servers,rust,spire,typescript}.test.ts',
   // Every page in every width and both colour schemes.
   'test/{pages,ui}/appearance.test.ts',
-  'test/ui/hostile.test.ts',
-  'test/soak/**/*.test.ts',
+  'test/store/postgres_{faults,instances,partitions}.test.ts',
   'test/tools/package.test.ts',
+  'test/ui/{hostile,pages}.test.ts',
+]
+
+/** Slow, and one after the other: they measure, wait for time-outs of seconds, or share the folder of a tool chain. */
+const ALONE = [
+  'test/bench/**/*.test.ts',
+  'test/docs/commands.test.ts',
+  'test/faults/**/*.test.ts',
+  'test/flows/instances_{limits,silent}.test.ts',
+  'test/store/postgres_connection.test.ts',
+  // Clients in other languages, where their tool chains are.
+  'test/interop/{dex,go,java,keycloak,pyjwt,python,python_servers,rust,spire,typescript}.test.ts',
+  'test/soak/**/*.test.ts',
   'test/torture/**/*.test.ts',
 ]
 
@@ -31,21 +38,22 @@ export default defineConfig({
     hookTimeout: 60_000,
     reporters: ['default', './test/support/reporter.ts'],
     projects: [
-      {
-        extends: true,
-        // A few processes for all files, because loading the modules anew for each file took most of the time. One more than the
-        // two cores of CI: a file that waits for a process or a time-out leaves its core to another one.
-        test: {
-          name: 'fast',
-          include: ['test/**/*.test.ts'],
-          exclude: SLOW,
-          isolate: false,
-          maxWorkers: 3,
-          globalSetup: ['test/support/temp_in_memory.ts'],
-        },
-      },
-      // One after the other, because they measure; after the fast lane, where a path has files of both.
-      { extends: true, test: { name: 'slow', include: SLOW, maxWorkers: 1, sequence: { groupOrder: 1 } } },
+      // A few processes for all files, because loading the modules anew for each file took most of the time. One more than
+      // the two cores of CI: a file that waits for a process or a time-out leaves its core to another one.
+      lane('fast', ['test/**/*.test.ts'], {
+        exclude: [...BESIDE, ...ALONE],
+        isolate: false,
+        maxWorkers: 3,
+        globalSetup: ['test/support/temp_in_memory.ts'],
+        sequence: { groupOrder: 0 },
+      }),
+      lane('slow', BESIDE, { maxWorkers: 2, sequence: { groupOrder: 1 } }),
+      lane('slow-alone', ALONE, { exclude: BESIDE, maxWorkers: 1, sequence: { groupOrder: 2 } }),
     ],
   },
 })
+
+/** A project of vitest: groups run one after the other, so that a path with files of several lanes is measured alone too. */
+function lane(name: string, include: string[], test: object) {
+  return { extends: true as const, test: { name, include, ...test } }
+}
