@@ -65,13 +65,13 @@ export const authorizeByForm = (app: App, { body }: Request): Reply =>
   redirect(`${basePath(app)}${PATHS.authorize}?${body.toString('utf8')}`)
 
 /**
- * Whether an error may be sent to the redirect URI without a person who decides. Anybody may have registered a client, which
- * would make this an open redirector (RFC 9700 §4.11.2). A loopback address leads nowhere else, and a command line client waits there.
+ * Whether an error may be sent to the redirect URI without a decision of the user. If every client may register itself, this would be an
+ * open redirector (RFC 9700 §4.11.2). A loopback address is on the device of the user, and a command line client waits there.
  */
 const mayRedirect = ({ client, redirect_uri }: ReturnAddress, signedIn: SignedIn | undefined): boolean =>
   client.registration_source === 'admin' || signedIn !== undefined || isLoopbackHost(new URL(redirect_uri).hostname)
 
-/** Says what is wrong. The person may go back to the application, which then gets the error. */
+/** A page that says what is wrong. The user may return to the application, which then gets the error. */
 const refusalPage = (app: App, request: Request, back: ReturnAddress, error: OAuthError): Reply =>
   thrownPage(app, messagesOf(request), request.id, error, {
     back: { href: responseUri(app, back, error), place: placeOf(back.redirect_uri) },
@@ -110,7 +110,7 @@ async function proceed(
 /** The consent page shows the account, with a link to use another one. */
 const SHOWN = ['consent', 'select_account']
 
-/** The code at once where the user has consented before, otherwise the consent page. */
+/** The code at once if the user has consented before, otherwise the consent page. */
 async function decideOnConsent(
   app: App,
   request: Request,
@@ -149,7 +149,7 @@ const timeOf = (text: string | undefined): number | undefined =>
 
 /**
  * Whether only the client can get the response. Any program on the device can listen on loopback or claim a private-use scheme, and the
- * client_id of a public client is no secret: the user must be asked each time (RFC 8252 §8.6).
+ * client_id of a public client is not secret: the user must be asked each time (RFC 8252 §8.6).
  */
 const isCertain = ({ client, redirect_uri }: ReturnAddress): boolean => !isPublic(client) || !isOnDevice(redirect_uri)
 
@@ -194,7 +194,7 @@ function toRequest(
   }
 }
 
-/** The sign-in, where tokens say it: for a request that names `openid`, or requires something of the sign-in. */
+/** The sign-in, if tokens contain it: for a request that names `openid`, or has requirements for the sign-in. */
 function requestedSignIn(
   { config }: App,
   { scope, authentication: { nonce, max_age, acr_values } }: Requested,
@@ -222,7 +222,7 @@ async function grantAtOnce(
   return responseUri(app, back, { code: code.value })
 }
 
-/** Refusals that cannot be sent anywhere: a page for people, a problem document for programs. */
+/** Refusals without a redirect URI that could be trusted: a page for browsers, a problem document for programs. */
 export const renderAuthorizeError = (app: App, error: OAuthError, request: Request): Reply =>
   prefersHtml(request)
     ? thrownPage(app, messagesOf(request), request.id, error, { headers: error.more.headers })

@@ -23,7 +23,7 @@ export async function backchannelLogout(app: App, request: Request): Promise<Rep
   return empty(200, NO_STORE)
 }
 
-/** Anybody can send tokens that are not valid. Each address may send a limited number of them. */
+/** Limits the invalid tokens that each address may send, because the endpoint has no authentication. */
 async function verifyWithinLimit(provider: OidcProvider, request: Request, text: string): Promise<LogoutToken> {
   const address = subscriber(request.remote)
   const wait = provider.failures.wait(address)

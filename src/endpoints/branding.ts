@@ -1,4 +1,4 @@
-// How the pages for users look. It is made once, at the start, from the keys `ui.*`. Their values are text and files, never HTML.
+// The appearance of the pages for users. It is computed once, at the start, from the keys `ui.*`. Their values are text and files, never HTML.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { ConfigError } from '../config/load.ts'
@@ -12,7 +12,7 @@ import { styleSheet } from './style.ts'
 /** The path of the logo, below the path of the issuer. */
 export const LOGO_PATH = '/ui/logo'
 
-/** Reads the logo and makes the parts of every page. Throws ConfigError for a file that is no logo. */
+/** Reads the logo and makes the parts of every page. Throws ConfigError for a file that is not a usable logo. */
 export function openBranding(config: Config): Branding {
   const { server, ui } = config
   const { host } = new URL(server.issuer)

@@ -27,7 +27,7 @@ import { errorPage, page } from './pages.ts'
 import { findSignedIn, type SignedIn, sessionToken } from './session.ts'
 import { ACCOUNT_PATH, basePath, loginUrl, pathAndQuery, toLogin } from './urls.ts'
 
-/** What a refused decision is answered with: a message of the catalogue. */
+/** The response to a refused decision, with a message of the catalogue. */
 type Refusal = 'expired' | 'noDecision' | 'nothingAllowed' | 'tooMuchAllowed' | 'not_signed_in' | 'bad_form'
 
 function refuse(app: App, request: Request, status: number, refusal: Refusal): Reply {

@@ -46,8 +46,8 @@ async function startDevice(app: App, _grant: Grant, input: GrantInput, uses: rea
 }
 
 /**
- * With dcr.mode approved_redirects the approved redirect URI is what makes a client trustworthy, and a device has none. A client document
- * then needs an operator who has accepted it. Throws unauthorized_client.
+ * With dcr.mode approved_redirects a client is trusted because of its approved redirect URI, and a device has none. So an operator must
+ * have accepted a client document. Throws unauthorized_client.
  */
 async function checkSelfDescribed(app: App, { registration_source, operator_set }: Client): Promise<void> {
   if (registration_source !== 'cimd' || operator_set || (await effectiveDcrMode(app)) === 'open') return
@@ -56,7 +56,7 @@ async function checkSelfDescribed(app: App, { registration_source, operator_set 
   })
 }
 
-/** Times that another user code is tried. Two codes are the same only once in billions of requests. */
+/** Maximum number of attempts to find a user code that is not in use. Two codes are equal only once in billions of requests. */
 const TRIES = 5
 
 async function createCodes(

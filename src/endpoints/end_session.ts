@@ -13,8 +13,8 @@ import { endSession, findSignedIn, type SignedIn } from './session.ts'
 import { basePath } from './urls.ts'
 
 /**
- * Signs the user out whom a valid ID token names, and returns to a registered URI of its client. Anybody can send the browser of a user
- * here: without that ID token the user is asked, and nothing is redirected.
+ * Signs out the user that a valid ID token names, and redirects to a registered URI of its client. Any web site can send the browser of a
+ * user here. So without that ID token the user must confirm, and the browser is not redirected.
  */
 export async function logoutByClient(app: App, request: Request): Promise<Reply> {
   const params = request.method === 'POST' ? parseForm(request) : parseParams(request.query)

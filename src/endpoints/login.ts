@@ -92,7 +92,7 @@ function loginForm(
   return { body, cookie }
 }
 
-/** The link to an upstream provider: below the password form, or the first one in its place. */
+/** The link to an upstream provider, below the password form. Without a password form the first link is the `main` button. */
 function upstreamLink(
   app: App,
   { slug, settings }: OidcProvider,

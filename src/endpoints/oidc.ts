@@ -59,7 +59,7 @@ export async function finishOidc(app: App, request: Request): Promise<Reply> {
     return await signIn(app, request, provider, identity, login)
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
-    // Anybody can cause failures without an identity. Only a limited number of them is recorded, so that they cannot fill the audit trail.
+    // Every caller can cause failures without an identity. Only a limited number of them is recorded, so that they cannot fill the audit trail.
     if (identity || provider.failures.take(address) === 0) await recordFailure(app, request, provider, error)
     throw error.withHeaders({ 'set-cookie': clearPendingLogin(app, login) })
   }
@@ -114,7 +114,7 @@ function upstreamSession(app: App, { issuer, claims: { sid, auth_time, amr, acr 
   return {
     oidc_issuer: issuer,
     oidc_sid: isShort(sid) ? sid : undefined,
-    // A session at the provider may be older than the one here. A time to come is a clock that is wrong.
+    // A session at the provider may be older than the one here. A time in the future comes from a wrong clock.
     auth_time: typeof auth_time === 'number' && auth_time < now ? Math.floor(auth_time) : undefined,
     amr: Array.isArray(amr) && amr.length <= MAX_AMR && amr.every(isShort) ? amr : undefined,
     acr: isShort(acr) ? acr : undefined,

@@ -80,7 +80,7 @@ ${back && html`<p class="after"><a class="button main" href="${back.href}">${mes
     options,
   )
 
-/** The page of an error that was thrown. Where no message is about exactly this reason, the page also has its English description. */
+/** The page of an error that was thrown. If the catalogue has no message for exactly this reason, the page also has the English description. */
 export function thrownPage(
   app: App,
   messages: Messages,

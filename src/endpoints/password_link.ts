@@ -82,7 +82,7 @@ function donePage(app: App, request: Request): Reply {
   )
 }
 
-/** One answer for a wrong, expired, replaced and used link, so that it says nothing about which links exist. */
+/** The same response for a wrong, expired, replaced and used link, so that it does not reveal which links exist. */
 function refused(app: App, request: Request): Reply {
   request.notes.refusal = new OAuthError('not_found', 'the password link is not valid', {
     reason: 'password_link_invalid',

@@ -63,7 +63,7 @@ export async function register(app: App, request: Request): Promise<Reply> {
 const isApproved = ({ config }: App, uri: string): boolean =>
   config.dcr.approved_redirects.some((pattern) => matchesPattern(pattern, uri))
 
-/** Without the URIs for the return after a logout that are not approved. A client can do without them. */
+/** Removes redirect URIs after a logout that are not approved. A client works without them. */
 function withApprovedReturns(app: App, metadata: ClientMetadata): ClientMetadata {
   const { post_logout_redirect_uris: uris } = metadata
   return { ...metadata, post_logout_redirect_uris: uris?.filter((uri) => isApproved(app, uri)) }

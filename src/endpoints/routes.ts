@@ -1,4 +1,4 @@
-// THE table of the public listener.
+// The table of the routes of the public listener.
 import type { App } from '../context.ts'
 import type { Reply, Request } from '../http/message.ts'
 import type { Route } from '../http/route.ts'
@@ -148,7 +148,7 @@ function openIdRoutes({ admission }: App, on: On, renderError: Route['renderErro
   ]
 }
 
-/** Where clients look for the metadata; an issuer with a path is asked for in its own way (RFC 8414 §3.1). */
+/** The paths of the metadata documents. For an issuer with a path they have another form (RFC 8414 §3.1). */
 function metadataPaths(app: App): string[] {
   const names = ['oauth-authorization-server', 'openid-configuration'].map((name) => `/.well-known/${name}`)
   const base = basePath(app)

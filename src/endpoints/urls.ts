@@ -1,4 +1,4 @@
-// Where our own pages are, as browsers see them: below the path of the issuer, if it has one.
+// The URLs of the pages of this service, as browsers see them: below the path of the issuer, if it has one.
 import type { App } from '../context.ts'
 import { type Reply, type RequestHead, redirect } from '../http/message.ts'
 
@@ -8,7 +8,7 @@ export const ACCOUNT_PATH = '/account'
 /** The path of the issuer without a trailing slash: empty for most. */
 export const basePath = (app: App): string => new URL(app.config.server.issuer).pathname.replace(/\/$/, '')
 
-/** What a request asked for, to come back to it. */
+/** The path and query of a request, to return to it. */
 export const pathAndQuery = ({ path, query }: RequestHead): string => (query ? `${path}?${query}` : path)
 
 /** What an application says about the sign-in that it wants. */
@@ -17,7 +17,7 @@ export interface SignInHints {
   acr_values?: string
 }
 
-/** The URL of the login page, which leads back to a place of ours. With `again` the provider must ask the user to sign in again. */
+/** The URL of the login page, which leads back to a page of this service. With `again` the provider must ask the user to sign in again. */
 export function loginUrl(app: App, place: string, again = false, { login_hint, acr_values }: SignInHints = {}): string {
   const query = new URLSearchParams({
     redirect: place,
@@ -32,7 +32,7 @@ export function loginUrl(app: App, place: string, again = false, { login_hint, a
 export const toLogin = (app: App, place: string, again = false, hints?: SignInHints): Reply =>
   redirect(loginUrl(app, place, again, hints))
 
-/** A place of our own to go to after the login, or the account page for anything that would lead elsewhere. */
+/** The local path to redirect to after the login; the account page if the target is not on this service. */
 export function safeRedirect(app: App, target: string | undefined): string {
   const { issuer } = app.config.server
   const fallback = basePath(app) + ACCOUNT_PATH

@@ -27,7 +27,7 @@ export interface CodeKind {
 /** A kind of code by the name of its grant and its name in error descriptions. */
 export function codeKind(grant_type: string, title: string): CodeKind {
   const description = `the ${title} is not valid`
-  // Where another request was first, the store operation has already revoked what that one was given.
+  // If another request was first, the store operation has already revoked the tokens of that request.
   const used: CommitOutcome = {
     event: ({ id, ip, client_id, sub }): AuditEntry<'auth_code_reused'> => ({
       action: 'auth_code_reused',

@@ -34,7 +34,7 @@ const invalid = (description: string, reason: string) => new OAuthError('invalid
 const refuse = (description: string, reason: string) => new OAuthError('invalid_grant', description, { reason })
 
 const INVALID_SUBJECT = 'the subject token is not valid'
-/** What the exchange rests on was revoked or deleted after it was read. */
+/** The subject token, consent or link that the exchange depends on was revoked or deleted after it was read. */
 const revoked = (reason: string): CommitOutcome => ({ refusal: { description: INVALID_SUBJECT, reason } })
 const OUTCOMES = {
   recorded: ISSUED,
@@ -94,7 +94,7 @@ async function exchangeOwn(app: App, input: GrantInput, subject: LiveToken): Pro
   }
 }
 
-/** Exchange of a token of a trusted identity provider. It has no record here, so that no revocation of it can end the new token. */
+/** Exchange of a token of a trusted identity provider. It has no record here, so its revocation cannot end the new token. */
 async function exchangeForeign(app: App, input: GrantInput, subject: ForeignToken): Promise<Authorization> {
   const { form, client, proof } = input
   const name = targetOf(form)

@@ -1,5 +1,5 @@
 // Who may use a resource, and which of its scopes: the rules of `access` and of the groups of scopes. Every grant, introspection, the
-// authorization endpoint and explain decide here. Pure.
+// authorization endpoint and explain call these functions. They are pure.
 import type { Person } from '../records/person.ts'
 import type { Resource, ResourceAccess, TokenClaim } from '../records/resource.ts'
 
@@ -20,7 +20,7 @@ export type ClaimsAbout = Partial<Pick<Person, TokenClaim>>
 export const concernsPerson = ({ access, scopes, token_claims }: Resource): boolean =>
   access.mode === 'restricted' || token_claims.length > 0 || scopes.some(({ groups }) => groups !== undefined)
 
-/** Decides whether a person may use a resource with some of the scopes. A subject that is no user here is undefined, and is on no list. */
+/** Decides whether a person may use a resource with some of the scopes. `person` is undefined for a subject that is not a user here. */
 export function decideAccess(
   { access, scopes }: Resource,
   person: Person | undefined,
@@ -28,7 +28,7 @@ export function decideAccess(
 ): AccessDecision {
   if (admittedBy(access, person) === undefined) return { scope: [], refused_by: 'access' }
   const scope = names.filter((name) => isInOne(person, scopes.find((each) => each.name === name)?.groups))
-  // Scopes that the resource does not declare, as those of a sign-in, are no access to it.
+  // Scopes that the resource does not declare, such as those of a sign-in, give no access to it.
   const declared = (of: readonly string[]) => of.some((name) => scopes.some((each) => each.name === name))
   return declared(names) && !declared(scope) ? { scope, refused_by: 'scope_groups' } : { scope }
 }
@@ -45,7 +45,7 @@ export function admittedBy(
   return email_domains.includes(verifiedDomain(person)) ? 'email_domains' : undefined
 }
 
-/** Whether a person is a member of one of the groups. Without groups everyone is. */
+/** Whether a person is a member of one of the groups. True for an empty list of groups. */
 const isInOne = (person: Person | undefined, groups: readonly string[] | undefined): boolean =>
   groups === undefined || groups.some((name) => person?.isIn.has(name))
 
@@ -65,7 +65,7 @@ export function claimsAbout({ token_claims }: Resource, person: Person | undefin
 /** Maximum number of bytes of the groups in an access token: clients send it in a header. */
 const MAX_GROUP_BYTES = 8192
 
-/** The claims as a token contains them. Groups that are too long for a header are left out; introspection has them. */
+/** The claims as a token contains them. Groups that are too long for a header are omitted; introspection returns them. */
 export function inToken({ groups, ...about }: ClaimsAbout): ClaimsAbout {
   const fits = groups && Buffer.byteLength(JSON.stringify(groups)) <= MAX_GROUP_BYTES
   return fits ? { ...about, groups } : about

@@ -89,7 +89,7 @@ export async function decodeAccessToken(app: App, token: string): Promise<Candid
   return key && alg === key.alg ? { token, jws, key, jti } : undefined
 }
 
-/** Whether a token has the type that it was issued with: an ID token of the same key must never pass for it. */
+/** Whether a token has the type that it was issued with: an ID token of the same key must never be accepted instead. */
 export const hasRecordedTyp = ({ jws }: Candidate, { typ = 'at+jwt' }: Pick<Issuance, 'typ'>): boolean =>
   jws.header['typ'] === typ
 
@@ -114,7 +114,7 @@ const isUnexpired = ({ clock }: App, { exp }: AccessTokenClaims): boolean => exp
 export interface LiveToken {
   claims: AccessTokenClaims
   issuance: Issuance
-  /** The version of its user; undefined when the subject is no user here. */
+  /** The version of its user; undefined when the subject is not a user here. */
   user_version?: number
   /** The claims about its user that the resource asks for, as they are now. */
   about?: ClaimsAbout
@@ -132,8 +132,8 @@ export type DeadReason =
   | 'access_refused'
 
 /**
- * A token of this service that is unexpired and not revoked, whose client and user are active, and whose user may use the resource. Its
- * scope is without what the user may not have any more. Otherwise the reason why it is not valid.
+ * A token of this service that is unexpired and not revoked, whose client and user are active, and whose user may use the resource.
+ * Scopes that the user may no longer have are removed from it. Otherwise the reason why it is not valid.
  */
 export async function checkToken(app: App, token: string): Promise<LiveToken | DeadReason> {
   const candidate = await decodeAccessToken(app, token)

@@ -57,7 +57,7 @@ const SKEW = 5
 
 /**
  * Whether the user must sign in before the request is answered. `login_after` is when the user was sent to the login page for this
- * request. Throws login_required or unmet_authentication_requirements for what another sign-in would not change.
+ * request. Throws login_required or unmet_authentication_requirements if another sign-in would not satisfy the request.
  */
 export function isSignInDue(
   { clock, oidc }: App,

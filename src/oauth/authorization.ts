@@ -24,7 +24,7 @@ export interface ReturnAddress {
 /** What a valid request asks for. */
 export interface Requested {
   scope: readonly string[]
-  /** The scope parameter as it was sent: more than `scope` where something is left out. */
+  /** The scope parameter as it was sent: it contains more than `scope` if scopes were omitted. */
   asked_scope: string[]
   resource?: Resource
   code_challenge: string

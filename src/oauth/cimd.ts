@@ -1,5 +1,5 @@
-// Clients that are a document: a URL-shaped client_id is validated as it came, fetched, checked, and kept as its own cache
-// headers say (draft-ietf-oauth-client-id-metadata-document). What becomes of the client is in document_client.ts.
+// Client ID metadata documents (draft-ietf-oauth-client-id-metadata-document): a client_id that is a URL is validated, and its document
+// is fetched, checked, and cached as its cache headers allow. document_client.ts stores and updates the client.
 import CachePolicy from 'http-cache-semantics'
 import { z } from 'zod'
 import type { App, Documents } from '../context.ts'
@@ -39,12 +39,12 @@ const MAX_BYTES = 64 * 1024
 const MAX_URL = 2048
 const FLOOR_SECONDS = 60
 const FAILURE_SECONDS = 30
-/** A document is 50 KB in memory at most. */
+/** A document takes at most 50 KB of memory. */
 const MAX_DOCUMENTS = 1000
 const FETCHES_PER_SECOND = 10
 const FETCH_BURST = 50
 
-/** Makes the memory of documents; how often is counted in the store. */
+/** Opens the cache of documents. The rate limits are counted in the store. */
 export const openDocuments = (store: BucketStore): Documents => ({
   known: new Lru(MAX_DOCUMENTS),
   loading: new SingleFlight(),
@@ -55,7 +55,7 @@ export const openDocuments = (store: BucketStore): Documents => ({
 const refuse = (description: string, reason: string) =>
   new OAuthError('invalid_client', description, { reason: `cimd_${reason}`, status: 400 })
 
-/** The host is unavailable, or this service has no capacity for the request: neither is a fault of the document. */
+/** The host is unavailable, or this service has no capacity for the request. The document itself may be valid. */
 const UNAVAILABLE = /^(outbound_full|cimd_(dns_failed|connect_failed|tls_failed|timeout|bad_response|unavailable))$/
 const NOT_APPROVED = 'cimd_redirect_not_approved'
 
@@ -63,12 +63,12 @@ const NOT_APPROVED = 'cimd_redirect_not_approved'
 export const isUrlShaped = (client_id: string): boolean => /^https?:/i.test(client_id)
 
 /**
- * The client that a document describes, fetched when nothing fresh is known; it is stored only when a user consents to it.
- * Throws invalid_client that says what is wrong.
+ * The client that a document describes. The document is fetched if there is no fresh copy. The client is stored only when a user consents
+ * to it. Throws invalid_client with a description of the fault.
  */
 export async function resolveDocumentClient(app: App, client_id: string): Promise<Client> {
   const stored = await app.store.findClient({ client_id })
-  // What was suspended is not asked about again.
+  // The document of a suspended client is not fetched.
   if (stored && stored.status !== 'active') return stored
   checkUrl(app, client_id)
   const { known, loading } = app.documents
@@ -81,14 +81,17 @@ export async function resolveDocumentClient(app: App, client_id: string): Promis
   return loading.run(client_id, () => fetchInTurn(app, client_id, isKnown))
 }
 
-/** What a described client counts for: the stored one follows it, unless it was changed since, here or by another instance. */
+/**
+ * The client to use: the stored client, updated from the document unless it was changed later. Without a stored client it is the described
+ * client, if the registration mode admits it.
+ */
 async function settle(app: App, described: Client, stored: Client | undefined): Promise<Client> {
   if (stored) return stored.updated_at > described.updated_at ? stored : followDocument(app, stored, described)
   await checkAdmitted(app, described)
   return described
 }
 
-/** The rules for the URL itself, before any look-up: one spelling only, with a real path. */
+/** Checks the URL itself before anything is looked up: it must be in normal form and have a path. */
 function checkUrl(app: App, client_id: string): void {
   const { enabled, require_https } = app.config.cimd
   if (!enabled) throw refuse('the client is not known', 'disabled')
@@ -104,8 +107,8 @@ function checkUrl(app: App, client_id: string): void {
 }
 
 /**
- * One host is asked for new documents only so often: somebody else's server must not be flooded through this one. A client
- * that is known has its own turn, so that strangers who make up paths on its host do not keep its users out.
+ * Fetches within a rate limit, so that this service cannot be used to flood another server. Unknown clients share the limit of their
+ * host. A known client has its own limit, so that requests for invented paths on its host do not block its users.
  */
 async function fetchInTurn(app: App, client_id: string, isKnown: boolean): Promise<Client> {
   await takeTurn(app, isKnown ? digest(client_id) : new URL(client_id).hostname)
@@ -121,7 +124,10 @@ async function takeTurn({ documents }: App, of: string): Promise<void> {
     })
 }
 
-/** Takes a document over: one that was fetched already, else it is fetched. What an operator had fetched may be new in every mode. */
+/**
+ * The client of a document, which is fetched unless the caller has `fetched` it. The mode admin_only does not apply to a document
+ * that an operator fetched.
+ */
 async function fetchClient(app: App, client_id: string, fetched?: FetchReply): Promise<Client> {
   const stored = await app.store.findClient({ client_id })
   if (!stored && !fetched) await checkMode(app)
@@ -135,14 +141,14 @@ async function fetchClient(app: App, client_id: string, fetched?: FetchReply): P
   } catch (error) {
     const last = error instanceof OAuthError && UNAVAILABLE.test(error.reason) ? lastCopy(app, client_id) : undefined
     if (last) return settle(app, last, stored)
-    // What the mode refuses is not remembered: a mode that operators set is in force at once.
+    // A refusal by the registration mode is not cached, because a mode that operators set takes effect at once.
     if (error instanceof OAuthError && error.status < 500 && error.reason !== NOT_APPROVED)
       app.documents.known.set(client_id, { until: app.clock.now() + FAILURE_SECONDS, failure: error })
     throw error
   }
 }
 
-/** The client as its document described it last, for the time that it may be used on; the host is left alone for a while. */
+/** The client of the last copy of the document, while that may still be used. The next fetch is tried after FAILURE_SECONDS. */
 function lastCopy({ documents, clock, log }: App, client_id: string): Client | undefined {
   const { client, usableUntil = 0 } = documents.known.get(client_id) ?? {}
   if (!client || usableUntil <= clock.now()) return undefined
@@ -152,7 +158,7 @@ function lastCopy({ documents, clock, log }: App, client_id: string): Client | u
   return client
 }
 
-/** Whether the mode of registration in force lets a client in that is not stored. Throws invalid_client. */
+/** Checks that the registration mode in force admits a client that is not stored. Throws invalid_client. */
 export async function checkAdmitted(app: App, client: Client): Promise<void> {
   await checkMode(app)
   await checkRedirects(app, client)
@@ -171,8 +177,8 @@ async function checkRedirects(app: App, { redirect_uris }: Client): Promise<void
 }
 
 /**
- * Fetches a document now, whatever is remembered of it, for an operator: the client is stored when it can be used, and the document is
- * shown as it came with what is wrong with it.
+ * Fetches a document for an operator, without the cache. A usable client is stored. Returns the document unchanged, with its problem if it
+ * has one.
  */
 export async function inspectDocument(
   app: App,
@@ -187,7 +193,7 @@ export async function inspectDocument(
     app.documents.known.delete(client_id)
     try {
       const client = await fetchClient(app, client_id, reply)
-      // Set by an operator, if only that it is there: it is not reaped.
+      // An operator's settings, even if empty, protect the client from the purge of unused clients.
       await keepDocumentClient(app, { ...client, operator_set: {} }, by)
       return { document }
     } catch (error) {
@@ -216,7 +222,7 @@ async function fetchDocument(app: App, client_id: string): Promise<FetchReply> {
   } catch (error) {
     if (!(error instanceof FetchError)) throw error
     app.log.info({ client_id, reason: error.reason }, 'a client document could not be fetched')
-    // The same words whatever happened on the network: a client_id must not be a port scanner.
+    // The same text for every network error: otherwise a client_id could be used to scan ports.
     throw new OAuthError('invalid_client', 'the client document cannot be fetched', {
       reason: `cimd_${error.reason}`,
       status: 400,
@@ -274,10 +280,10 @@ function graceTime(app: App, { headers }: FetchReply, until: number): number {
   return forbids || until <= app.clock.now() ? 0 : app.config.cimd.cache_ttl
 }
 
-/** Seconds that the document may be used: as its headers say, not under a minute, and never beyond cimd.cache_ttl. */
+/** Seconds that the document may be used: as its headers allow, at least a minute unless it must not be cached, and at most cimd.cache_ttl. */
 function lifetime(app: App, url: string, { status, headers }: FetchReply): number {
   const ceiling = app.config.cimd.cache_ttl
-  // The names of directives have no case (RFC 9111 §5.2), but the library knows the usual one only.
+  // The names of directives are case-insensitive (RFC 9111 §5.2), but the library only knows them in lower case.
   const control = headers['cache-control']?.toLowerCase()
   const saysHowLong = /\b(no-store|no-cache|max-age)\b/.test(control ?? '') || headers.expires !== undefined
   if (!saysHowLong) return ceiling
@@ -286,7 +292,7 @@ function lifetime(app: App, url: string, { status, headers }: FetchReply): numbe
     { status, headers: { ...headers, 'cache-control': control } },
     { shared: false },
   )
-  // Not timeToLive(), which counts the time that a stale copy may be used: here none may.
+  // timeToLive() would include the time in which a stale copy may be used.
   const seconds = policy.maxAge() - policy.age()
   return seconds <= 0 ? 0 : Math.min(Math.max(seconds, FLOOR_SECONDS), ceiling)
 }

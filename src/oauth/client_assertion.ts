@@ -33,7 +33,7 @@ export interface AssertionCredentials {
 
 const MAX_ASSERTION = 16_384
 const MAX_KID = 1024
-/** The types of tokens that must never be taken for an assertion. Their claims can be the same. */
+/** The types of tokens that must never be accepted as an assertion. Their claims can be the same. */
 const OTHER_TYPES = [
   'at+jwt',
   'dpop+jwt',
@@ -43,7 +43,7 @@ const OTHER_TYPES = [
   'secevent+jwt',
   'token-introspection+jwt',
 ]
-/** Fetch errors that say nothing about the key set: its server is away. */
+/** Fetch errors that say nothing about the key set: its server is unavailable. */
 const AWAY: readonly FetchReason[] = ['dns_failed', 'connect_failed', 'tls_failed', 'timeout', 'bad_response']
 
 /** The client of an assertion, whose use the caller must commit. Throws invalid_client, which is recorded, or 503 when its keys are not available. */
@@ -85,7 +85,7 @@ async function verify(app: App, request: Request, credentials: AssertionCredenti
   const keys = await findKeys(candidate, query)
   if (keys.length === 0) throw refuseClient('assertion_unknown_key')
   if (!(await isSignedByOneOf(app.crypto, keys, query.alg, sent.jws))) throw refuseClient('assertion_signature')
-  // The last step: what anybody else sends must not use up the id of an assertion.
+  // This is the last step: a sender without the key must not be able to use up the id of an assertion.
   if (!once) return { client }
   const use = await useOnce(app, 'client_assertion', client.client_id, once.jti, once.until)
   if (!use) throw refuseReplay()
@@ -123,7 +123,7 @@ async function findKeys({ findKeys }: AssertionCandidate, query: WantedKey) {
   }
 }
 
-/** Records a failed assertion of a client that exists. Anybody can cause it, so that only some of many are recorded. */
+/** Records a failed assertion of a client that exists. Every caller can cause one, so the number of records is limited. */
 async function noteFailure(app: App, request: Request, { reason, more }: OAuthError): Promise<void> {
   const { client_id = request.notes.client_id, ...about } = more.about ?? {}
   request.notes.client_id = client_id

@@ -1,5 +1,5 @@
-// The cache of the keys that clients publish (jwks_uri). Anybody may register a client that names any host, so that hosts are protected as
-// they are from fetches of client documents.
+// The cache of the keys that clients publish (jwks_uri). A client that registers itself can name any host, so the fetches of each host are
+// limited as for client documents.
 import type { Config } from '../config/schema.ts'
 import type { Documents } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
@@ -8,7 +8,7 @@ import type { Fetcher } from '../net/fetcher.ts'
 import { createRemoteKeys, type RemoteKeys } from '../net/jwks.ts'
 import { MAX_KEYS } from './client_keys.ts'
 
-/** A set has 100 KB in memory at most, and usually one. */
+/** A key set takes at most 100 KB of memory, and usually 1 KB. */
 const MAX_SETS = 2000
 /** Minimum seconds between two fetches of one set because of unknown keys: at most two a minute. */
 const COOLDOWN = 30
@@ -20,7 +20,7 @@ interface Parts {
   hosts: Documents['hosts']
 }
 
-/** Opens the cache. It is not that of identity providers, so that strangers cannot evict their keys. */
+/** Opens the cache. Identity providers have a cache of their own, so that unknown clients cannot evict their keys. */
 export const openClientKeys = ({ cimd }: Config, { fetcher, clock, hosts }: Parts): RemoteKeys =>
   createRemoteKeys({
     fetcher: limited(fetcher, hosts),

@@ -10,7 +10,7 @@ import { type ClientAlg, ED25519, type Jwk } from '../records/jwk.ts'
 export const MAX_KEYS = 20
 const MAX_KID = 255
 const MIN_RSA_BYTES = 256
-/** The members that are stored. Certificates and others are left out. */
+/** The members that are stored. Certificates and all others are omitted. */
 const MEMBERS = ['kty', 'crv', 'x', 'y', 'n', 'e', 'kid', 'alg', 'use', 'key_ops'] as const
 
 interface Shape {
@@ -77,7 +77,7 @@ interface Keyed {
   jwks?: JwkSet
   jwks_uri?: string
 }
-/** What is wrong with the keys of a client, beside each key alone. */
+/** What is wrong with the keys of a client as a whole. Each key is checked separately. */
 export function keysFault(client: Keyed, allowHttp: boolean): { path: string; message: string } | undefined {
   const { jwks, jwks_uri, token_endpoint_auth_method: method } = client
   if (jwks && jwks_uri !== undefined) return { path: 'jwks', message: 'and jwks_uri exclude each other' }

@@ -58,7 +58,7 @@ export const clientRecord = z
   .transform(({ agent, ...rest }) => ({ ...rest, is_agent: agent }))
 export type ClientMetadata = z.output<typeof clientRecord>
 
-/** What this server lets clients have. */
+/** What this server allows clients to have. */
 export interface Offered {
   grant_types: readonly string[]
   /** `dcr.redirect_schemes` */
@@ -89,7 +89,7 @@ type Shape = Pick<
 const URI_LISTS = ['redirect_uris', 'post_logout_redirect_uris'] as const
 
 /**
- * What must hold between the fields of a client. What it had `before` stays allowed when the server no longer offers it. Throws
+ * Checks the fields of a client against each other. Values that it had `before` stay allowed when the server no longer offers them. Throws
  * invalid_client_metadata or invalid_redirect_uri.
  */
 export function checkClient(client: Shape, offered: Offered, before?: Shape): void {
@@ -162,7 +162,7 @@ export function newClient(
 }
 
 const USER_PREFIX = 'u_'
-/** Ids of users and of clients must never be taken for each other: both can be the `sub` of a token (RFC 9068 §5). */
+/** Ids of users and of clients must differ: both can be the `sub` of a token (RFC 9068 §5). */
 export const newUserId = (): string => `${USER_PREFIX}${newId()}`
 /** True for ids that only users have. */
 export const isUserId = (id: string): boolean => id.startsWith(USER_PREFIX)

@@ -1,4 +1,4 @@
-// The secrets of a client: one that is current, and for the time of a rotation the earlier ones. They are part of the record of the client.
+// The secrets of a client: the current one, and during a rotation the earlier ones. They are part of the record of the client.
 import type { App } from '../context.ts'
 import { digest, equalSecrets, newId, newSecret } from '../lib/id.ts'
 import { DAY, HOUR } from '../lib/time.ts'
@@ -6,9 +6,9 @@ import type { Client, ClientSecret } from '../records/client.ts'
 
 /** Maximum number of live secrets of one client. */
 export const MAX_SECRETS = 5
-/** Maximum seconds for which an earlier secret may hold after a rotation. */
+/** Maximum seconds for which an earlier secret may be accepted after a rotation. */
 export const MAX_OVERLAP = 90 * DAY
-/** What a secret is compared with when the client does not exist, or has none. */
+/** A secret is compared with this hash when the client does not exist, or has none. */
 const OF_NO_CLIENT: readonly ClientSecret[] = [{ id: '', hash: digest(''), created_at: 0 }]
 
 /** A client secret: 256 random bits. */
@@ -21,7 +21,7 @@ export const secretRecord = (value: string, now: number): ClientSecret => ({
   created_at: now,
 })
 
-/** Whether a secret is still accepted: it is refused from the second of its expiry on. */
+/** Whether a secret is still accepted. It is refused at `expires_at`. */
 export const isLiveSecret = ({ expires_at = Number.POSITIVE_INFINITY }: ClientSecret, now: number): boolean =>
   now < expires_at
 
@@ -31,7 +31,7 @@ export const liveSecrets = ({ secrets = [] }: Client, now: number): ClientSecret
 
 /**
  * The secret of a client that has this value, expired or not. Every secret is compared, in constant time, and a client that does not exist
- * costs the same comparison, so that the time does not tell which clients exist.
+ * costs the same comparison, so that the duration does not reveal which clients exist.
  */
 export function findSecret(client: Client | undefined, value: string): ClientSecret | undefined {
   const hash = digest(value)
@@ -41,7 +41,7 @@ export function findSecret(client: Client | undefined, value: string): ClientSec
   return held.length > 0 ? found : undefined
 }
 
-/** The secrets after a rotation. The one that was current holds for `overlap` seconds; earlier ones keep their times. 0 ends them all. */
+/** The secrets after a rotation. The previous one is accepted for `overlap` seconds; earlier ones keep their times. 0 ends all of them. */
 export const rotatedSecrets = (client: Client, next: ClientSecret, overlap: number, now: number): ClientSecret[] => [
   next,
   ...(overlap === 0 ? [] : liveSecrets(client, now)).map((secret) => ({

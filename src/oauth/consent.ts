@@ -9,14 +9,14 @@ import { scopeNames } from './resource.ts'
 /** Maximum number of redirect hosts that a consent stores. The ones that were shown last are kept. */
 const MAX_HOSTS = 20
 
-/** The place of a redirect URI as a consent remembers it. A native client uses another port of this machine each time (RFC 8252 §7.3). */
+/** The host of a redirect URI as a consent stores it. A native client uses another port of this machine each time (RFC 8252 §7.3). */
 function hostOf(redirect_uri: string): string {
   const { hostname } = new URL(redirect_uri)
   return isLoopbackHost(hostname) ? hostname : placeOf(redirect_uri)
 }
 
 /**
- * Whether the user has allowed these scopes to this redirect URI, and has not taken one of them back since. A request without
+ * Whether the user has allowed these scopes for this redirect URI, and has withdrawn none of them. A request without
  * scopes, at a resource that declares none, is for all of the resource: a consent to some scopes does not cover it.
  */
 export function covers(consent: Consent, scope: readonly string[], redirect_uri: string): boolean {
@@ -38,8 +38,8 @@ interface Decision {
   redirect_uri: string
 }
 /**
- * What holds after a decision: what was not asked for stays as it was, what was asked for is as decided now. A decision about a
- * resource without scopes replaces all that was allowed there.
+ * The consent after a decision. Requested scopes are as decided now; other scopes of the consent do not change. A decision about a
+ * resource without scopes replaces everything that was allowed there.
  */
 export function decided(
   before: Consent | undefined,

@@ -4,7 +4,7 @@ import { issuesOf, listOf, text } from '../lib/field.ts'
 import type { AuthMethod, ClientAuthentication } from '../records/client.ts'
 import { keyFields, keysFault } from './client_keys.ts'
 
-/** Without a method a document means none. Keys are read only where they are used. */
+/** The default method of a document is none. Keys are read only if they are used. */
 export const authenticationFields = {
   token_endpoint_auth_method: text(255).default('none'),
   token_endpoint_auth_methods_supported: listOf(text(255), { max: 20, filled: true }).optional(),
@@ -22,8 +22,8 @@ type Problem = { path: string; message: string }
 const keysOf = z.object({ jwks: keyFields.jwks.optional(), jwks_uri: keyFields.jwks_uri.optional() })
 
 /**
- * The authentication of the client, or what is wrong with it. A document has no secrets. Where it names several methods, the ones that are
- * not offered are left out, and private_key_jwt where there are no keys.
+ * The authentication of the client, or what is wrong with it. A document has no secrets. If it names several methods, those that are
+ * not offered are ignored, and so is private_key_jwt if there are no keys.
  */
 export function readAuthentication(said: Said, allowHttp: boolean): ClientAuthentication | { problems: Problem[] } {
   const named = said.token_endpoint_auth_methods_supported ?? [said.token_endpoint_auth_method]

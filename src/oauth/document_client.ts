@@ -11,7 +11,7 @@ import { clientRecord, newClient } from './client_metadata.ts'
 import { scopeNames } from './resource.ts'
 
 const FIELDS = ['client_name', 'redirect_uris', 'grant_types', 'application_type', 'scope'] as const
-/** The fields that only the document says. */
+/** The fields that only the document sets. */
 const ONLY = [
   'post_logout_redirect_uris',
   'token_endpoint_auth_method',
@@ -39,8 +39,8 @@ export const openDocumentChanges = (store: BucketStore): SharedBuckets =>
   new SharedBuckets('document change', { rate: CHANGES_PER_SECOND, burst: CHANGE_BURST }, store)
 
 /**
- * The stored client as its document describes it now; its status and whatever else is not in a document stay. Throws slow_down
- * when the document changes all the time.
+ * Updates the stored client from its document. The status and all other members that are not in a document do not change. Throws slow_down
+ * when the document changes too often.
  */
 export async function followDocument(app: App, stored: Client, described: Client): Promise<Client> {
   const before = stored.document ?? stored
@@ -76,7 +76,7 @@ export async function followDocument(app: App, stored: Client, described: Client
   return { ...changed, version: stored.version + 1 }
 }
 
-/** What only the document says. */
+/** The members that only the document sets. */
 export type DocumentOnly = ClientAuthentication & Pick<Client, 'post_logout_redirect_uris'>
 
 const onlyOf = (client: DocumentOnly): DocumentOnly => {
@@ -97,8 +97,8 @@ const fieldsOf = (client: DocumentFields): DocumentFields => {
 }
 
 /**
- * What a client counts for: what its document says, within what an operator set. An empty list or scope of an operator is no limit. Where a
- * document has no scope of those that the operator set, theirs stay the limit: an empty scope would be none.
+ * The fields of the document within the limits that an operator set. An empty list or scope of an operator is no limit. If the document
+ * has none of the scopes that the operator set, the operator's scope is used, because an empty scope would be no limit.
  */
 function withinLimits(document: DocumentFields, set: Partial<DocumentFields>): DocumentFields {
   const within = (said: readonly string[], limit: readonly string[] = []) =>
@@ -114,8 +114,8 @@ function withinLimits(document: DocumentFields, set: Partial<DocumentFields>): D
 }
 
 /**
- * A client with what an operator sets of it. What they set of a document stays when the document changes. The scope of a client
- * that registered itself becomes a limit, where it was a default.
+ * A client with the fields that an operator sets. They stay in force when the document of the client changes. The scope of a client
+ * that registered itself was a default, and becomes a limit.
  */
 export function setByOperator(client: Client, given: Partial<Client>): Client {
   const patch = withOneKeySource(given)
@@ -130,14 +130,14 @@ export function setByOperator(client: Client, given: Partial<Client>): Client {
   return { ...client, ...patch, ...withinLimits(document, operator_set), operator_set, document }
 }
 
-/** New keys replace those at a URL, and the other way round. */
+/** New `jwks` replace a `jwks_uri`, and a new `jwks_uri` replaces `jwks`. */
 const withOneKeySource = (patch: Partial<Client>): Partial<Client> =>
   patch.jwks === patch.jwks_uri ? patch : { ...patch, jwks: patch.jwks, jwks_uri: patch.jwks_uri }
 
 /** Who caused a change, as in the audit trail. */
 type By = Pick<AuditEntry<'client_registered'>, 'actor_id' | 'ip' | 'request_id'>
 
-/** Stores a client that was only a document until now, because somebody wants it: a user who consents, or an operator. */
+/** Stores a client that was only a document until now, because a user consents to it or an operator wants it. */
 export async function keepDocumentClient(app: App, client: Client, by: By): Promise<void> {
   if (!isUnstored(client)) return
   const { client_id } = client
@@ -148,7 +148,7 @@ export async function keepDocumentClient(app: App, client: Client, by: By): Prom
 }
 
 const MAX_AUDITED_URI = 256
-/** What the audit trail says about a client that registered itself. */
+/** The members of a self-registered client that the audit trail contains. */
 export const auditedFields = ({ client_name, redirect_uris }: Client) => ({
   client_name,
   redirect_uris: redirect_uris.map((uri) => clip(uri, MAX_AUDITED_URI)),

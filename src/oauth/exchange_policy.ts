@@ -56,7 +56,7 @@ export function checkSubject(app: App, { caller, subject }: Exchange, target: Re
   return checkAccess(app, target, { sub: claims.sub, client_id: caller.client_id, user_version }, names)
 }
 
-/** Exchange into a mint resource. Throws invalid_scope, access_denied for a client that is on no list, or consent_required. */
+/** Exchange for a token of a mint resource. Throws invalid_scope, access_denied for a client that is on no list, or consent_required. */
 export async function allowMint(app: App, exchange: Exchange, resource: Resource): Promise<Allowed> {
   const requested = await requestedScope(app, exchange, resource)
   if (!isOwn(exchange)) checkListed(exchange.caller, resource)
@@ -93,9 +93,9 @@ async function requestedScope(app: App, { subject, scope }: Exchange, resource: 
 }
 
 /**
- * Exchange of a token of an identity provider into a mint resource. The policies of the provider decide, not the lists of the resource: its
- * scopes are names of another server. Throws invalid_scope, access_denied when no policy or rule of access allows it, and what
- * `resolveSubject` throws.
+ * Exchange of a token of an identity provider for a token of a mint resource. The policies of the provider decide, not the lists of the
+ * resource. The scopes of the subject token are not used, because they are names of another server. Throws invalid_scope, access_denied when
+ * no policy or rule of access allows it, and what `resolveSubject` throws.
  */
 export async function allowForeign(
   app: App,
@@ -130,7 +130,7 @@ async function consentedScope(
 }
 
 /**
- * Exchange into a broker resource, with a subject token that is not for a mint resource. The caller must be on the list of the
+ * Exchange for a token of a broker resource, with a subject token that is not for a mint resource. The caller must be on the list of the
  * target, or be the server of exactly one mint resource to which the user consented. Throws access_denied, invalid_scope, or
  * consent_required for that resource.
  */

@@ -1,4 +1,4 @@
-// Federated credentials: which tokens of other issuers prove a client (federated_jwt), and what operators may set.
+// Federated credentials: which tokens of other issuers authenticate a client (federated_jwt), and what operators may set.
 import { z } from 'zod'
 import { isOwnIssuer, issuerOf } from '../config/issuer.ts'
 import type { Config } from '../config/schema.ts'
@@ -64,7 +64,7 @@ export const federatedCredentials = listOf(credential, { max: MAX_CREDENTIALS, f
 
 type Federated = Pick<Client, 'token_endpoint_auth_method' | 'federated_credentials'>
 
-/** What must hold for the federated credentials of a client. Throws invalid_client_metadata. */
+/** Checks the federated credentials of a client. Throws invalid_client_metadata. */
 export function checkFederated(config: Config, { token_endpoint_auth_method, federated_credentials }: Federated): void {
   const isNeeded = token_endpoint_auth_method === 'federated_jwt'
   const path = 'federated_credentials'
@@ -90,7 +90,7 @@ function credentialFaults(config: Config, credentials: readonly FederatedCredent
 }
 
 export type TokenClaims = Readonly<Record<string, unknown>>
-/** What a credential demands of a token, by the reason of the refusal. */
+/** What a credential requires of a token, by the reason of the refusal. */
 const MEETS = {
   assertion_subject: ({ issuer, subject }: FederatedCredential, { iss, sub }: TokenClaims) =>
     (iss === issuer || isTrustDomain(issuer)) && isMatch(subject, sub),
@@ -100,13 +100,13 @@ const MEETS = {
     Object.entries(claims).every(([name, value]) => Object.hasOwn(token, name) && isMatch(value, token[name])),
 }
 type Demand = keyof typeof MEETS
-/** Every demand, in the order in which it is checked. */
+/** Every requirement, in the order in which it is checked. */
 export const DEMANDS: readonly Demand[] = ['assertion_subject', 'assertion_audience', 'assertion_claims']
 
 const isMatch = (wanted: string, value: unknown): boolean =>
   typeof value === 'string' && value.length <= MAX_PATTERN && globParts(wanted, value)
 
-/** The first demand of a credential that a token does not meet. Undefined when the token matches. */
+/** The first requirement of a credential that a token does not meet. Undefined when the token matches. */
 export function unmetDemand(config: Config, credential: FederatedCredential, claims: TokenClaims): Demand | undefined {
   const own = issuerOf(config)
   return DEMANDS.find((demand) => !MEETS[demand](credential, claims, own))

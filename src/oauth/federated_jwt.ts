@@ -76,8 +76,8 @@ async function findCandidates(app: App, { client_id, jws }: SentAssertion): Prom
 }
 
 /**
- * The only active client that the token matches; or the only suspended one, which is refused later. The answer never says what did not
- * match, because nothing is verified yet; the log does.
+ * The only active client that the token matches. If there is none, a suspended one, which is refused later. The response never says what did
+ * not match, because nothing is verified yet. The log says it.
  */
 function onlyMatch(app: App, candidates: readonly Client[], claims: TokenClaims): AssertionCandidate {
   const matches = candidates.flatMap((client) => {
@@ -97,7 +97,7 @@ function onlyMatch(app: App, candidates: readonly Client[], claims: TokenClaims)
 
 const credentialsOf = ({ federated_credentials = [] }: Client): FederatedCredential[] => federated_credentials
 
-/** What was not met by the credential that came nearest to a match. */
+/** The reason of the refusal: the requirement that the credential with the best match does not meet. */
 function nearestDemand({ config }: App, candidates: readonly Client[], claims: TokenClaims): string {
   const unmet = candidates.flatMap(credentialsOf).map((each) => unmetDemand(config, each, claims))
   return DEMANDS.findLast((demand) => unmet.includes(demand)) ?? 'assertion_subject'

@@ -62,7 +62,7 @@ export function checkEmailDomain({ allowed_email_domains }: OidcSettings['settin
   })
 }
 
-/** The identity at the provider, and the local account that is concerned. */
+/** The identity at the provider, and the local account that it belongs to. */
 function aboutOf({ sub, claims }: OidcIdentity, user_id: string | undefined): Record<string, string> {
   const email = textOf(claims['email'], MAX_EMAIL)
   return { federated_subject: sub, ...(email ? { email } : {}), ...(user_id ? { user_id } : {}) }
@@ -85,7 +85,10 @@ const nameOf = ({ name, preferred_username }: IdTokenClaims): string =>
 const isVerified = ({ email_verified }: IdTokenClaims): boolean => email_verified === true || email_verified === 'true'
 
 const GROUP_NAME = groupName()
-/** The groups in a claim: a list of names or one name. What is no name is left out; so are names beyond the limit, which only take access away. */
+/**
+ * The groups in a claim: a list of names or one name. Values that are not names are ignored, and so are names beyond the limit. Fewer
+ * groups never give more access.
+ */
 function providerGroups(claim: unknown): string[] {
   const names = (Array.isArray(claim) ? claim : [claim]).filter((each) => GROUP_NAME.safeParse(each).success)
   return [...new Set<string>(names)].sort().slice(0, MAX_GROUPS)

@@ -1,9 +1,9 @@
-// ID tokens of this service that clients send back, as `id_token_hint`: they name a user, and are no credential.
+// ID tokens of this service that clients send back as `id_token_hint`: they name a user, but they are not a credential.
 import { issuerOf } from '../config/issuer.ts'
 import type { App } from '../context.ts'
 import { decodeJws } from '../crypto/jws.ts'
 
-/** Groups are not in ID tokens of this service, so that they are short. */
+/** ID tokens of this service contain no groups, so they are short. */
 const MAX_HINT = 8192
 
 /** The user that an ID token is about, and the client that it was issued to. */

@@ -12,7 +12,7 @@ const MAX_ID = 255
 const invalid = (reason: string): OAuthError =>
   new OAuthError('invalid_request', 'the logout token is not valid', { reason: `logout_${reason}` })
 
-/** Verifies a logout token. Throws invalid_request, or a FetchError when the keys are not available. It does not know which tokens were used before. */
+/** Verifies a logout token. Throws invalid_request, or a FetchError when the keys are not available. It does not check whether the token was used before. */
 export async function verifyLogoutToken(
   parts: SignedParts,
   text: string,

@@ -25,7 +25,7 @@ export const PATHS = {
   connections: '/connections',
 } as const
 
-/** The metadata document. It leaves out members of features that are switched off. */
+/** The metadata document, without the members of features that are disabled. */
 export function serverMetadata(
   config: Config,
   offeredGrantTypes: readonly string[],

@@ -10,7 +10,7 @@ import { FetchError } from '../net/error.ts'
 import type { Fetcher } from '../net/fetcher.ts'
 import { jsonObjectOf } from '../net/json.ts'
 
-/** Limits of every response of a provider. Tokens of users with many groups have tens of kilobytes. */
+/** Limits of every response of a provider. The token of a user with many groups can have tens of kilobytes. */
 export const OIDC_LIMITS = { maxBytes: 1024 * 1024, timeoutMs: 15_000 }
 /** Seconds until the metadata and the keys of a provider are fetched again. While the provider is unavailable, they stay in use. */
 export const OIDC_TTL = 3600
@@ -41,7 +41,7 @@ export const unreachable = (reason: string, cause?: unknown, about: Record<strin
   })
 
 const MAX_SHOWN = 255
-/** Text of a provider that an operator may see: a URL or an identifier, no sentence. */
+/** Text of a provider that an operator may see: a URL or an identifier, not a sentence. */
 export const shownValue = (value: unknown): string => {
   const text = typeof value === 'string' ? value : JSON.stringify(value)
   return text !== undefined && /^[\x21-\x7e]*$/.test(text) ? clip(text, MAX_SHOWN) : 'another value'

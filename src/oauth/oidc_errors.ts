@@ -14,7 +14,7 @@ const CHALLENGE = 'OAUTH_WWW_AUTHENTICATE_CHALLENGE'
 /** The error of openid-client for an error response; its member `error` has the code of the provider. */
 const ERROR_RESPONSE = 'OAUTH_RESPONSE_BODY_ERROR'
 
-/** The provider can be reached and does not accept this service. Only an operator can change that, at one of both sides. */
+/** The provider is available but does not accept this service. Only an operator can correct that, here or at the provider. */
 const refusedClient = (reason: string): OAuthError =>
   new OAuthError('server_error', 'the identity provider does not accept this service; please ask an administrator', {
     status: 502,
@@ -52,10 +52,10 @@ function tokenError(response: unknown): OAuthError {
   return refused(error === 'invalid_request' ? error : 'code')
 }
 
-/** Claims whose values are no secrets. */
+/** Claims whose values are not secret. */
 const SHOWN = ['iss', 'aud', 'azp', 'exp', 'iat', 'nbf']
 
-/** The refusal for a claim that the library compared: with the expected and the found value where these are no secrets. */
+/** The refusal for a claim that the library compared: with the expected and the found value if these are not secret. */
 function mismatchIn(error: unknown): OAuthError | undefined {
   for (let at = error; typeof at === 'object' && at !== null && 'cause' in at; at = at.cause) {
     const { cause } = at

@@ -32,7 +32,7 @@ import { translated } from './oidc_errors.ts'
 const [FAILURES, FAILURES_PER_SECOND] = [60, 0.1]
 /** Seconds for which look() repeats its answer. */
 const LOOK_SECONDS = 30
-/** Minimum seconds between two fetches of the keys because of logout tokens with unknown keys: anybody can send these. */
+/** Minimum seconds between two fetches of the keys because of logout tokens with unknown keys, which every caller can send. */
 const LOGOUT_COOLDOWN = 30
 
 interface Parts {
@@ -84,7 +84,7 @@ export function openOidcProvider({ slug, settings }: OidcSettings, parts: Parts)
     return { issuer, sub, claims: { ...more, ...claims } }
   }
 
-  /** Asked of every page of the admin API, so that they share an answer for a while. */
+  /** Every page of the admin page requests this, so the result is cached for a while. */
   let looked: { at: number; answer: Promise<{ keys: number }> } | undefined
   function look(): Promise<{ keys: number }> {
     if (looked && clock.now() - looked.at < LOOK_SECONDS) return looked.answer
@@ -161,7 +161,7 @@ function requestOf(
   }
 }
 
-/** Claims that the provider does not put into its ID tokens: name, email and groups. Without an answer the user has none of them. */
+/** Claims that the provider does not put into its ID tokens: name, email and groups. If the request fails, the user has none of them. */
 async function userinfo(configuration: Configuration, access_token: string, sub: string): Promise<IdTokenClaims> {
   if (!configuration.serverMetadata().userinfo_endpoint) return {}
   return fetchUserInfo(configuration, access_token, sub).catch(() => ({}))

@@ -15,7 +15,7 @@ export const openOidcProviders = (config: Config, parts: Pick<App, 'crypto' | 'c
     return openOidcProvider(provider, { ...parts, config, fetcher })
   })
 
-/** The provider in a path: that of the keys `oidc.*` where the path has no slug. Throws not_found. */
+/** The provider that a path names by its slug; without a slug, the provider of the keys `oidc.*`. Throws not_found. */
 export function providerNamed({ oidc }: App, slug: string | undefined): OidcProvider {
   const provider = oidc.find((each) => each.slug === (slug ?? DEFAULT_PROVIDER))
   if (!provider || slug === DEFAULT_PROVIDER) throw new OAuthError('not_found', 'there is no such page')

@@ -7,7 +7,7 @@ import type { Person } from '../records/person.ts'
 import type { TokenAudience } from '../records/resource.ts'
 import type { RequestedSignIn, SignIn } from '../records/sign_in.ts'
 
-/** The scopes of OpenID Connect (Core §5.4, §11). Many clients add them to every request, whatever the server offers. */
+/** The scopes of OpenID Connect (Core §5.4, §11). Many clients add them to every request, even if the server does not offer them. */
 export const OPENID_SCOPES = ['openid', 'profile', 'email', 'offline_access'] as const
 export type OpenIdScope = (typeof OPENID_SCOPES)[number]
 
@@ -15,7 +15,7 @@ export const isOpenIdScope = (name: string): name is OpenIdScope => OPENID_SCOPE
 
 /**
  * The OpenID scopes among the names that a request asks for. `profile` and `email` mean nothing without `openid`. Empty when the
- * server is no OpenID provider.
+ * server is not an OpenID provider.
  */
 export const offeredOpenId = ({ oauth }: Pick<Config, 'oauth'>, names: readonly string[]): string[] => {
   if (!oauth.openid) return []

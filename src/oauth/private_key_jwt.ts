@@ -23,7 +23,7 @@ const MAX_JTI = 512
 
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
-/** It is the last kind of its type: what no other kind takes is refused with reasons about the claims of RFC 7523. */
+/** The last kind in the list. It accepts every assertion that no other kind accepts, so refusals have reasons about the claims of RFC 7523. */
 export const privateKeyJwt: AssertionKind = {
   method: 'private_key_jwt',
   algs: CLIENT_ALGS,

@@ -4,7 +4,7 @@ import { isListedScheme, isPrivateUse, schemeOf } from '../lib/redirect_scheme.t
 import { isLoopbackHost, parseHttpUrl } from '../lib/url.ts'
 import type { AuthMethod } from '../records/client.ts'
 
-/** Parameters of the response, which must not be in the redirect URI already: the response has one of each. */
+/** Parameters of the response. The redirect URI must not contain them, because the response may have only one of each. */
 const RESPONSE_PARAMETERS = ['code', 'state', 'iss', 'error', 'error_description']
 
 /** A private-use URI needs a slash after the scheme (RFC 8252 §7.1): `scheme:text` could be a command. */
@@ -30,7 +30,7 @@ function isRedirectUri(uri: string): boolean {
   )
 }
 
-/** https anywhere, http on this machine only (RFC 8252 §7.3), or a private-use scheme; configuration and client may allow less. */
+/** https for every host, http on this machine only (RFC 8252 §7.3), or a private-use scheme. The configuration or the client may allow less. */
 export const redirectUri = text(2048).refine(
   isRedirectUri,
   'must be an https URL (or http on localhost, 127.0.0.1, [::1]; or scheme:/path of a private-use scheme) without fragment, user, or a parameter of the response',
@@ -43,7 +43,7 @@ interface Owner {
 export function redirectFault(uri: string, client: Owner, schemes: readonly string[]): string | undefined {
   if (!isPrivateUse(uri)) return undefined
   if (!isListedScheme(schemes, uri)) return `has the scheme ${schemeOf(uri)}, which dcr.redirect_schemes does not list`
-  // Any program can claim the scheme: a client that is there holds no secret.
+  // Any program can claim the scheme, and a program on the device of a user cannot keep a secret.
   return client.token_endpoint_auth_method === 'none' ? undefined : 'of a private-use scheme is for public clients only'
 }
 

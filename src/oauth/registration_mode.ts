@@ -1,4 +1,4 @@
-// Who may register clients dynamically: the mode that operators set at run time wins over the configuration.
+// Who may register clients dynamically. A mode that operators set at run time takes precedence over the configuration.
 
 import { DCR_MODES } from '../config/oauth_keys.ts'
 import type { App } from '../context.ts'
@@ -7,13 +7,13 @@ type DcrMode = (typeof DCR_MODES)[number]
 
 const SETTING = 'dcr.mode'
 
-/** The mode in force. A stored mode that this version does not know closes the door. */
+/** The mode in force. If this version does not know the stored mode, it is admin_only. */
 export async function effectiveDcrMode({ store, config }: Pick<App, 'store' | 'config'>): Promise<DcrMode> {
   const saved = await store.findSetting({ name: SETTING })
   if (saved === undefined) return config.dcr.mode
   return DCR_MODES.find((mode) => mode === saved) ?? 'admin_only'
 }
 
-/** Sets the mode for good; also after a restart it wins over the configuration. */
+/** Sets the mode permanently. It takes precedence over the configuration, also after a restart. */
 export const saveDcrMode = ({ store, clock }: Pick<App, 'store' | 'clock'>, mode: DcrMode): Promise<void> =>
   store.saveSetting({ name: SETTING, value: mode, now: clock.now() })

@@ -1,4 +1,4 @@
-// What a scope parameter asks for (RFC 6749 §3.3), and how much of it can be granted.
+// The scopes that a request asks for (RFC 6749 §3.3), and those of them that can be granted.
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import type { Client } from '../records/client.ts'
@@ -18,20 +18,20 @@ import {
 const MAX_SCOPE_LENGTH = 8192
 const SCOPE_CHARACTERS = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/
 
-/** The names in a scope parameter, each once. Throws invalid_scope for characters that no scope may hold. */
+/** The names in a scope parameter, each once. Throws invalid_scope for characters that are not allowed in a scope. */
 export function parseScope(text: string): string[] {
   if (text.length > MAX_SCOPE_LENGTH || !SCOPE_CHARACTERS.test(text))
     throw new OAuthError('invalid_scope', 'the scope is malformed', { reason: 'malformed_scope' })
   return [...new Set(scopeNames(text))]
 }
 
-/** The names without those of OpenID Connect that are not among the offered ones. */
+/** Removes names of OpenID Connect that are not offered. */
 const withoutOpenId = (names: readonly string[], offered: readonly string[]): string[] =>
   names.filter((name) => offered.includes(name) || !isOpenIdScope(name))
 
 /**
- * What a request asks for of what is offered to it. Undefined where it names nothing, which is a request without scope.
- * Throws invalid_scope.
+ * The names that a request asks for, without names of OpenID Connect that are not offered. Undefined if none is left: that is a request
+ * without scope. Throws invalid_scope.
  */
 export function requestedNames(scope: string | undefined, offered: readonly string[]): string[] | undefined {
   const names = withoutOpenId(parseScope(scope ?? ''), offered)
@@ -42,8 +42,8 @@ export function requestedNames(scope: string | undefined, offered: readonly stri
 const declaredAnywhere = async (app: App): Promise<string[]> => (await listAllResources(app)).flatMap(catalogOf)
 
 /**
- * The requested scopes that the resource declares. With `oauth.narrow_scopes` those that only other resources declare are left
- * out, because clients without a hint ask for every scope of the metadata document. Throws invalid_scope.
+ * The requested scopes that the resource declares. With `oauth.narrow_scopes`, scopes that only other resources declare are
+ * omitted, because clients without a hint request every scope of the metadata document. Throws invalid_scope.
  */
 export async function declaredScope(app: App, names: string[], resource: Resource): Promise<string[]> {
   const catalog = catalogOf(resource)
@@ -56,7 +56,7 @@ export async function declaredScope(app: App, names: string[], resource: Resourc
 }
 
 /**
- * The requested scopes that the client may have. With `oauth.narrow_scopes` the others are left out, as long as one remains.
+ * The requested scopes that the client may have. With `oauth.narrow_scopes` the others are omitted, as long as one remains.
  * Throws invalid_scope.
  */
 function allowedScope(app: App, names: string[], allowed: readonly string[], client: Client): string[] {
@@ -68,7 +68,7 @@ function allowedScope(app: App, names: string[], allowed: readonly string[], cli
 
 const mayHave = ({ client_id }: Client): string => `${client_id} may have`
 
-/** What an authorization request asks for and the client may have. A sign-in needs no resource. Throws invalid_scope. */
+/** The scopes that an authorization request asks for and the client may have. A sign-in needs no resource. Throws invalid_scope. */
 export async function authorizedScope(
   app: App,
   scope: string | undefined,
@@ -101,8 +101,9 @@ async function scopeAtResource(
 }
 
 /**
- * What a machine asks for and may have; without a scope, all that it is registered for. Nobody consents for a machine, so that
- * what it registered about itself is a limit here. Without a resource it gets exactly what it asks for. Throws invalid_scope.
+ * The scopes that a machine client asks for and may have; without a scope, all that it is registered for. There is no consent for a machine
+ * client, so the scope that it registered about itself is a limit here. Without a resource it gets exactly the scopes that it asks for.
+ * Throws invalid_scope.
  */
 export async function machineScope(
   app: App,
@@ -125,13 +126,13 @@ async function registeredScope(app: App, client: Client): Promise<string[]> {
   return names.some(isOpenIdScope) ? withoutOpenId(names, await declaredAnywhere(app)) : names
 }
 
-/** Without a resource a scope must at least mean something to one of them. */
+/** If the request names no resource, at least one resource must declare each scope. Throws invalid_scope. */
 function declaredSomewhere(names: string[], offered: readonly string[]): string[] {
   if (offered.length > 0) checkWithin(names, offered, 'scope_not_in_catalog')
   return names
 }
 
-/** The scope of a request that names none. Throws invalid_scope where one is required. */
+/** The scope of a request that names none. Throws invalid_scope if one is required. */
 function assumedScope(
   { config }: App,
   resource: Resource | undefined,
@@ -152,8 +153,8 @@ function assumedScope(
 const missing = (description: string, reason: string) => new OAuthError('invalid_scope', description, { reason })
 
 /**
- * What a refresh request asks for of what was granted; without a scope, all of it. What the authorization request asked for and
- * the user did not grant is left out, as long as one scope remains. Throws invalid_scope.
+ * The granted scopes that a refresh request asks for; without a scope, all of them. Scopes that the authorization request asked for and
+ * the user did not grant are omitted, as long as one scope remains. Throws invalid_scope.
  */
 export async function refreshedScope(
   app: App,
@@ -166,7 +167,7 @@ export async function refreshedScope(
   const asked = scopeNames(family.asked_scope ?? family.scope)
   const left = names.filter((name) => granted.includes(name))
   const mayLeaveOut = left.length > 0 || granted.length === 0
-  // A resource without scopes needs none: those of other resources are left out there, as at the authorization request.
+  // A resource without scopes needs none: scopes of other resources are omitted there, as in the authorization request.
   const elsewhere = granted.length === 0 && app.config.oauth.narrow_scopes ? await declaredAnywhere(app) : []
   checkWithin(names, mayLeaveOut ? [...asked, ...elsewhere] : granted, 'beyond_granted_scope', 'the grant has')
   return left

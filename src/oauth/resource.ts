@@ -23,7 +23,7 @@ const unknownResource = (uri: string, hint: string | undefined, reason: string) 
     reason,
   })
 
-/** The resource that a URI names; a URI without a path also names the one with a slash more or less where `oauth.match_root_slash` is on. */
+/** The resource that a URI names. With `oauth.match_root_slash`, a URI without a path matches with and without the slash at the end. */
 export async function findNamedResource(app: App, uri: string): Promise<Resource | undefined> {
   const twin = app.config.oauth.match_root_slash ? rootTwin(uri) : undefined
   return (
@@ -90,7 +90,7 @@ export function checkDeclared(names: readonly string[], resource: Resource): voi
     )
 }
 
-/** Refuses scopes beyond what is allowed. `holder` begins the part of the message that lists what is. Throws invalid_scope. */
+/** Refuses scopes that are not allowed. `holder` begins the part of the message that lists the allowed scopes. Throws invalid_scope. */
 export function checkWithin(
   names: readonly string[],
   allowed: readonly string[],
@@ -110,8 +110,8 @@ export function atLeastOne(names: readonly string[]): readonly string[] {
 }
 
 /**
- * The scopes that an operator limits a client to; undefined where no operator did. What a client registers about itself is a
- * default, not a limit: consent and the resource bound it.
+ * The scopes that an operator limits a client to; undefined if no operator did. The scope that a client registers about itself is a
+ * default, not a limit: the consent and the resource limit its tokens.
  */
 export function scopeCeiling({ registration_source, scope, operator_set }: Client): string[] | undefined {
   const set = registration_source === 'admin' ? scope : operator_set?.scope
@@ -146,7 +146,7 @@ export function remainingScope(
     .filter((name) => ceiling === undefined || ceiling.includes(name))
     .filter((name) => agreed === undefined || agreed.includes(name))
     .filter((name) => allowed === undefined || allowed.includes(name))
-  // A token for a resource needs one of its scopes. Those of a sign-in are no access to it.
+  // A token for a resource needs one of its scopes. Scopes of a sign-in give no access to it.
   const isLost = left.length === 0 || (left.every(isForSignIn) && !names.every(isForSignIn))
   if (isLost && names.length > 0)
     throw new OAuthError('invalid_scope', 'nothing is left of the scope that was granted', { reason: 'scope_is_gone' })

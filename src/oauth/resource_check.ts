@@ -37,7 +37,7 @@ const notNamed = ({ server }: Config, slug: string): Difference => ({
   fix: `serve what ${server.issuer}/.well-known/oauth-protected-resource/${slug} says there, or point WWW-Authenticate resource_metadata at it`,
 })
 
-/** Python servers add a slash to the issuer, and clients compare letter by letter. */
+/** Python servers add a slash to the issuer, and clients compare character by character. */
 function slashDifference(config: Config, servers: unknown): Difference | undefined {
   const own = issuerOf(config)
   const other = own.endsWith('/') ? own.slice(0, -1) : `${own}/`

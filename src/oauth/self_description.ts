@@ -1,5 +1,5 @@
-// What a client says about itself, in a registration (RFC 7591) or in a metadata document. Clients send the same text to every server, so
-// this server leaves out what it does not offer, and refuses only when nothing usable is left. The answer lists what was registered.
+// The metadata that a client sends about itself, in a registration (RFC 7591) or in a metadata document. Clients send the same text to every
+// server, so values that this server does not offer are omitted. It refuses only if no usable value is left. The response lists what was registered.
 import { z } from 'zod'
 import type { DCR_MODES } from '../config/oauth_keys.ts'
 import type { Config } from '../config/schema.ts'
@@ -30,7 +30,7 @@ export const selfRegisteredGrants = ({ device }: Config, mode: (typeof DCR_MODES
   device.enabled && mode === 'open' ? [...GRANTS, DEVICE_CODE_GRANT] : GRANTS
 const MAX_NAME = 255
 
-/** The fields of which a client may say more than is offered here. */
+/** The fields that may contain values that this server does not offer. */
 export const tolerantFields = {
   redirect_uris: listOf(z.unknown(), { max: MAX_REDIRECT_URIS }),
   post_logout_redirect_uris: listOf(z.unknown(), { max: MAX_REDIRECT_URIS })
@@ -64,7 +64,7 @@ export const registration = clientRecord.in.extend({
   token_endpoint_auth_method: clientFields.token_endpoint_auth_method.default('client_secret_basic'),
 })
 
-/** The members of a JSON object that are not null: null says the same as nothing. */
+/** The members of a JSON object that are not null: null counts as absent. */
 export const withoutNull = (input: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null))
 
@@ -104,7 +104,7 @@ export function parseRegistration(input: Readonly<Record<string, unknown>>, offe
   }
 }
 
-/** Keys are for private_key_jwt here. Those of a client that registers another method are left out. */
+/** Keys are only for private_key_jwt. The keys of a client that registers another method are omitted. */
 function withoutUnusedKeys(input: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   if (input['token_endpoint_auth_method'] === 'private_key_jwt') return input
   const { jwks, jwks_uri, ...rest } = input
@@ -115,7 +115,7 @@ interface Types {
   grant_types: readonly string[]
   response_types: readonly string[]
 }
-/** The grant and response types that a client may have here; undefined where a user could not sign in with them. */
+/** The grant and response types that a client may have here; undefined if a user could not sign in with them. */
 export function usableTypes({ grant_types, response_types }: Types, offered: readonly string[]) {
   const hasCode = response_types.includes('code')
   const usable = grant_types.filter((type) => offered.includes(type) && (hasCode || type !== 'authorization_code'))
@@ -128,7 +128,7 @@ interface Judged {
   uris: string[]
   faults: { path: string; message: string }[]
 }
-/** Judges redirect URIs one by one: those that the client may have, and what is wrong with the others. */
+/** Checks each redirect URI: returns those that the client may have, and what is wrong with the others. */
 export function judgeRedirects(
   given: readonly unknown[],
   client: { token_endpoint_auth_method: AuthMethod },
@@ -144,7 +144,7 @@ export function judgeRedirects(
   return judged
 }
 
-/** The URIs for the return after a logout that the client may have; undefined where there are none. */
+/** The redirect URIs after a logout that the client may have; undefined if there are none. */
 export function usableReturns(
   given: readonly unknown[] = [],
   client: { token_endpoint_auth_method: AuthMethod },

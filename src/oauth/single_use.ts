@@ -79,7 +79,7 @@ export async function endUses(app: App, uses: readonly SingleUse[], error: unkno
 const isNothingStored = (error: unknown): boolean =>
   error instanceof OAuthError && error.reason === 'storage_unavailable'
 
-/** What another process has used before, if that is the reason why an operation of the store failed. */
+/** Which value another process has used before, if that is why an operation of the store failed. */
 export function usedBefore(error: unknown): SingleUse['kind'] | undefined {
   const code = codeOf(error)
   return code?.startsWith(USED_BEFORE) ? (code.slice(USED_BEFORE.length) as SingleUse['kind']) : undefined

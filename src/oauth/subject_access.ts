@@ -18,7 +18,7 @@ import { nameOf } from './resource.ts'
 export interface Subject {
   sub: string
   client_id: string
-  /** The version of the user that was read together with the token; undefined when the subject is no user here. */
+  /** The version of the user that was read together with the token; undefined when the subject is not a user here. */
   user_version?: number
 }
 
@@ -27,7 +27,7 @@ export interface SubjectAccess extends AccessDecision {
   about?: ClaimsAbout
 }
 
-/** The access of a subject to a resource. A client that acts for itself is no person: rules do not concern it. */
+/** The access of a subject to a resource. The rules do not apply to a client that acts for itself, because it is not a user. */
 export async function accessOf(
   app: App,
   resource: Resource,
@@ -35,7 +35,7 @@ export async function accessOf(
   names: readonly string[],
 ): Promise<SubjectAccess> {
   if (sub === client_id || !concernsPerson(resource)) return { scope: names }
-  // The version is part of the key of the cache: a change of the user counts at once, at every instance.
+  // The version is part of the key of the cache: a change of the user takes effect at once, at every instance.
   const person = version === undefined ? undefined : await app.store.findPerson({ id: sub, version })
   return { ...decideAccess(resource, person, names), about: claimsAbout(resource, person) }
 }

@@ -76,8 +76,8 @@ function readClaims(app: App, payload: Jws['payload'], idp: Idp, kind: IdpTokenK
 }
 
 /**
- * The actors of a token, which must not be lost: without them the exchange would be an impersonation. They are named by issuer and subject
- * together, as subjects without a mapping, because another issuer's name may be that of a client here.
+ * The actors of a token, which must be kept: without them the exchange would be an impersonation. They are named by issuer and subject
+ * together, as subjects without a mapping, because a subject of another issuer may be equal to the id of a client here.
  */
 function actorsOf(act: unknown, idp: Idp, depth: number, kind: IdpTokenKind): Actor | undefined {
   if (act === undefined) return undefined

@@ -74,7 +74,7 @@ export async function resolveSubject(
   }
 }
 
-/** The `sub` of the token for a resource, with what the user may have there. Throws as `resolveSubject`, and access_denied. */
+/** The `sub` of the token for a resource, with the access of the user to it. Throws as `resolveSubject`, and access_denied. */
 export async function admitSubject(
   app: App,
   federated: FederatedSubject,

@@ -42,7 +42,7 @@ export interface LoginFailure extends FailureQuery {
   max: number
   /** Seconds that a lockout lasts after the last failure. */
   lockout: number
-  /** Rows whose first failure is older may be deleted: they count for no window. */
+  /** Rows whose first failure is older may be deleted: they are outside every window. */
   expired_before: number
 }
 /** Expired rows that are deleted with each failure: more than it can add. */

@@ -1,4 +1,4 @@
-// The language of the pages in this browser. The choice wins over the Accept-Language header.
+// The language of the pages in this browser. The choice takes precedence over the Accept-Language header.
 import type { Params } from '../../http/message.ts'
 import { html } from '../../lib/html.ts'
 import { LANGUAGES, languageCookie } from '../language.ts'

@@ -1,4 +1,4 @@
-// GET /account, and POST /account/{section}: what a signed-in user sees and changes of the own account.
+// GET /account, and POST /account/{section}: the page on which signed-in users manage their account.
 import type { App } from '../../context.ts'
 import { parseForm, parseParams, type Reply, type Request, redirect } from '../../http/message.ts'
 import { OAuthError } from '../../lib/error.ts'
@@ -29,7 +29,7 @@ export async function showAccount(app: App, request: Request): Promise<Reply> {
   return account ? accountPage(account, parseParams(request.query).done) : toLogin(app, pathAndQuery(request))
 }
 
-/** Handles a form of the page: one press does it, and the page is shown again. */
+/** Handles a form of the page without a confirmation, and shows the page again. */
 export async function submitAccount(app: App, request: Request): Promise<Reply> {
   const section = SECTIONS.find(({ id }) => id === request.params['section'])
   if (!section) throw new OAuthError('not_found', 'the account page has no such section')

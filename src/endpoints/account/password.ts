@@ -1,4 +1,4 @@
-// The password of a local account. The current one is asked for, and a new one ends all other sign-ins.
+// The password of a local account. A change requires the current password, and ends all other sign-ins.
 import { MAX_PASSWORD_BYTES } from '../../crypto/pool.ts'
 import type { Params } from '../../http/message.ts'
 import { html, isolated, type Markup } from '../../lib/html.ts'

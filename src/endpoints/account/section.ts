@@ -1,4 +1,4 @@
-// What the sections of the account page share: what they are made from, and their forms.
+// What the sections of the account page share: their input, and their forms.
 import type { App } from '../../context.ts'
 import type { Params, Request } from '../../http/message.ts'
 import { html, type Markup } from '../../lib/html.ts'
@@ -24,7 +24,7 @@ export interface FormProblem {
 export interface Submitted {
   problem?: FormProblem
   cookies?: string[]
-  /** The local path to go to, in place of the account page. */
+  /** The local path to redirect to instead of the account page. */
   to?: string
 }
 
