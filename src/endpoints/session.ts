@@ -54,9 +54,19 @@ export async function startSession(
     ...upstream,
   }
   const previous = await findSignedIn(app, request)
-  await app.store.createSession(session)
+  await Promise.all([app.store.createSession(session), saveUpstreamSession(app, session)])
   if (previous) await app.store.deleteSession({ id: previous.session.id })
   return setCookie(app, sessionName(app), app.sealer.seal({ sid: session.id }), max_age)
+}
+
+/** Records the session at the provider for as long as refresh tokens that the user grants in this session can live unused. */
+async function saveUpstreamSession(app: App, session: Session): Promise<void> {
+  const { oidc_issuer: issuer, oidc_sid: sid, user_id, expires_at } = session
+  if (issuer === undefined || sid === undefined) return
+  await app.store.saveFederatedSession({
+    ...{ id: newId(), issuer, sid, user_id },
+    expires_at: expires_at + app.config.dcr.default_refresh_expiry,
+  })
 }
 
 const MAX_USER_AGENT = 512

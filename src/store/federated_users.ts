@@ -1,6 +1,6 @@
 // Operations on users of an upstream provider, by their subject or session there.
 import { endFamilies } from './families.ts'
-import { all, type Op, one, type Row, str } from './op.ts'
+import { all, change, idBytes, is, type Op, one, orNull, type Row, str, where } from './op.ts'
 import { endSessions } from './session_rows.ts'
 
 /** What a logout token names: a subject, a session at the provider, or both. */
@@ -15,30 +15,55 @@ interface EndedSessions {
   families: number
 }
 
+/** A session at an upstream provider that a user signed in from. */
+interface FederatedSession {
+  id: string
+  issuer: string
+  sid: string
+  user_id: string
+  /** Until when a logout token may name it, in epoch seconds. */
+  expires_at: number
+}
+
+/** Records from which session at a provider a user signed in. A later sign-in from the same one replaces the record. */
+export function* saveFederatedSession({ id, issuer, sid, user_id, expires_at }: FederatedSession): Op<void> {
+  yield* change(
+    `INSERT INTO federated_sessions (id, issuer, sid, user_id, expires_at) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (issuer, sid) DO UPDATE SET user_id = excluded.user_id, expires_at = excluded.expires_at`,
+    idBytes(id),
+    issuer,
+    sid,
+    user_id,
+    expires_at,
+  )
+}
+
 /**
  * Ends the sessions that an upstream provider signed out. With `sid` these are the sessions of that session at the provider, and those of
  * `sub` whose session at the provider is not known; with `sub` alone every session of the user. With `families` the refresh tokens of the
- * user end too. Undefined when there is no such user.
+ * user end too, also when the session has ended before. Undefined when there is no such user.
  */
 export function* endFederatedSessions({
   families,
   now,
   ...named
 }: NamedByProvider & { families: boolean; now: number }): Op<EndedSessions | undefined> {
-  const { user_id, sessions } = yield* findNamed(named)
+  const { user_id, sessions } = yield* findNamed(named, now)
   if (user_id === undefined) return undefined
   yield* endSessions(sessions)
+  const { sql, params } = where(is('user_id', user_id), is('sid', named.sid))
+  yield* change(`DELETE FROM federated_sessions ${sql}`, ...params)
   const ended = families ? yield* endFamilies('user_id', user_id, 'signed_out', now) : 0
   return { user_id, sessions: sessions.length, families: ended }
 }
 
-function* findNamed({ issuer, sub, sid }: NamedByProvider): Op<{ user_id?: string; sessions: Row[] }> {
+function* findNamed({ issuer, sub, sid }: NamedByProvider, now: number): Op<{ user_id?: string; sessions: Row[] }> {
   const bySid =
     sid === undefined
       ? []
       : yield* all('SELECT id, user_id FROM sessions WHERE oidc_issuer = ? AND oidc_sid = ?', issuer, sid)
   if (sub === undefined) {
-    const owner = bySid[0]
+    const owner = bySid[0] ?? (yield* findSignedOut(issuer, sid, now))
     return { user_id: owner && str(owner.user_id), sessions: bySid }
   }
   const user = yield* one('SELECT id FROM users WHERE provider_issuer = ? AND provider_sub = ?', issuer, sub)
@@ -48,6 +73,15 @@ function* findNamed({ issuer, sub, sid }: NamedByProvider): Op<{ user_id?: strin
   const others = yield* all(`SELECT id, user_id FROM sessions WHERE user_id = ?${unnamed}`, user_id)
   return { user_id, sessions: [...bySid.filter((row) => row.user_id === user_id), ...others] }
 }
+
+/** The user of a session at the provider whose sessions here have ended. */
+const findSignedOut = (issuer: string, sid: string | undefined, now: number) =>
+  one(
+    'SELECT user_id FROM federated_sessions WHERE issuer = ? AND sid = ? AND expires_at > ?',
+    issuer,
+    orNull(sid),
+    now,
+  )
 
 /** The id of the user with this subject at an upstream provider. */
 export function* findSubjectUser({ issuer, sub }: { issuer: string; sub: string }): Op<string | undefined> {

@@ -206,6 +206,7 @@ export function* deleteUser({
   yield* forgetConnections({ user_id: id, now })
   yield* deleteGroups(id)
   yield* deletePasswordLinks(id)
+  yield* change('DELETE FROM federated_sessions WHERE user_id = ?', id)
   yield* change('DELETE FROM users WHERE id = ?', id)
   return 'deleted'
 }

@@ -202,6 +202,24 @@ describe('refresh tokens and connections of the user', () => {
   })
 })
 
+test('a logout token with only the session of a sign-in that has ended here ends the refresh tokens that were granted in it', async () => {
+  const { service, fake } = await openFederation({ SERVICE_OIDC_LOGOUT_ENDS_GRANTS: 'true' })
+  const [browser, client, resource] = [new Browser(), await addClient(service), await addResource(service)]
+  fake.person = { sub: 'up-absent', sid: 'ended-here' }
+  await signInAt(service, fake, browser)
+  const authorized = await authorize(service, client, {}, { resource: resource.uri }, browser)
+  const { body } = await redeem(service, client, authorized)
+  const [session] = await service.app.store.listSessions({ user_id: subjectOf(body['access_token']), now: 0 })
+  await service.app.store.deleteSession({ id: session?.id ?? '' })
+  const { key } = fake.idp
+  const named = { iss: fake.idp.issuer, sub: undefined, sid: 'ended-here' }
+  expect((await send(await signed(key, { kid: key.kid }, claimsOf(named)), service)).status).toBe(200)
+  const [event] = await eventsOf(service, 'user_backchannel_logout')
+  expect(event?.detail).toMatchObject({ sessions: 0, families: 1 })
+  expect((await refresh(service, client, body['refresh_token'])).status).toBe(400)
+  await service.close()
+})
+
 test('logout tokens with unknown keys cause one request to the provider in half a minute, and the rate limit of their address applies', async () => {
   const alone = await openFederation()
   const key = await idpKey('RS256')

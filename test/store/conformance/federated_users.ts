@@ -4,6 +4,7 @@ import { newId } from '../../../src/lib/id.ts'
 import type { Session } from '../../../src/records/session.ts'
 import { aSession, aUser, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
+import { signedIn } from './scenes.ts'
 
 const ISSUER = 'https://id.example.com'
 
@@ -54,6 +55,36 @@ export function federatedUserRules(bench: Bench): void {
     expect(await end({ sub: 'unknown' })).toBeUndefined()
     expect(await end({ sub: other.sub, sid })).toMatchObject({ sessions: 0 })
     expect(await live(mine)).toEqual([true])
+  })
+
+  test('a logout with only a provider session ends the refresh tokens of the user, also after the session here has ended, until its record expires', async () => {
+    const { user } = await signedIn(bench.store)
+    const [sid, old] = [newId(), newId()]
+    const save = (sid: string, user_id: string, expires_at = NOW + 10) =>
+      bench.store.saveFederatedSession({ id: newId(), issuer: ISSUER, sid, user_id, expires_at })
+    await save(sid, newId())
+    await save(sid, user.id)
+    await save(old, user.id, NOW)
+    expect(await end({ sid: old })).toBeUndefined()
+    expect(await end({ sid, issuer: 'https://other.example.com' })).toBeUndefined()
+    expect(await end({ sid })).toEqual({ user_id: user.id, sessions: 0, families: 1 })
+    expect(await end({ sid })).toBeUndefined()
+  })
+
+  test('the provider sessions of a user are forgotten with a logout of the subject and with the user, and purged when they expire', async () => {
+    const [user, gone] = [await arrived(), await arrived()]
+    const save = async ({ id: user_id }: { id: string }, expires_at = NOW + 10) => {
+      const sid = newId()
+      await bench.store.saveFederatedSession({ id: newId(), issuer: ISSUER, sid, user_id, expires_at })
+      return sid
+    }
+    const [mine, theirs] = [await save(user), await save(gone)]
+    await end({ sub: user.sub })
+    await bench.store.deleteUser({ id: gone.id, force: true, now: NOW })
+    expect([await end({ sid: mine }), await end({ sid: theirs })]).toEqual([undefined, undefined])
+    await save(user, 5)
+    const window = { target: 'sessions', table: 1, after: '', rows: 1000, now: 5 }
+    expect((await bench.store.purgeWindow(window)).deleted).toBe(1)
   })
 
   test('a user is found by issuer and subject, also after a change of the subject, and cannot get the subject of another user', async () => {
