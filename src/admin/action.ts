@@ -40,6 +40,8 @@ export interface ActionOf<P extends string, Q extends z.ZodType, B extends z.Zod
   readonly query?: Q
   /** Members of the JSON body. */
   readonly body?: B
+  /** The list of the body whose items a refusal names by their index, in the member `errors`. */
+  readonly items?: string
   /** Whether a request without a body is like one with an empty object. */
   readonly bodyOptional?: true
   /** The capability that the key needs. Default: read for GET, write for every other method. */

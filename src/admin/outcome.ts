@@ -13,11 +13,12 @@ export const conflict = (description: string, reason: string, body?: Record<stri
   new OAuthError('conflict', description, { reason, body })
 
 /** A well-formed value that is not acceptable. */
-export const invalid = (description: string, reason: string): OAuthError =>
-  new OAuthError('invalid_request', description, { reason })
+export const invalid = (description: string, reason: string, body?: Record<string, unknown>): OAuthError =>
+  new OAuthError('invalid_request', description, { reason, body })
 
 /** Malformed input: invalid_request that names every problem. */
-export const badInput = (problems: readonly string[]): OAuthError => invalid(listProblems(problems), 'bad_input')
+export const badInput = (problems: readonly string[], body?: Record<string, unknown>): OAuthError =>
+  invalid(listProblems(problems), 'bad_input', body)
 
 /** Parses a value by a schema. Throws invalid_request that names every problem. */
 export function parsed<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {

@@ -1,6 +1,7 @@
 // Runs an admin operation: parses the input, runs it, writes the audit event, counts. REST and the command line share it.
 import { z } from 'zod'
 import type { App } from '../context.ts'
+import { clip } from '../lib/bounded.ts'
 import { issuesOf } from '../lib/field.ts'
 import { audit } from '../oauth/audit.ts'
 import { type Action, type ActionResult, type Caller, paramNames } from './action.ts'
@@ -33,6 +34,7 @@ export async function perform(
 
 function readInput(action: Action, raw: RawInput): Parameters<Action['run']>[1] {
   const problems: string[] = []
+  const errors: ItemError[] = []
   for (const name of paramNames(action.path)) {
     const max = name === 'client_id' ? MAX_CLIENT_ID : MAX_PARAM
     const { length } = raw.params[name] ?? ''
@@ -41,10 +43,25 @@ function readInput(action: Action, raw: RawInput): Parameters<Action['run']>[1] 
   const read = (schema: z.ZodType | undefined, value: unknown, whole: string): unknown => {
     const result = schema?.safeParse(value)
     if (!result?.error) return result?.data
-    problems.push(...issuesOf(result.error).map(({ path, message }) => `${path || whole} ${message}`))
+    const issues = issuesOf(result.error)
+    problems.push(...issues.map(({ path, message }) => `${path || whole} ${message}`))
+    errors.push(...issues.flatMap((issue) => itemErrors(action, issue)))
   }
   const query = read(action.query ?? NO_QUERY, raw.query, 'the query')
   const body = read(action.body, raw.body ?? {}, 'the body')
-  if (problems.length > 0) throw badInput(problems)
+  if (problems.length > 0) throw badInput(problems, errors.length > 0 ? { errors } : undefined)
   return { params: { ...raw.params }, query, body }
+}
+
+/** A mistake in one item of a list. */
+interface ItemError {
+  index: number
+  message: string
+}
+const MAX_MESSAGE = 200
+/** The mistake of the item that the path of an issue names: `users[3].email`. */
+function itemErrors({ items }: Action, { path, message }: { path: string; message: string }): ItemError[] {
+  const [, list, index, member] = /^(\w+)\[(\d+)\]\.?(.*)$/.exec(path) ?? []
+  if (items === undefined || list !== items) return []
+  return [{ index: Number(index), message: clip(`${member} ${message}`.trimStart(), MAX_MESSAGE) }]
 }

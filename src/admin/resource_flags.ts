@@ -1,5 +1,5 @@
 // The flags of a resource whose values have a form of their own: scopes, and who may use it.
-import { commaParts } from '../lib/field.ts'
+import { commaParts } from '../lib/csv.ts'
 import type { FlagRule } from './action.ts'
 
 /** `name|upstream|description`, whose missing parts are empty, or a scope as JSON. */

@@ -3,15 +3,12 @@ import { z } from 'zod'
 import { hashProblem } from '../crypto/password_hash.ts'
 import { bool, groupNames, listOf, text, word } from '../lib/field.ts'
 import { newLocalUser } from '../oauth/local_user.ts'
+import { EXISTING, MAX_IMPORTED } from '../records/user_batches.ts'
 import { action } from './action.ts'
 import * as answers from './answers_people.ts'
 import { conflict, retryStale } from './outcome.ts'
 import { EMAIL_VERIFIED, email, role } from './user_members.ts'
 
-/** The treatment of a user whose email exists already. */
-export const EXISTING = ['refuse', 'skip'] as const
-/** Maximum number of users in one request. */
-export const MAX_IMPORTED = 500
 const MAX_HASH = 255
 
 /** A user of an import. */
@@ -59,6 +56,7 @@ export const userImport = action({
       .default('refuse')
       .describe('What to do with an email that a user has already: refuse the request, or skip the new user.'),
   }),
+  items: 'users',
   audit: 'users_imported',
   // The command reads a file and sends it in batches (cli/import_users.ts).
   cli: { byHand: true },

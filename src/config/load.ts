@@ -1,6 +1,7 @@
 // Built-in defaults < YAML file < environment. All problems are reported together, each with its key.
 import { readFileSync } from 'node:fs'
-import { commaParts, issuesOf } from '../lib/field.ts'
+import { commaParts } from '../lib/csv.ts'
+import { issuesOf } from '../lib/field.ts'
 import { isObject } from '../lib/json.ts'
 import { putSecret } from '../lib/secret.ts'
 import { type Env, fileVariable, SecretFileError, secretVariable } from './env.ts'

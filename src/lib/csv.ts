@@ -61,3 +61,10 @@ function breakAt(text: string, at: number): number {
   BREAK.lastIndex = at
   return BREAK.exec(text)?.[0].length ?? 0
 }
+
+/** The comma-separated parts of a text, without empty parts. */
+export const commaParts = (value: string): string[] =>
+  value
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean)

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { quoteNames } from './bounded.ts'
 import { contrast, isColor } from './color.ts'
+import { commaParts } from './csv.ts'
 import { DAY, formatDuration, parseDuration, parseTime } from './time.ts'
 import { isHttpUrl, normalisedUrl, parseHttpUrl } from './url.ts'
 
@@ -85,13 +86,6 @@ export const time = () =>
 /** One of several words. */
 export const word = <const W extends readonly [string, ...string[]]>(words: W) =>
   z.enum(words, `must be one of ${words.join(', ')}`)
-
-/** The comma-separated parts of a text, without empty parts. */
-export const commaParts = (value: string): string[] =>
-  value
-    .split(',')
-    .map((part) => part.trim())
-    .filter(Boolean)
 
 interface ListRule {
   max: number

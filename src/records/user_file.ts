@@ -1,7 +1,5 @@
-// Reads a file of users: one JSON object a line (NDJSON), or CSV with a header.
-import { commaParts } from '../lib/field.ts'
-import { type CsvRecord, readCsv } from './csv.ts'
-import { UsageError } from './output.ts'
+// Reads a file of users: one JSON object on each line (NDJSON), or CSV with a header. The command line and the admin page use it.
+import { type CsvRecord, commaParts, readCsv } from '../lib/csv.ts'
 
 /** One user of the file, not yet validated. */
 export interface UserLine {
@@ -9,11 +7,18 @@ export interface UserLine {
   line: number
   user: Record<string, unknown>
 }
+interface UserFile {
+  lines: UserLine[]
+  /** The mistakes of the file, each with its line. */
+  faults: string[]
+}
 
-/** The users of a text, and its mistakes. A text that begins with `{` is NDJSON, any other text is CSV. Throws UsageError when the CSV header is wrong. */
-export function readUsers(text: string, members: readonly string[], faults: string[]): UserLine[] {
+/** Reads the users of a text. A text that begins with `{` is NDJSON, any other text is CSV, whose columns are among `members`. */
+export function readUsers(text: string, members: readonly string[]): UserFile {
   const content = text.replace(/^\ufeff/, '')
-  return content.trimStart().startsWith('{') ? fromJsonLines(content, faults) : fromCsv(content, members, faults)
+  const faults: string[] = []
+  const lines = content.trimStart().startsWith('{') ? fromJsonLines(content, faults) : fromCsv(content, members, faults)
+  return { lines: withoutDuplicates(lines, faults), faults }
 }
 
 function fromJsonLines(text: string, faults: string[]): UserLine[] {
@@ -37,12 +42,7 @@ function fromCsv(text: string, members: readonly string[], faults: string[]): Us
   const records = readCsv(text)
   const header: CsvRecord | undefined = records.next().value
   const names = header?.cells.map((name) => name.trim()) ?? []
-  const wrong = names.filter((name, i) => !members.includes(name) || names.indexOf(name) !== i)
-  if (!names.includes('email') || wrong.length > 0)
-    throw new UsageError(
-      `line 1: the header must have email and may have ${members.filter((name) => name !== 'email').join(', ')}`,
-      ...wrong.map((name) => `line 1: ${name || 'an empty name'} is not a column, or is there twice`),
-    )
+  if (faults.push(...headerFaults(names, members)) > 0) return []
   const users: UserLine[] = []
   for (const { line, cells, fault } of records) {
     if (fault) faults.push(`line ${line}: ${fault}`)
@@ -53,6 +53,27 @@ function fromCsv(text: string, members: readonly string[], faults: string[]): Us
   return users
 }
 
+function headerFaults(names: readonly string[], members: readonly string[]): string[] {
+  const wrong = names.filter((name, i) => !members.includes(name) || names.indexOf(name) !== i)
+  if (names.includes('email') && wrong.length === 0) return []
+  return [
+    `line 1: the header must have email and may have ${members.filter((name) => name !== 'email').join(', ')}`,
+    ...wrong.map((name) => `line 1: ${name || 'an empty name'} is not a column, or is there twice`),
+  ]
+}
+
 /** An empty cell is an absent member. */
 const memberOf = (name: string, cell: string): [string, unknown][] =>
   cell === '' ? [] : [[name, name === 'groups' ? commaParts(cell) : cell]]
+
+/** The first line of each email. The server compares only the users of one request. */
+function withoutDuplicates(lines: readonly UserLine[], faults: string[]): UserLine[] {
+  const places = new Map<string, number>()
+  return lines.filter(({ line, user: { email } }) => {
+    if (typeof email !== 'string') return true
+    const first = places.get(email.toLowerCase())
+    if (first === undefined) places.set(email.toLowerCase(), line)
+    else faults.push(`line ${line}: line ${first} has the same email`)
+    return first === undefined
+  })
+}

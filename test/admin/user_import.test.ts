@@ -1,6 +1,6 @@
 import { hashSync } from '@node-rs/argon2'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { MAX_IMPORTED } from '../../src/admin/user_import.ts'
+import { MAX_IMPORTED } from '../../src/records/user_batches.ts'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { authorize, redeem } from '../support/flow.ts'
 import { addClient, addResource, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
@@ -154,4 +154,14 @@ test('two concurrent imports of one email create one user', async () => {
   const answers = await Promise.all([1, 2].map(() => send([{ email: 'race@example.com' }])))
   expect(answers.map(({ status }) => status).sort()).toEqual([201, 409])
   expect(await find('race@example.com')).toHaveLength(1)
+})
+
+test('a refusal names every mistake by the position of its user', async () => {
+  const { status, body } = await send([{ email: 'fine@example.com' }, { email: 'x', groups: 'staff' }, { name: 'y' }])
+  expect([status, body.error]).toEqual([400, 'invalid_request'])
+  expect(body.errors).toEqual([
+    { index: 1, message: 'email must be an email address' },
+    { index: 1, message: 'groups must be a list' },
+    { index: 2, message: 'email is required' },
+  ])
 })

@@ -1,6 +1,6 @@
 // `admin user import`.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { MAX_IMPORTED } from '../../src/admin/user_import.ts'
+import { MAX_IMPORTED } from '../../src/records/user_batches.ts'
 import { okAdmin } from '../support/admin.ts'
 import { envOf, runCli, runHere } from '../support/cli.ts'
 import { tempFile } from '../support/folder.ts'

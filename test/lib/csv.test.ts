@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readCsv } from '../../src/cli/csv.ts'
+import { readCsv } from '../../src/lib/csv.ts'
 
 const read = (text: string) => [...readCsv(text)]
 

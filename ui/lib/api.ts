@@ -13,11 +13,14 @@ export const forgetKey = (): void => sessionStorage.clear()
 export class ApiError extends Error {
   readonly status: number
   readonly requestId: string
+  /** The items of a list that were refused, by their index. */
+  readonly errors?: readonly { index: number; message: string }[]
 
   constructor(status: number, body: Record<string, unknown>) {
     super(String(body['error_description'] ?? `the server answered ${status}`))
     this.status = status
     this.requestId = String(body['request_id'] ?? '')
+    if (Array.isArray(body['errors'])) this.errors = body['errors']
   }
 }
 

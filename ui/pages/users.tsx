@@ -1,12 +1,14 @@
 // Users: people who sign in here.
+import { useState } from 'preact/hooks'
 import { go, href, type Location } from '../lib/router.ts'
 import type { UserAnswer } from '../lib/types.ts'
-import { Entries } from '../parts/entity.tsx'
+import { Entries, useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
 import type { Column } from '../parts/list.tsx'
 import { Badge, Name, Time } from '../parts/text.tsx'
 import { GroupLinks } from './groups.tsx'
 import { UserDetail } from './user.tsx'
+import { ImportDialog } from './user_import.tsx'
 
 const COLUMNS: readonly Column<UserAnswer>[] = [
   {
@@ -44,33 +46,45 @@ export function Users({ place }: { place: Location }) {
 }
 
 function UserList() {
+  const [version, changed] = useVersion()
+  const [isImporting, setImporting] = useState(false)
   const create = (
-    <FormButton<UserAnswer>
-      label="Create user"
-      title="Create a user"
-      operation="user.create"
-      fields={['email', 'name', 'password', 'role', 'groups', 'email_verified']}
-      verb="Create"
-      onDone={({ id }) => go(href(['users', id]))}
-    />
+    <>
+      <button type="button" onClick={() => setImporting(true)}>
+        Import users
+      </button>
+      <FormButton<UserAnswer>
+        label="Create user"
+        title="Create a user"
+        operation="user.create"
+        fields={['email', 'name', 'password', 'role', 'groups', 'email_verified']}
+        verb="Create"
+        onDone={({ id }) => go(href(['users', id]))}
+      />
+    </>
   )
   return (
-    <Entries<UserAnswer>
-      title="Users"
-      about="People who sign in here and decide what clients may do for them."
-      create={create}
-      none="No user yet"
-      path="/admin/users"
-      query={{ order: 'newest' }}
-      filters={[
-        { name: 'q', label: 'Search by email, name or id', search: true },
-        { name: 'group', label: 'Group' },
-      ]}
-      columns={COLUMNS}
-      keyOf={({ id }) => id}
-      page={50}
-    >
-      A user signs in on the login page when a client asks for access. Machines need none: they use client_credentials.
-    </Entries>
+    <>
+      {isImporting && <ImportDialog onDone={changed} onClose={() => setImporting(false)} />}
+      <Entries<UserAnswer>
+        title="Users"
+        about="People who sign in here and decide what clients may do for them."
+        create={create}
+        none="No user yet"
+        path="/admin/users"
+        query={{ order: 'newest' }}
+        filters={[
+          { name: 'q', label: 'Search by email, name or id', search: true },
+          { name: 'group', label: 'Group' },
+        ]}
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+        page={50}
+        version={version}
+      >
+        A user signs in on the login page when a client asks for access. Machines need none: they use
+        client_credentials.
+      </Entries>
+    </>
   )
 }
