@@ -19,7 +19,7 @@ if (fstatSync(stdout.fd).isFile())
 
 let lost: Error | undefined
 stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // A reader that has seen enough, such as head, is no fault.
+  // A reader that closes the pipe early, such as head, is not an error.
   if (error.code !== 'EPIPE') lost ??= error
 })
 

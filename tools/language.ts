@@ -45,8 +45,15 @@ const FORMS: Readonly<Record<string, string>> = {
   '(is|are) let': '"may", "is admitted"',
   'taken away': '"removed", "revoked"',
   'given back': '"returned"',
-  '(goes|go) on (to|by|with|from|and|alone)': '"continues", "proceeds"',
+  '(goes|go) on': '"continues", "proceeds"',
   '(no|some|any|every)body': 'the role: "a client", "another user", "no request"',
+  '(?<!there )(is|are) no (user|person|client|text|json|secret|fault|part|key|leak|logo|credential|limit)':
+    '"is not a …"',
+  'strangers?': '"unknown clients", "other users", "unknown members"',
+  'wins? over': '"takes precedence over"',
+  'for good': '"permanently"',
+  'the other way round': 'both directions, spelled out',
+  'only so (often|many|much)': '"at most"',
 }
 
 /** Files that a form does not apply to: the Unix user `nobody`, and the report of a finished review. */

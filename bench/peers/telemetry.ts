@@ -49,7 +49,7 @@ interface Measured {
 async function measure(target: BenchTarget, seconds: number): Promise<Measured> {
   const [work] = works
   const feed = work && (await loadOf(work, target))?.feed
-  if (feed?.kind !== 'same') throw new Error('the first work is no rotation')
+  if (feed?.kind !== 'same') throw new Error('the first work is not a rotation')
   const generator = bestGenerator()
   if (generator === 'own') throw new Error('this measurement needs wrk or autocannon')
   const plan = { url: target.base + feed.path, bodies: feed.forms, connections: CONNECTIONS }

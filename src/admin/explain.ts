@@ -81,7 +81,9 @@ export const tryExplain: AdminResource = {
       body: z.strictObject({
         grant: word(types).describe('The grant_type of the request.'),
         client_id: name(2048).describe('The client that the user signed in to, or that sends the request.'),
-        user: name().optional().describe('Id or email of the user. Required for every grant but client_credentials.'),
+        user: name()
+          .optional()
+          .describe('Id or email of the user. Required for every grant except client_credentials.'),
         resource: name(2048).describe('URI of the resource; for an exchange also the slug of a broker resource.'),
         scope: text(8192).optional().describe('Scope of the request.'),
         actor: name(2048)
@@ -92,7 +94,7 @@ export const tryExplain: AdminResource = {
         source: name(2048)
           .optional()
           .describe(
-            'For a token exchange: URI of the resource that the exchanged token is for. Its fronting link is asked.',
+            'For a token exchange: URI of the resource that the exchanged token is for. Its fronting link is checked.',
           ),
       }),
       cli: { rows: 'steps' },

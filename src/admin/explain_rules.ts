@@ -112,7 +112,7 @@ function linkChange(scene: Scene): string {
 
 function connectionPlace(scene: Scene): string {
   const { resource, connection } = scene
-  if (resource?.backend_kind === 'mint') return `not needed: ${nameOfResource(scene)} is no broker resource`
+  if (resource?.backend_kind === 'mint') return `not needed: ${nameOfResource(scene)} is not a broker resource`
   const place = `connection of ${nameOfUser(scene)} to the provider ${resource?.broker_provider_slug ?? 'of the resource'}`
   if (!connection) return `${place}: none`
   return `${place}: ${connection.scopes_granted ? `has the scopes ${connection.scopes_granted}` : 'connected'}`

@@ -19,7 +19,7 @@ function credentialOf(text: string): Record<string, unknown> {
 
 export const federatedFlag: FlagRule = {
   field: 'federated_credentials',
-  doc: 'A workload identity that proves the client: issuer=URL,subject=SUB[,audience=AUD][,jwks_uri=URL][,claim.NAME=VALUE]. May be repeated.',
+  doc: 'A workload identity with which the client authenticates: issuer=URL,subject=SUB[,audience=AUD][,jwks_uri=URL][,claim.NAME=VALUE]. May be repeated.',
   value: 'issuer=…,subject=…',
   read: (values) => values.map(credentialOf),
 }

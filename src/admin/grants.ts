@@ -104,7 +104,7 @@ export const consentGrants: AdminResource = {
     revokeBroker: action({
       method: 'DELETE',
       path: '/admin/grants/broker/{id}',
-      doc: 'Ends the connection of a user to a provider. Tokens of the provider that were issued already end only there.',
+      doc: 'Ends the connection of a user to a provider. Tokens of the provider that were already issued can be ended only at the provider.',
       status: 204,
       audit: 'broker_grant_revoked',
       async run(app, { params: { id } }) {

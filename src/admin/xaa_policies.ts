@@ -13,7 +13,9 @@ import { changedFields, invalid, notFound, retryStale } from './outcome.ts'
 const fields = {
   name: text().describe('Display name.'),
   client_ids: distinct(name(2048)).describe('Clients that the policy applies to. Empty: all.'),
-  scopes: distinct(scopeName()).nullable().describe('Limit of the issued scope. null: no limit. Empty: no scope.'),
+  scopes: distinct(scopeName())
+    .nullable()
+    .describe('Limit of the issued scope. null: no limit. An empty list: no scope.'),
   resources: distinct(url()).describe(
     'URIs of the resources that the policy applies to. Empty: all, and requests without a resource.',
   ),

@@ -56,5 +56,8 @@ function privateKey(pem: string, alg: Alg): KeyObject {
     const key = createPrivateKey(pem)
     if (key.asymmetricKeyType === (alg === 'ES256' ? 'ec' : 'rsa')) return key
   } catch {}
-  throw misconfigured('secret_unusable', new Error(`the key of the service account is no PEM private key for ${alg}`))
+  throw misconfigured(
+    'secret_unusable',
+    new Error(`the key of the service account is not a PEM private key for ${alg}`),
+  )
 }

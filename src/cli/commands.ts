@@ -114,7 +114,7 @@ function addRekey(program: Command, env: Env, options: Options, exit: (code: num
   program
     .command('rekey')
     .description(
-      'Encrypts again, with the newest key of data_encryption, every value that an older key encrypted. Instances may run.',
+      'Re-encrypts every value that an older key encrypted, with the newest key of data_encryption. Instances may run.',
     )
     .action(async () => {
       const { config, json } = options()

@@ -131,7 +131,7 @@ export const oauthKeys = {
     }),
     openid: boolKey({
       default: false,
-      doc: 'Be an OpenID provider: ID tokens, the userinfo and logout endpoints, and the scopes openid, profile, email and offline_access.',
+      doc: 'Act as an OpenID provider: ID tokens, the userinfo and logout endpoints, and the scopes openid, profile, email and offline_access.',
     }),
     require_scope: boolKey({
       default: true,

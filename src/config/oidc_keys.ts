@@ -14,10 +14,10 @@ const provider = {
   }),
   display_name: textKey({ doc: 'Text of the login button.' }),
   scopes: listKey({ default: ['openid', 'email', 'profile'], doc: 'Scopes to request.' }),
-  include_groups_scope: boolKey({ default: true, doc: 'Request the scope groups where the provider offers it.' }),
+  include_groups_scope: boolKey({ default: true, doc: 'Request the scope groups if the provider offers it.' }),
   groups_claim: textKey({
     default: 'groups',
-    doc: 'Claim of the ID token, or of userinfo, with the groups of the user. Each sign-in replaces what the provider said before.',
+    doc: 'Claim of the ID token, or of userinfo, with the groups of the user. Each sign-in replaces the groups of the previous one.',
   }),
   connector_id: textKey({ doc: 'Connector of a Dex provider.' }),
   allow_private_addresses: boolKey({
@@ -25,7 +25,7 @@ const provider = {
     doc: 'Allow private addresses for the provider and for the URLs in its metadata.',
   }),
   allowed_email_domains: listKey({
-    doc: 'Only users whose verified email address is in one of these domains may sign in. A domain matches exactly, in any case. Empty: no limit.',
+    doc: 'Only users whose verified email address is in one of these domains may sign in. A domain must match exactly; upper and lower case are the same. Empty: no limit.',
   }),
   logout_ends_grants: boolKey({
     default: false,

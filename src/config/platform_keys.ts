@@ -21,7 +21,7 @@ export const platformKeys = {
     }),
     issuer_trailing_slash: boolKey({
       default: false,
-      doc: 'Add a slash to the issuer everywhere that clients see it, for servers and clients in Python, which add the slash themselves. Only for an issuer without a path. Another value means another issuer: tokens issued before become invalid.',
+      doc: 'Add a slash to the issuer everywhere that clients see it, for servers and clients in Python, which add the slash themselves. Only for an issuer without a path. A change of this key changes the issuer: tokens issued before become invalid.',
     }),
     address: textKey({
       default: ':9000',

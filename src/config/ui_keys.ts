@@ -13,7 +13,7 @@ export const uiKeys = {
     doc: 'Name of the product on the pages for users, and in their titles. Empty: the host of the issuer.',
   }),
   logo_file: textKey({
-    doc: 'PNG or SVG file of at most 256 KiB that the pages for users show in place of the key symbol. It is read at the start.',
+    doc: 'PNG or SVG file of at most 256 KiB that the pages for users show instead of the key symbol. It is read at the start.',
   }),
   accent_color: colorKey({
     default: '#2456d3',

@@ -43,7 +43,7 @@ export async function readKey(client: TransitClient, mount: string, name: string
   if (!data) return undefined
   const { type, derived, latest_version, min_encryption_version, keys } = data
   if (typeof type !== 'string' || typeof keys !== 'object' || keys === null)
-    throw new Error(`${pathOf(mount, 'keys', name)}: this is no key of a transit engine`)
+    throw new Error(`${pathOf(mount, 'keys', name)}: this is not a key of a transit engine`)
   const latest = Number(latest_version ?? Math.max(...Object.keys(keys).map(Number)))
   return {
     type,

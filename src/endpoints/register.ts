@@ -70,9 +70,9 @@ function withApprovedReturns(app: App, metadata: ClientMetadata): ClientMetadata
 }
 
 function checkApproved(app: App, uris: readonly string[]): void {
-  const strangers = uris.filter((uri) => !isApproved(app, uri))
-  if (strangers.length > 0)
-    throw new OAuthError('invalid_redirect_uri', `not approved: ${quoteNames(strangers)}`, {
+  const unapproved = uris.filter((uri) => !isApproved(app, uri))
+  if (unapproved.length > 0)
+    throw new OAuthError('invalid_redirect_uri', `not approved: ${quoteNames(unapproved)}`, {
       reason: 'redirect_not_approved',
     })
 }

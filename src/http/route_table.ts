@@ -23,7 +23,7 @@ export class RouteTable {
       if (path.includes('{')) this.patterns.push({ segments: path.split('/'), rest: path.endsWith('...}'), methods })
       else this.exact.set(path, new Map([...methods].map(([method, route]) => [method, { route, params: NO_PARAMS }])))
     }
-    // Patterns with fewer parameters first: `/users/me/{part}` wins over `/users/{id}/{part}`. Patterns that match the rest of a path are last.
+    // Patterns with fewer parameters first: `/users/me/{part}` has precedence over `/users/{id}/{part}`. Patterns that match the rest of a path are last.
     const order = ({ segments, rest }: { segments: string[]; rest: boolean }) =>
       (rest ? 1000 : 0) + segments.filter((each) => each.startsWith('{')).length
     this.patterns.sort((a, b) => order(a) - order(b))

@@ -148,7 +148,7 @@ class Router {
     return this.finish(empty(204, this.cors.preflightHeaders(request)), request, { path, cors })
   }
 
-  /** Answers without the handler. A connection whose body was not read must be closed: the body would be taken for the next request. */
+  /** Answers without the handler. A connection whose body was not read must be closed: the body would be parsed as the next request. */
   private refuse(error: OAuthError, request: Request, place: MatchedRoute, close: boolean): Reply {
     return this.finish({ ...problem(error, request, request.id), close }, request, place, error)
   }

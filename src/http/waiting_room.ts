@@ -9,11 +9,11 @@ const MAX_WAITING = 256
 const MAX_KEYS = 10_000
 
 /**
- * Lets the requests of one key go on one after the other, a pause apart. Requests of different keys do not wait for each other. When the room
- * is full, the request that has waited longest goes on early: no request is refused because others wait.
+ * Delays the requests of one key, so that they continue one after the other with a pause between them. Requests of different keys do not wait
+ * for each other. When the room is full, the request that has waited longest continues early: no request is refused because others wait.
  */
 export class WaitingRoom {
-  /** The time at which the last request of a key goes on. */
+  /** The time at which the last request of a key continues. */
   private readonly turns = new Lru<number>(MAX_KEYS)
   private readonly waiting = new Map<NodeJS.Timeout, () => void>()
 
@@ -34,7 +34,7 @@ export class WaitingRoom {
     return this.waiting.size
   }
 
-  /** Lets all requests go on. */
+  /** Ends the wait of all requests, which then continue. */
   close(): void {
     while (this.waiting.size > 0) this.releaseFirst()
   }

@@ -28,7 +28,10 @@ export const CODES = {
     400,
     'No user is signed in as the request requires, and prompt=none forbids a login page or the user has just signed in.',
   ),
-  unmet_authentication_requirements: code(400, 'No sign-in here satisfies the acr_values of the request (RFC 9470).'),
+  unmet_authentication_requirements: code(
+    400,
+    'No available sign-in satisfies the acr_values of the request (RFC 9470).',
+  ),
   invalid_token: code(401, 'The access token is missing, expired, revoked, or not for this endpoint (RFC 6750).'),
   insufficient_scope: code(403, 'The access token does not have the scope that this endpoint requires (RFC 6750).'),
   request_not_supported: code(400, 'The request parameter is not supported (OpenID Connect Core 6.1).'),
@@ -44,7 +47,7 @@ export const CODES = {
   unsupported_media_type: code(415, 'The request body has another content type than this endpoint accepts.'),
   slow_down: code(
     429,
-    'There were too many requests. Retry-After has the number of seconds to wait before the next one. At the token endpoint: 400, the device asks too often (RFC 8628).',
+    'There were too many requests. Retry-After has the number of seconds to wait before the next one. At the token endpoint: 400, if a device sends requests too often (RFC 8628).',
   ),
   server_error: code(500, 'An internal error. The log has the cause under the request_id.'),
   temporarily_unavailable: code(

@@ -107,7 +107,7 @@ export const listOf = <T extends z.ZodType>(item: T, { max, filled = false }: Li
 
 /** Maximum number of groups of one user, and of one rule. */
 export const MAX_GROUPS = 1000
-/** A list of at most `MAX_GROUPS` names that is no text: sorted, each once. */
+/** A list of at most `MAX_GROUPS` names, not a text with commas: sorted, each once. */
 export const nameList = <T extends z.ZodType<string>>(item: T) =>
   listOf(item, { max: MAX_GROUPS }).transform((names) => [...new Set(names as z.output<T>[])].sort())
 /** Names of groups. */

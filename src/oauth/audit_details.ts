@@ -19,7 +19,7 @@ export const DETAIL = {
   created: 'Whether this sign-in created the account',
   current_kid: 'Id of the new current signing key',
   family: 'Id of the token family: the sign-in from which the token was issued',
-  earlier_until: 'Time at which the secret that was current until then expires',
+  earlier_until: 'Time at which the previous secret expires',
   device_address: 'Address from which a device requested the code that the user entered',
   email: 'Email address from the identity provider; empty if there is none',
   email_before: 'Previous email address of the account; empty if there was none',

@@ -22,11 +22,11 @@ const toll = ['tokens', 'families', 'requests', 'clients'] as const
 /** By name. `token_issued` and `upstream_token_issued` are read from the issuances. */
 export const AUDIT_EVENTS = {
   access_refused: {
-    doc: 'A user was refused because the user may not use the resource, or may have none of the scopes. If the refusal was at a refresh, the sign-in ends.',
+    doc: 'A user was refused because the user may not use the resource, or may have none of the scopes. If the request was a refresh, the token family is revoked.',
     detail: ['user_id', 'resource', 'rule'],
   },
   account_throttled: {
-    doc: 'An account had `rate_limit.account_fail_max` failed logins within an hour. Each further login to it waits until an hour after the last failure. Without `user_id` no account has the email.',
+    doc: 'An account had `rate_limit.account_fail_max` failed logins within an hour. Each further login to it waits until an hour after the last failure. `user_id` is absent if no account has the email.',
     detail: ['user_id'],
   },
   admin_ui_login: { doc: 'An operator signed in to the admin page.', detail: [] },
@@ -162,7 +162,7 @@ export const AUDIT_EVENTS = {
   user_enabled: { doc: 'A disabled user was enabled.', detail: ['user_id'] },
   user_login: { doc: 'A user signed in with a password.', detail: [] },
   user_login_failed: {
-    doc: 'A sign-in with a password failed. The event names the user of the account if there is one, and never what was typed.',
+    doc: 'A sign-in with a password failed. The event names the user of the account if there is one. It never contains the input.',
     detail: ['user_id'],
   },
   user_password_link_created: {
@@ -192,7 +192,7 @@ export const AUDIT_EVENTS = {
     detail: [],
   },
   user_password_changed: {
-    doc: 'A user changed the own password on the account page. All other sessions of the user ended.',
+    doc: 'A user changed their password on the account page. All other sessions of the user ended.',
     detail: ['user_id', 'sessions'],
   },
   user_sessions_ended: {

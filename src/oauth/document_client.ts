@@ -97,8 +97,8 @@ const fieldsOf = (client: DocumentFields): DocumentFields => {
 }
 
 /**
- * The fields of the document within the limits that an operator set. An empty list or scope of an operator is no limit. If the document
- * has none of the scopes that the operator set, the operator's scope is used, because an empty scope would be no limit.
+ * The fields of the document within the limits that an operator set. An empty list or scope of an operator limits nothing. If the
+ * document has none of the scopes that the operator set, the operator's scope is used, because an empty scope would limit nothing.
  */
 function withinLimits(document: DocumentFields, set: Partial<DocumentFields>): DocumentFields {
   const within = (said: readonly string[], limit: readonly string[] = []) =>

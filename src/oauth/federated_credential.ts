@@ -59,7 +59,7 @@ const credential = z
 
 /** The federated credentials of a client, as operators set them. */
 export const federatedCredentials = listOf(credential, { max: MAX_CREDENTIALS, filled: true }).describe(
-  'Workload identities that prove the client, for token_endpoint_auth_method federated_jwt.',
+  'Workload identities with which the client authenticates, for token_endpoint_auth_method federated_jwt.',
 )
 
 type Federated = Pick<Client, 'token_endpoint_auth_method' | 'federated_credentials'>

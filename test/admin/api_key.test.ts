@@ -79,7 +79,7 @@ describe('named keys', () => {
     ['another case', ALICE.toUpperCase()],
     ['nothing', ''],
     ['the name', 'alice'],
-  ])('%s is no key', async (_what, key) => {
+  ])('%s is not a key', async (_what, key) => {
     expect((await as(key, 'GET', '/admin/clients')).status).toBe(401)
   })
 

@@ -75,7 +75,7 @@ describe('S31 a * of a credential', () => {
       expect(await outcome(await token(service.issuer, { sub }))).toMatch(sub === '*' ? /^c_/ : /assertion_subject$/)
   })
 
-  test('a claim that every object has, or that is no text, does not match', async () => {
+  test('a claim that every object has, or that is not a string, does not match', async () => {
     const { issuer, token } = await startGithub()
     await addFederated(service, [{ issuer, subject: 'job', claims: { constructor: '*', ref: '*' } }])
     const ref = 'main'
@@ -120,7 +120,7 @@ describe('S33 a token of another issuer', () => {
       expect(await outcome(await trusted.token(service.issuer, { iss }), { client_id })).toMatch(/^401 invalid_client/)
   })
 
-  test('a discovery document that names another issuer, or another place for keys of a stranger, is not believed', async () => {
+  test('a discovery document that names another issuer, or has the key URL of another server, is not accepted', async () => {
     const liar = await mailer()
     liar.metadata['issuer'] = 'https://other.example.com'
     expect(await outcome(await liar.token(service.issuer))).toBe(refusal('jwks_bad_document'))

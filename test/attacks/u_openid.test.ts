@@ -58,7 +58,7 @@ describe('an ID token', () => {
     expectRefused(await exchange(service, bound.app, { ...fields, ...actor }), 'invalid_grant')
   })
 
-  test('U02: is no client assertion and no ID-JAG', async () => {
+  test('U02: is not accepted as a client assertion or an ID-JAG', async () => {
     const { app, id_token } = await signedIn()
     const asClient = await post(`${service.issuer}/oauth/token`, undefined, {
       grant_type: 'client_credentials',

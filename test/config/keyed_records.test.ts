@@ -16,7 +16,7 @@ test('a member that is absent has the default of its key', () => {
   expect(record).toMatchObject({ enabled: true, scopes: ['openid', 'email', 'profile'], groups_claim: 'groups' })
 })
 
-test('a variable of the slug and the member sets one member, and wins over the file', () => {
+test('a variable of the slug and the member sets one member, and takes precedence over the file', () => {
   const env = {
     SERVICE_OIDC_PROVIDERS_NORTH_WEST_CLIENT_SECRET: 'from the environment',
     SERVICE_OIDC_PROVIDERS_NORTH_WEST_SCOPES: 'openid,groups',

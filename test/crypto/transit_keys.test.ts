@@ -391,7 +391,7 @@ describe('signatures', () => {
 
 describe('while the store is unavailable', () => {
   test.each(['sealed', 'internal', 'cut', 'html'] as const)(
-    '(%s) nothing is signed: 503 with Retry-After; afterwards it goes on',
+    '(%s) nothing is signed: 503 with Retry-After; afterwards signing works again',
     async (fault) => {
       const { clock, store, ring } = await setUp()
       const keys = await ring()

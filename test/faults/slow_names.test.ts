@@ -154,7 +154,7 @@ const strangers = ({ issuer }: Parts, count: number) =>
   })
 
 describe.skipIf(missing)(`names that are not answered${missing ? ` (left out: ${missing})` : ''}`, () => {
-  test('signing, vends and ID-JAG work while names of strangers hang', async () => {
+  test('signing, vends and ID-JAG work while lookups of names that clients chose hang', async () => {
     const parts = await running()
     const asked = strangers(parts, 100)
     await expect.poll(() => parts.names.asked.filter((name) => name.startsWith('hang-')).length).toBeGreaterThan(3)

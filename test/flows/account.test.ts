@@ -250,7 +250,7 @@ describe('the password', () => {
 })
 
 describe('the language', () => {
-  test('the choice wins over Accept-Language in this browser, on every page', async () => {
+  test('the choice takes precedence over Accept-Language in this browser, on every page', async () => {
     const { browser } = await userWith(service)
     const german = { headers: { 'accept-language': 'de' } }
     const page = await browser.open(`${service.issuer}/account`, german)

@@ -54,7 +54,7 @@ test('past account_fail_max failures each login to the account waits, and the ri
   expect(await metricOf(service, 'ext_logins_delayed_total')).toBe(delayed + 2)
 })
 
-test('the wait is real: the answer comes when the room lets the login go on', async () => {
+test('the wait is real: the answer comes when the room lets the login continue', async () => {
   const user = await addUser(service)
   await failOften(user.email)
   let letGo: (seconds: number) => void = () => {}

@@ -58,7 +58,7 @@ describe('the scope of a self-registered client', () => {
     expect(await granted(client, { resource: resource.uri, scope: BOTH })).toBe(BOTH)
   })
 
-  test('a self-registered scope is no limit at a later refresh', async () => {
+  test('a self-registered scope does not limit a later refresh', async () => {
     const [resource, client] = [
       await addResource(service),
       await addClient(service, { ...PUBLIC, scope: 'mcp:read' }, SELF_REGISTERED),
@@ -129,7 +129,7 @@ describe('the scope that an operator set', () => {
     expect(await returned({ client_id, scope: 'mcp:write' })).toBe(refusal)
   })
 
-  test('an empty operator scope is no limit', async () => {
+  test('an empty operator scope limits nothing', async () => {
     const [resource, client] = [await addResource(service), await addClient(service, { scope: '' })]
     expect(await granted(client, { resource: resource.uri, scope: BOTH })).toBe(BOTH)
   })

@@ -24,7 +24,7 @@ function openRoom() {
   return { room, enter, after }
 }
 
-test('a request goes on after a second, and requests of other keys do not wait for it', async () => {
+test('a request continues after a second, and requests of other keys do not wait for it', async () => {
   const { enter, after } = openRoom()
   enter('a')
   enter('b')
@@ -32,7 +32,7 @@ test('a request goes on after a second, and requests of other keys do not wait f
   expect(await after(1)).toEqual(['a', 'b'])
 })
 
-test('requests of one key go on a second apart; the sixth is refused at once, and one that comes later is not', async () => {
+test('requests of one key continue a second apart; the sixth is refused at once, and one that comes later is not', async () => {
   const { enter, after } = openRoom()
   for (let i = 1; i <= 6; i++) enter(String(i), 'key')
   expect(await after(0)).toEqual(['6 refused for 6'])
@@ -42,7 +42,7 @@ test('requests of one key go on a second apart; the sixth is refused at once, an
   expect(await after(4000)).toEqual(['3', '4', '5', '7'])
 })
 
-test('U62 when the room is full the request that has waited longest goes on early: no request is refused because others wait', async () => {
+test('U62 when the room is full the request that has waited longest continues early: no request is refused because others wait', async () => {
   const { room, enter, after } = openRoom()
   for (let i = 0; i < 256; i++) enter(`other ${i}`)
   expect(await after(0)).toEqual([])
@@ -53,7 +53,7 @@ test('U62 when the room is full the request that has waited longest goes on earl
   expect(await after(0)).toContain('mine')
 })
 
-test('at the end of the process every request goes on', async () => {
+test('at the end of the process every request continues', async () => {
   const { room, enter, after } = openRoom()
   for (const name of ['a', 'b', 'c']) enter(name)
   room.close()

@@ -65,7 +65,7 @@ test('concurrent callers for a name share one look-up, and the next call starts 
   expect(started()).toEqual(['a.test', 'a.test'])
 })
 
-test('a name that is not known fails after five seconds, while its look-up goes on as the only one', async () => {
+test('a name that is not known fails after five seconds, while its lookup continues as the only one', async () => {
   const { lookUp, started, end } = heldNames()
   expect(await soFar(outcome(lookUp('a.test')), 5000)).toBe('ETIMEOUT')
   const second = outcome(lookUp('a.test'))

@@ -26,7 +26,7 @@ test.each(['BCDF-GHJK', 'bcdf-ghjk', 'BCDFGHJK', ' bcdf ghjk ', 'BCDF–GHJK'])(
 })
 
 test.each(['', 'BCDF-GHJ', 'BCDF-GHJKL', 'BCDF-GHJA', 'BCDF-GHJY', 'BCDF_GHJK', '12345678', `BCDFGHJK\0`])(
-  '%j is no user code',
+  '%j is not a user code',
   (typed) => {
     expect(parseUserCode(typed)).toBeUndefined()
   },

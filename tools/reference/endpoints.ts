@@ -35,7 +35,7 @@ const userinfo: Endpoint = {
   },
 }
 const endSession: Endpoint = {
-  doc: 'Signs the user out (OpenID Connect RP-Initiated Logout 1.0). Only with `oauth.openid`. Without a valid ID token of the signed-in user a page asks first, and nothing is redirected.',
+  doc: 'Signs the user out (OpenID Connect RP-Initiated Logout 1.0). Only with `oauth.openid`. Without a valid ID token of the signed-in user a page asks for confirmation, and the browser is not redirected.',
   takes: {
     id_token_hint: 'An ID token of the user. It may have expired.',
     client_id: 'The client of the ID token.',
@@ -85,7 +85,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
         'Authentication context classes of which one is required (RFC 9470). Upstream providers assert them. Only with `oauth.openid`.',
       login_hint: 'Email address for the login page. Only with `oauth.openid`.',
       id_token_hint: 'An ID token of this client: the request is for its user. Only with `oauth.openid`.',
-      login_after: 'Set by this service on the way to the login page.',
+      login_after: 'Set by this service when it redirects to the login page.',
       response_mode: '`query`.',
       dpop_jkt: 'Binds the code to a key (RFC 9449 §10).',
     },
@@ -123,11 +123,11 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'GET /device': {
     doc: 'The page on which a user enters the user code of a device. Only with `device.enabled`.',
-    takes: { user_code: 'A code that the page shows. The user must still send it.' },
+    takes: { user_code: 'Code to fill into the form. The user must still submit the form.' },
     answers: { 200: PAGE, 303: TO_LOGIN },
   },
   'POST /device': {
-    doc: 'Takes the user code, in any case, with or without hyphen. Ten unknown codes of one session or one address are answered at once, then one each minute, at all instances together.',
+    doc: 'Accepts the user code, in upper or lower case, with or without the hyphen. For each session and each address, ten attempts with unknown codes are answered at once, then one each minute, counted across all instances.',
     takes: { user_code: 'The code.', ...FORM },
     answers: {
       303: 'Redirect to the consent page.',

@@ -51,7 +51,7 @@ export const GRANTS: Readonly<Record<string, { doc: string; takes: Readonly<Reco
     },
   },
   'urn:ietf:params:oauth:grant-type:device_code': {
-    doc: 'Exchanges an approved device code for tokens (RFC 8628 §3.4). Before the decision of the user the answer is `authorization_pending`, or `slow_down` when the device asks too often; after a denial it is `access_denied`, and after the lifetime of the code `expired_token`. A second use revokes the tokens of the first use.',
+    doc: 'Exchanges an approved device code for tokens (RFC 8628 §3.4). Before the decision of the user the answer is `authorization_pending`, or `slow_down` when the device sends requests too often; after a denial it is `access_denied`, and after the lifetime of the code `expired_token`. A second use revokes the tokens of the first use.',
     takes: {
       device_code: 'The device code. Required.',
       resource: 'The resource of the device authorization request.',

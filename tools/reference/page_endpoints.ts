@@ -48,7 +48,7 @@ const backchannelLogout: Endpoint = {
 
 /** By method and path of the route. */
 export const PAGE_ENDPOINTS: Readonly<Record<string, Endpoint>> = {
-  'GET /': { doc: 'Leads to the account page.', answers: { 303: 'Redirect to `/account`.' } },
+  'GET /': { doc: 'Redirects to the account page.', answers: { 303: 'Redirect to `/account`.' } },
   'GET /login': {
     doc: 'The login page. A signed-in user sees who is signed in, and a link to the account page.',
     takes: {

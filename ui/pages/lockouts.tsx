@@ -44,7 +44,7 @@ const columnsOf = (onChange: () => void): Column<LockoutAnswer>[] => [
         run={() => call('DELETE', `${PATH}/${segment(row.id)}`)}
         after={onChange}
       >
-        Its failed logins no longer count, at every instance. If the attack goes on, the lockout begins again.
+        Its failed logins no longer count, at every instance. If the attack continues, the lockout begins again.
       </ConfirmButton>
     ),
   },

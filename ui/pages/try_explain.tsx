@@ -10,8 +10,8 @@ const GRANTS: Pairs = [
   ['authorization_code', 'The user signs in and allows the application'],
   ['refresh_token', 'The application renews the access of the user'],
   ['client_credentials', 'The application acts for itself, without a user'],
-  ['urn:ietf:params:oauth:grant-type:token-exchange', 'Another application passes the access of the user on'],
-  ['urn:ietf:params:oauth:grant-type:jwt-bearer', 'The identity provider of the company vouches for the user'],
+  ['urn:ietf:params:oauth:grant-type:token-exchange', 'Another application exchanges the token of the user'],
+  ['urn:ietf:params:oauth:grant-type:jwt-bearer', 'The identity provider of the company asserts who the user is'],
   ['urn:ietf:params:oauth:grant-type:device_code', 'The user enters the code of a device and allows the application'],
 ]
 

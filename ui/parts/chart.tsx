@@ -16,7 +16,7 @@ interface ChartProps {
 const HEIGHT = 168
 const HOUR = 3600
 const LEAST = 600
-/** Fewer than these are no line yet. */
+/** The minimum number of points for a line. */
 const FEW = 3
 const COLORS = 6
 const dark = window.matchMedia('(prefers-color-scheme: dark)')

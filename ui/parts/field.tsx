@@ -192,7 +192,7 @@ const readTexts = ({ properties = {} }: JsonSchema, texts: Texts, needed: readon
       return text === '' && (schema.enum || !needed.includes(name)) ? [] : [[name, readOr(schema, text)]]
     }),
   )
-/** Text that is no JSON stays as it is, for the server to refuse. */
+/** Text that is not JSON is sent unchanged, and the server refuses it. */
 const readOr = (schema: JsonSchema, text: string | boolean): unknown => {
   try {
     return readValue(schema, text)

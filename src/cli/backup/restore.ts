@@ -37,8 +37,8 @@ export async function restore(
   if (existsSync(database) && !force) throw new UsageError(`${database} exists: use --force to rename it`)
   await checkStopped(config, database)
   const { entries, created_at } = await readHeader(from)
-  const stranger = entries.find(({ name }) => !ENTRY.test(name))
-  if (stranger) throw new Error(`the backup contains ${stranger.name}, which this version does not know`)
+  const unknown = entries.find(({ name }) => !ENTRY.test(name))
+  if (unknown) throw new Error(`the backup contains ${unknown.name}, which this version does not know`)
 
   mkdirSync(path.dirname(database), { recursive: true, mode: 0o700 })
   const unlock = await lockDatabase(database, { as: 'service restore' })

@@ -42,8 +42,8 @@ export function addSetupCommands(program: Command, env: Env, exit: (code: number
         const presentOf = readPresent(sender)
         const changes = (await planOf(document, presentOf)).map(compare)
         const extra = await extraOf(document, presentOf)
-        const strangers = extra.map(({ kind, key }) => ({ action: 'not in the document', kind: kind.name, key }))
-        print([...changes, ...strangers], json())
+        const unlisted = extra.map(({ kind, key }) => ({ action: 'not in the document', kind: kind.name, key }))
+        print([...changes, ...unlisted], json())
         exit(changes.length + extra.length > 0 ? EXIT.failed : EXIT.ok)
       }),
     )

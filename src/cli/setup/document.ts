@@ -73,8 +73,8 @@ function faultsOf(kind: Kind, members: readonly string[], item: unknown, at: str
 }
 
 function unknownMembers(item: Item, members: readonly string[], at: string): string[] {
-  const strangers = Object.keys(item).filter((name) => !members.includes(name))
-  return strangers.map((name) => {
+  const unknown = Object.keys(item).filter((name) => !members.includes(name))
+  return unknown.map((name) => {
     const near = nearest(name, members)
     return `${at}${at ? '.' : ''}${name} is not a member${near ? `; did you mean ${near}?` : ''}`
   })
