@@ -1,6 +1,19 @@
 // Functions that declare configuration keys.
 import { z } from 'zod'
-import { bool, duration, float, int, linkUrl, list, readableColor, slug, text, url, word } from '../lib/field.ts'
+import {
+  bool,
+  duration,
+  float,
+  hostInList,
+  int,
+  linkUrl,
+  list,
+  readableColor,
+  slug,
+  text,
+  url,
+  word,
+} from '../lib/field.ts'
 import { putSecret, type Secret } from '../lib/secret.ts'
 
 export interface Key<T = unknown> {
@@ -95,6 +108,12 @@ export const secretKey = (o: Options<never> & { minBytes?: number }) =>
   ) as Key<Secret>
 export const listKey = (o: Options<string[]>) =>
   make('list', list(), { type: 'array', items: { type: 'string' } }, { default: [], ...o })
+/** What a list of hosts contains, for its description. */
+export const HOSTS_FORM =
+  'Each is a host name, whose first label may be * for any label, an address, or a CIDR range. A metadata or link-local address must be listed as an address of its own.'
+/** Hosts in private networks that outgoing requests may reach. Empty by default. */
+export const hostsKey = (o: Options<never>) =>
+  make('list', list(hostInList()), { type: 'array', items: { type: 'string' } }, { ...o, default: [] }) as Key<string[]>
 /** A name in URLs; it has no default. */
 export const slugKey = (o: Options<never>) => make('slug', slug() as z.ZodType<string>, { type: 'string' }, o)
 /** A list of records; it has no environment variable of its own. */

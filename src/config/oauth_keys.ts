@@ -3,6 +3,8 @@ import {
   boolKey,
   durationKey,
   floatKey,
+  HOSTS_FORM,
+  hostsKey,
   intKey,
   listKey,
   recordsKey,
@@ -67,6 +69,9 @@ export const oauthKeys = {
     allow_private_addresses: boolKey({
       default: false,
       doc: 'Allow outbound fetches to loopback and private networks. Only with a localhost issuer.',
+    }),
+    allow_hosts: hostsKey({
+      doc: `Hosts in private networks from which client documents and the keys of clients (jwks_uri) may be fetched. ${HOSTS_FORM} Any request can name such a host in its client_id, so list only hosts that may receive such requests.`,
     }),
   },
   session: {
@@ -212,11 +217,17 @@ export const oauthKeys = {
       doc: 'strict requires an explicit subject mapping.',
     }),
     require_resource: boolKey({ default: false, doc: 'Refuse requests that name no resource.' }),
+    allow_hosts: hostsKey({
+      doc: `Hosts in private networks from which the keys of identity providers and of issuers of workload tokens may be fetched. ${HOSTS_FORM}`,
+    }),
   },
   agents: {
     enable_jwks_listing: boolKey({ default: false, doc: 'Publish /.well-known/agents.json.' }),
   },
   oidc: oidcKeys,
+  events: {
+    allow_hosts: hostsKey({ doc: `Hosts in private networks that may receive events. ${HOSTS_FORM}` }),
+  },
   resources: recordsKey(resourceRecord, {
     doc: 'Resources to create at the start. A resource whose slug exists already is not changed. One mint resource can also be set with SERVICE_RESOURCE_URI and SERVICE_RESOURCE_SCOPES.',
   }),
@@ -230,5 +241,8 @@ export const oauthKeys = {
     }),
     allowed_return_urls: listKey({ doc: 'Return URLs of the connect flow; a resource may override them.' }),
     redirect_base_url: urlKey({ default: 'http://localhost:9000', doc: 'Base of the connect callbacks.' }),
+    allow_hosts: hostsKey({
+      doc: `Hosts in private networks that requests to broker providers may reach. ${HOSTS_FORM}`,
+    }),
   },
 } as const

@@ -1,5 +1,16 @@
 // Keys of the sign-in at upstream OpenID providers: those of the provider `default`, and the records of further ones.
-import { boolKey, type Infer, keyedRecordsKey, listKey, secretKey, slugKey, textKey, urlKey } from './key.ts'
+import {
+  boolKey,
+  HOSTS_FORM,
+  hostsKey,
+  type Infer,
+  keyedRecordsKey,
+  listKey,
+  secretKey,
+  slugKey,
+  textKey,
+  urlKey,
+} from './key.ts'
 
 /** The slug of the provider of the keys `oidc.*`. */
 export const DEFAULT_PROVIDER = 'default'
@@ -36,6 +47,9 @@ const provider = {
 export const oidcKeys = {
   enabled: boolKey({ default: false, doc: 'Let users sign in at an upstream OpenID provider.' }),
   ...provider,
+  allow_hosts: hostsKey({
+    doc: `Hosts in private networks that requests to every provider may reach. ${HOSTS_FORM}`,
+  }),
   show_local_login: boolKey({ default: true, doc: 'Also offer the password form.' }),
   providers: keyedRecordsKey(
     {

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { quoteNames } from './bounded.ts'
 import { contrast, isColor } from './color.ts'
 import { commaParts } from './csv.ts'
+import { hostRule } from './host_rule.ts'
 import { DAY, formatDuration, parseDuration, parseTime } from './time.ts'
 import { isHttpUrl, normalisedUrl, parseHttpUrl } from './url.ts'
 
@@ -128,6 +129,15 @@ const MAX_TEXTS = 1000
 /** A list of texts; one text is split on commas, as in environment variables. */
 export const list = (item: z.ZodType<string> = text(2048)) =>
   z.preprocess((value) => (typeof value === 'string' ? commaParts(value) : value), listOf(item, { max: MAX_TEXTS }))
+
+/** A host in a private network: a name, whose first label may be `*`, an address, or a CIDR range. */
+export const hostInList = () =>
+  text(300).transform((value, context) => {
+    const rule = hostRule(value)
+    if (rule === undefined)
+      context.addIssue('must be a host name, whose first label may be *, an address, or a CIDR range; without a port')
+    return rule ?? ''
+  }) as unknown as z.ZodType<string>
 
 /** A list without duplicates. */
 export const distinct = (item?: z.ZodType<string>) => list(item).transform((items) => [...new Set(items as string[])])

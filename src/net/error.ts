@@ -17,15 +17,18 @@ export type FetchReason =
   /** The response is complete, and is not the document that was expected. */
   | 'bad_document'
 
-/** A failed fetch. Contains the host and a system error code, never a header, a path, or bytes of the peer. */
+/** A failed fetch. Contains the host, its refused address, and a system error code, never a header, a path, or bytes of the peer. */
 export class FetchError extends Error {
   readonly reason: FetchReason
   readonly host: string
+  /** The configuration key that would allow the address of the host. */
+  readonly key: string | undefined
 
-  constructor(reason: FetchReason, host: string, detail?: string) {
+  constructor(reason: FetchReason, host: string, detail?: string, key?: string) {
     super(`fetch from ${host || 'nowhere'}: ${reason}${detail ? ` (${detail})` : ''}`)
     this.reason = reason
     this.host = host
+    this.key = key
   }
 }
 

@@ -1,19 +1,19 @@
 // The HTTP client for all outgoing requests. A name is resolved once, all of its addresses are checked, and the connection goes to a
 // checked address. Each request has its own connection, so that no request depends on an older check.
 
+import type { Config } from '../config/schema.ts'
+import { userAgent } from '../lib/build.ts'
 import { codeOf, OAuthError } from '../lib/error.ts'
 import { SingleFlight } from '../lib/single_flight.ts'
 import { type LookUp, lookUpName, socketLookup } from '../lib/system_names.ts'
 import { parseHttpUrl } from '../lib/url.ts'
-import { isAddress, isAllowedAddress } from './address.ts'
+import { type AddressRules, addressFault, addressRules, literalAddress, type OutboundPart } from './address_rules.ts'
 import { decompressed, limitReceivedBytes, readAll } from './body.ts'
 import { FetchError, fetchErrorOf } from './error.ts'
 import type { Fetcher, FetchReply, FetchRequest } from './fetcher.ts'
 import { Semaphore } from './semaphore.ts'
 
-export interface FetcherOptions {
-  /** Whether loopback and private addresses are allowed: cimd.allow_private_addresses. */
-  allowPrivate: boolean
+export interface FetcherOptions extends AddressRules {
   userAgent: string
   /** Resolves host names: createPublicNames() for untrusted names, otherwise the resolver of the system. */
   resolve?: LookUp
@@ -28,17 +28,22 @@ export interface FetcherOptions {
  */
 export const loadHttpClient = () => import('undici')
 
+/** The client for the requests of one part, with the addresses that its key `allow_hosts` allows. */
+export const openFetcher = (config: Config, part: OutboundPart): Fetcher =>
+  createFetcher({ ...addressRules(config, part), userAgent: userAgent() })
+
 /** Creates the client. It follows no redirects, uses no proxy from the environment, has no cookies and requests no compression. */
 export function createFetcher(options: FetcherOptions): Fetcher {
-  const { allowPrivate, userAgent, resolve = lookUpName, maxTotal = 32, maxPerHost = 8 } = options
+  const { userAgent, resolve = lookUpName, maxTotal = 32, maxPerHost = 8 } = options
   const total = new Semaphore(maxTotal)
   const hosts = new Map<string, Semaphore>()
   const gets = new SingleFlight<FetchReply>()
 
-  async function addressesOf({ hostname, host }: URL): Promise<string[]> {
-    const literal = hostname.replace(/^\[|\]$/g, '')
-    const addresses = isAddress(literal) ? [literal] : await resolveOrFail(resolve, hostname, host)
-    if (!addresses.every((each) => isAllowedAddress(each, allowPrivate))) throw new FetchError('blocked_address', host)
+  async function addressesOf(url: URL): Promise<string[]> {
+    const literal = literalAddress(url)
+    const addresses = literal === undefined ? await resolveOrFail(resolve, url.hostname, url.host) : [literal]
+    const fault = addressFault(url, addresses, options)
+    if (fault) throw fault
     return addresses
   }
 

@@ -4,6 +4,7 @@
 import dns from 'node:dns'
 import { readFile } from 'node:fs/promises'
 import type { LookUp } from '../lib/system_names.ts'
+import { localhostAddresses } from './address_rules.ts'
 import { Semaphore } from './semaphore.ts'
 
 const MAX_LOOKUPS = 64
@@ -12,13 +13,9 @@ const TRY_MS = 1000
 const TRIES = 3
 const DEADLINE_MS = 5000
 
-/** Resolved without a query (RFC 6761 §6.3). The addresses are checked as all others are. */
-const LOOPBACK = ['127.0.0.1', '::1']
-const LOCALHOST = /(^|\.)localhost\.?$/
-
 interface PublicNamesOptions {
-  /** Whether names in /etc/hosts are resolved, too. */
-  readsHosts: boolean
+  /** Whether a name is looked up in /etc/hosts, too. */
+  readsHosts(hostname: string): boolean
   /** Timeout of a lookup in milliseconds. */
   deadlineMs?: number
 }
@@ -29,12 +26,15 @@ export function createPublicNames({ readsHosts, deadlineMs = DEADLINE_MS }: Publ
   const running = new Map<string, Promise<string[]>>()
 
   async function find(hostname: string): Promise<string[]> {
-    const known = readsHosts ? addressesIn(await readFile('/etc/hosts', 'utf8').catch(() => ''), hostname) : []
+    const known = readsHosts(hostname)
+      ? addressesIn(await readFile('/etc/hosts', 'utf8').catch(() => ''), hostname)
+      : []
     return known.length > 0 ? known : gate.run(() => query(hostname, deadlineMs))
   }
 
   return (hostname) => {
-    if (LOCALHOST.test(hostname)) return Promise.resolve(LOOPBACK)
+    const local = localhostAddresses(hostname)
+    if (local) return Promise.resolve(local)
     const lookUp = running.get(hostname) ?? find(hostname).finally(() => running.delete(hostname))
     running.set(hostname, lookUp)
     return lookUp

@@ -4,14 +4,16 @@ import type { Config } from '../config/schema.ts'
 import type { App, OidcProvider } from '../context.ts'
 import { userAgent } from '../lib/build.ts'
 import { OAuthError } from '../lib/error.ts'
+import { addressRules } from '../net/address_rules.ts'
 import { createFetcher } from '../net/fetch.ts'
 import { openOidcProvider } from './oidc_provider.ts'
 
 /** Creates the client of every provider that is enabled. Each has a fetcher of its own, so that a slow provider cannot delay the others. */
 export const openOidcProviders = (config: Config, parts: Pick<App, 'crypto' | 'clock' | 'metrics'>): OidcProvider[] =>
   oidcSettings(config).map((provider) => {
-    const allowPrivate = provider.settings.allow_private_addresses || config.cimd.allow_private_addresses
-    const fetcher = createFetcher({ allowPrivate, userAgent: userAgent() })
+    const { allowPrivate, hosts } = addressRules(config, 'oidc')
+    const opens = allowPrivate || provider.settings.allow_private_addresses
+    const fetcher = createFetcher({ allowPrivate: opens, hosts, userAgent: userAgent() })
     return openOidcProvider(provider, { ...parts, config, fetcher })
   })
 

@@ -25,7 +25,8 @@ import { newSecret } from '../lib/id.ts'
 import type { ReplayCache } from '../lib/replay_set.ts'
 import { SingleFlight } from '../lib/single_flight.ts'
 import { type Clock, systemClock } from '../lib/time.ts'
-import { createFetcher, type FetcherOptions, loadHttpClient } from '../net/fetch.ts'
+import { addressRules } from '../net/address_rules.ts'
+import { createFetcher, loadHttpClient, openFetcher } from '../net/fetch.ts'
 import type { Fetcher } from '../net/fetcher.ts'
 import { createIssuerMetadata, type IssuerMetadata } from '../net/issuer_metadata.ts'
 import { createRemoteKeys, type RemoteKeys } from '../net/jwks.ts'
@@ -233,12 +234,13 @@ const listeningThreads = ({ server }: Config): number => (server.front_threads >
 
 /** One fetcher for each kind of host, so that slow hosts of one kind cannot delay requests to another. */
 function openFetchers(config: Config) {
-  const allowPrivate = config.cimd.allow_private_addresses
-  const open = (more: Partial<FetcherOptions> = {}) => createFetcher({ allowPrivate, userAgent: userAgent(), ...more })
+  const { allow_private_addresses } = config.cimd
+  const ofClients = addressRules(config, 'cimd')
+  const readsHosts = (hostname: string) => allow_private_addresses || (ofClients.hosts?.names(hostname) ?? false)
   return {
-    client: open({ resolve: createPublicNames({ readsHosts: allowPrivate }) }),
-    broker: open(),
-    keys: open(),
+    client: createFetcher({ ...ofClients, userAgent: userAgent(), resolve: createPublicNames({ readsHosts }) }),
+    broker: openFetcher(config, 'connect'),
+    keys: openFetcher(config, 'xaa'),
   }
 }
 

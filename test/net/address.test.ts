@@ -1,12 +1,10 @@
 // Which addresses may be connected to: one row for each range of the special-purpose registries, at its edges.
-import { describe, expect, test } from 'vitest'
-import { isAllowedAddress } from '../../src/net/address.ts'
+import { expect, test } from 'vitest'
+import { addressKind } from '../../src/net/address.ts'
 
-const SPECIAL: Record<string, string[]> = {
+const RESERVED: Record<string, string[]> = {
   'this network': ['0.0.0.0', '0.255.255.255'],
-  'shared (CGNAT)': ['100.64.0.0', '100.127.255.255', '100.100.100.200'],
-  'link-local and metadata': ['169.254.0.0', '169.254.169.254', '169.254.255.255'],
-  'IETF protocol': ['192.0.0.0', '192.0.0.192', '192.0.0.255'],
+  'IETF protocol': ['192.0.0.0', '192.0.0.255'],
   documentation: ['192.0.2.1', '198.51.100.1', '203.0.113.255', '2001:db8::1', '3fff::1'],
   '6to4 relay': ['192.88.99.1'],
   benchmarking: ['198.18.0.0', '198.19.255.255', '2001:2::1'],
@@ -22,11 +20,16 @@ const SPECIAL: Record<string, string[]> = {
   Teredo: ['2001::1', '2001:0:53aa:64c::1'],
   'IETF IPv6': ['2001:1ff:ffff::1', '2001:10::1', '2001:20::1', '2001:30::1'],
   '6to4': ['2002::1', '2002:7f00:1::', '2002:a9fe:a9fe::1'],
-  'link-local IPv6': ['fe80::1', 'fe80::1%eth0', 'febf::1'],
   'site-local': ['fec0::1', 'feff::1'],
-  'cloud metadata': ['168.63.129.16', 'fd00:ec2::254', 'fd00:0ec2:0:0:0:0:0:254', 'fd20:ce::254'],
   'no address': ['', 'localhost', 'example.com', '1.2.3.4.5', '::1::', '[::1]', '127.0.0.1 '],
 }
+const METADATA = {
+  'link-local and metadata': ['169.254.0.0', '169.254.169.254', '169.254.255.255'],
+  'link-local IPv6': ['fe80::1', 'fe80::1%eth0', 'febf::1'],
+  'IPv4 of clouds': ['168.63.129.16', '100.100.100.200', '192.0.0.192'],
+  'IPv6 of clouds': ['fd00:ec2::254', 'fd00:0ec2:0:0:0:0:0:254', 'fd20:ce::254'],
+}
+const SHARED = ['100.64.0.0', '100.127.255.255']
 const PRIVATE = {
   loopback: ['127.0.0.1', '127.0.0.0', '127.255.255.255', '::1'],
   private: ['10.0.0.0', '10.255.255.255', '172.16.0.0', '172.31.255.255', '192.168.0.0', '192.168.255.255'],
@@ -41,21 +44,22 @@ const GLOBAL = [
 const rows = (table: Record<string, string[]>) =>
   Object.entries(table).flatMap(([range, addresses]) => addresses.map((address) => ({ range, address })))
 
-describe('an address that is refused even where private addresses are allowed', () => {
-  test.each(rows(SPECIAL))('$range: $address', ({ address }) => {
-    expect(isAllowedAddress(address, false)).toBe(false)
-    expect(isAllowedAddress(address, true)).toBe(false)
-  })
+test.each(rows(RESERVED))('$range: $address is never allowed', ({ address }) => {
+  expect(addressKind(address)).toBe('reserved')
 })
 
-describe('an address that is accepted only where private addresses are allowed', () => {
-  test.each(rows(PRIVATE))('$range: $address', ({ address }) => {
-    expect(isAllowedAddress(address, false)).toBe(false)
-    expect(isAllowedAddress(address, true)).toBe(true)
-  })
+test.each(rows(METADATA))('$range: $address is allowed only when exactly it is listed', ({ address }) => {
+  expect(addressKind(address)).toBe('metadata')
 })
 
-test.each(GLOBAL)('the public address %s is always accepted', (address) => {
-  expect(isAllowedAddress(address, false)).toBe(true)
-  expect(isAllowedAddress(address, true)).toBe(true)
+test.each(SHARED)('the shared address %s (RFC 6598) is allowed only by a list', (address) => {
+  expect(addressKind(address)).toBe('shared')
+})
+
+test.each(rows(PRIVATE))('$range: $address is private', ({ address }) => {
+  expect(addressKind(address)).toBe('private')
+})
+
+test.each(GLOBAL)('%s is public', (address) => {
+  expect(addressKind(address)).toBe('public')
 })

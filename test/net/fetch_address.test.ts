@@ -1,6 +1,8 @@
 // Where a fetch may go: literal addresses in every spelling, names with every kind of answer, and one resolution per fetch.
 import dns from 'node:dns'
 import { afterEach, expect, test, vi } from 'vitest'
+import { hostRules } from '../../src/lib/host_rule.ts'
+import { addressFault } from '../../src/net/address_rules.ts'
 import { createFetcher } from '../../src/net/fetch.ts'
 import { faultOf, fetchFrom, localFetcher, servePeer } from './peers.ts'
 
@@ -71,6 +73,77 @@ test.each(['169.254.169.254', '0.0.0.0', '224.0.0.1', 'fe80::1', '::ffff:127.0.0
     expect((await faultOf(fetchFrom(fetcher, 'http://evil.test/'))).reason).toBe('blocked_address')
   },
 )
+
+const listed = (rules: string[], resolve: (hostname: string) => Promise<string[]>) =>
+  createFetcher({
+    allowPrivate: false,
+    userAgent: 'service-test',
+    hosts: { ...hostRules(rules), key: 'connect.allow_hosts' },
+    resolve,
+  })
+
+test.each([
+  ['a name', ['git.corp.example']],
+  ['a wildcard', ['*.corp.example']],
+  ['an address', ['127.0.0.1']],
+  ['a range', ['127.0.0.0/30']],
+])('a private host is reached when the list has %s for it', async (_, rules) => {
+  const peer = await servePeer((_request, response) => response.end('x'))
+  const fetcher = listed(rules, async () => ['127.0.0.1'])
+  expect((await fetchFrom(fetcher, `http://git.corp.example:${peer.port}/`)).status).toBe(200)
+})
+
+test.each([
+  ['another name', ['hub.corp.example'], ['127.0.0.1'], 'does not list git.corp.example'],
+  ['a wildcard for another depth', ['*.example'], ['127.0.0.1'], 'does not list git.corp.example'],
+  ['a range without it', ['10.0.0.0/8'], ['127.0.0.1'], 'does not list git.corp.example'],
+  ['a range with only one of its addresses', ['127.0.0.0/8'], ['127.0.0.1', '10.0.0.1'], '10.0.0.1 is not public'],
+  ['its name, for a metadata address', ['git.corp.example'], ['169.254.169.254'], 'does not list 169.254.169.254'],
+  ['a range, for a metadata address', ['169.254.0.0/16'], ['169.254.169.254'], 'does not list 169.254.169.254'],
+  ['everything, for a metadata address', ['0.0.0.0/0', '::/0'], ['fd00:ec2::254'], 'does not list fd00:ec2::254'],
+])('a private host is refused when the list has %s, and the error names the key', async (_, rules, addresses, why) => {
+  const trap = await servePeer((_request, response) => response.end())
+  const fault = await faultOf(
+    fetchFrom(
+      listed(rules, async () => addresses),
+      `http://git.corp.example:${trap.port}/`,
+    ),
+  )
+  expect([fault.reason, fault.key]).toEqual(['blocked_address', 'connect.allow_hosts'])
+  expect(fault.message).toContain(why)
+  expect(trap.connections).toBe(0)
+})
+
+test.each(['0.0.0.0', '224.0.0.1', '::ffff:127.0.0.1', '64:ff9b::7f00:1', '::', '255.255.255.255'])(
+  'no list allows %s, and the error names no key',
+  async (address) => {
+    const fetcher = listed(['git.corp.example', '0.0.0.0/0', '::/0', address], async () => [address])
+    const fault = await faultOf(fetchFrom(fetcher, 'http://git.corp.example/'))
+    expect([fault.reason, fault.key]).toEqual(['blocked_address', undefined])
+  },
+)
+
+test('a metadata address is allowed when the list has exactly that address', () => {
+  // No request is sent: a machine in a cloud would answer it.
+  const faultWith = (rule: string) =>
+    addressFault(new URL('http://metadata.example/'), ['169.254.169.254'], {
+      allowPrivate: true,
+      hosts: { ...hostRules([rule]), key: 'connect.allow_hosts' },
+    })
+  expect(faultWith('169.254.169.254')).toBeUndefined()
+  expect(faultWith('169.254.169.254/32')).toBeUndefined()
+  expect(faultWith('169.254.169.0/24')?.key).toBe('connect.allow_hosts')
+})
+
+test('a listed name that moves to a metadata address after the check (DNS rebinding) is refused', async () => {
+  const peer = await servePeer((_, response) => response.end('x'))
+  const resolve = vi.fn(async () => ['169.254.169.254']).mockResolvedValueOnce(['127.0.0.1'])
+  const fetcher = listed(['git.corp.example'], resolve)
+  const url = `http://git.corp.example:${peer.port}/`
+  expect((await fetchFrom(fetcher, url)).status).toBe(200)
+  expect((await faultOf(fetchFrom(fetcher, url))).reason).toBe('blocked_address')
+  expect(peer.connections).toBe(1)
+})
 
 test('the connection goes to the checked address with the host name of the URL, and the name is resolved once', async () => {
   const peer = await servePeer((request, response) => response.end(request.headers.host))

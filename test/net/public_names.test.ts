@@ -19,7 +19,7 @@ async function startNames(): Promise<NameServer> {
   return server
 }
 
-const lookUp = createPublicNames({ readsHosts: false })
+const lookUp = createPublicNames({ readsHosts: () => false })
 const codeFor = (name: string) =>
   lookUp(name).then(
     () => 'found',
@@ -62,7 +62,7 @@ test('localhost resolves to loopback without a query, in every spelling', async 
 test.runIf(ownName)('a name in /etc/hosts resolves only where private addresses are allowed', async () => {
   await startNames()
   expect(await codeFor(ownName)).toBe('ENOTFOUND')
-  expect(await createPublicNames({ readsHosts: true })(ownName)).toContain(address)
+  expect(await createPublicNames({ readsHosts: () => true })(ownName)).toContain(address)
 })
 
 test('a lookup times out after five seconds', async () => {
@@ -75,7 +75,7 @@ test('a lookup times out after five seconds', async () => {
 
 test('at most 64 lookups run at once; a lookup that waits for more than two seconds is refused, and every lookup ends at the deadline', async () => {
   const server = await startNames()
-  const fresh = createPublicNames({ readsHosts: false, deadlineMs: 2500 })
+  const fresh = createPublicNames({ readsHosts: () => false, deadlineMs: 2500 })
   const hung = Array.from({ length: 64 }, (_, i) =>
     fresh(`hang${i}.test`).then(
       () => 'found',
@@ -93,5 +93,5 @@ test('a name server that ignores AAAA queries, or A queries, does not prevent th
   const server = await startNames()
   server.names.set('app.test', ['192.0.2.1'])
   server.unanswered = 'AAAA'
-  expect(await createPublicNames({ readsHosts: false, deadlineMs: 300 })('app.test')).toEqual(['192.0.2.1'])
+  expect(await createPublicNames({ readsHosts: () => false, deadlineMs: 300 })('app.test')).toEqual(['192.0.2.1'])
 })

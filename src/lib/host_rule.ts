@@ -1,0 +1,51 @@
+// Hosts in private networks that outgoing requests may reach, as in connect.allow_hosts: host names, addresses and CIDR ranges.
+import { BlockList, isIP } from 'node:net'
+import { domainToASCII } from 'node:url'
+import { parseRange } from './range.ts'
+
+/** A list of hosts in private networks. */
+export interface HostRules {
+  /** Whether a rule has the host name, or contains the address. */
+  allows(hostname: string, address: string): boolean
+  /** Whether a rule is this address alone. Names and ranges do not count. */
+  allowsExactly(address: string): boolean
+  /** Whether a rule has the host of a URL: its name, or the address that it is. */
+  names(hostname: string): boolean
+}
+
+const LABEL = '[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?'
+const NAME = new RegExp(`^(?:\\*\\.)?${LABEL}(?:\\.${LABEL})*$`)
+/** A last label of digits, which URL parsers read as a part of an IPv4 address. */
+const NUMERIC = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/
+
+/** A rule in its normal form: a name in lower case, or an address or range. Undefined for any other text. */
+export function hostRule(text: string): string | undefined {
+  if (parseRange(text)) return text
+  // domainToASCII() drops a path.
+  const [, wildcard = '', rest = ''] = /^(\*\.)?([^/?#\\]*)$/.exec(text) ?? []
+  const name = wildcard + domainToASCII(rest.replace(/\.$/, ''))
+  return NAME.test(name) && !NUMERIC.test(name) ? name : undefined
+}
+
+/** Reads a list of rules in their normal form. */
+export function hostRules(rules: readonly string[]): HostRules {
+  const [ranges, single] = [new BlockList(), new BlockList()]
+  const known = new Set(rules)
+  for (const range of rules.map(parseRange)) {
+    if (!range) continue
+    ranges.addSubnet(range.address, range.bits, range.family)
+    if (range.bits === (range.family === 'ipv4' ? 32 : 128)) single.addAddress(range.address, range.family)
+  }
+  const contains = (list: BlockList, address: string): boolean => {
+    const version = isIP(address)
+    return version !== 0 && !address.includes('%') && list.check(address, version === 4 ? 'ipv4' : 'ipv6')
+  }
+  // A wildcard stands for one label, as in a TLS certificate (RFC 6125 §6.4.3).
+  const hasName = (name: string) => known.has(name) || known.has(name.replace(/^[^.]+/, '*'))
+  const bare = (hostname: string) => hostname.replace(/^\[|\]$|\.$/g, '')
+  return {
+    allows: (hostname, address) => contains(ranges, address) || hasName(bare(hostname)),
+    allowsExactly: (address) => contains(single, address),
+    names: (hostname) => contains(ranges, bare(hostname)) || hasName(bare(hostname)),
+  }
+}
