@@ -4,6 +4,7 @@ import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 import type { Method } from '../http/route.ts'
 import type { AuditAction } from '../oauth/audit_events.ts'
+import type { Capability } from '../records/api_key.ts'
 import type { CounterName } from '../telemetry/metric_names.ts'
 
 /** The operations on one kind of item. */
@@ -44,8 +45,8 @@ export interface ActionOf<P extends string, Q extends z.ZodType, B extends z.Zod
   readonly items?: string
   /** Whether a request without a body is like one with an empty object. */
   readonly bodyOptional?: true
-  /** The capability that the key needs. Default: read for GET, write for every other method. */
-  readonly needs?: 'read'
+  /** The capability that the caller needs. Default: viewer for GET, operator for every other method. */
+  readonly needs?: Capability
   /** The audit event of a change. */
   readonly audit?: AuditAction
   /** The counter of a change. */
@@ -62,6 +63,7 @@ export interface Caller {
   /** IP address. Empty for the command line. */
   ip: string
   request_id?: string
+  capability: Capability
 }
 
 /** Path parameters, and the parsed query and body. */
@@ -114,6 +116,10 @@ export interface FlagRule {
 export const action = <const P extends string, Q extends z.ZodType, B extends z.ZodType>(
   declared: ActionOf<P, Q, B>,
 ): Action => declared
+
+/** The capability that the caller of an operation needs. */
+export const neededFor = ({ method, needs }: Pick<Action, 'method' | 'needs'>): Capability =>
+  needs ?? (method === 'GET' ? 'viewer' : 'operator')
 
 /** The names of the parameters in a path. */
 export const paramNames = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)

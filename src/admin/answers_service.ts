@@ -1,5 +1,6 @@
 // Schemas of the answers about the service itself and of the trial operations, as in answers.ts.
 import { z } from 'zod'
+import { CAPABILITIES } from '../records/api_key.ts'
 
 const at = z.iso.datetime()
 const count = z.int()
@@ -141,7 +142,21 @@ export const series = z.strictObject({
     }),
   ),
 })
-export const verified = z.strictObject({ valid: z.literal(true), version: z.string(), actor_id: z.string() })
+const capability = z.enum(CAPABILITIES)
+export const verified = z.strictObject({
+  valid: z.literal(true),
+  version: z.string(),
+  actor_id: z.string(),
+  capability,
+})
+export const apiKey = z.strictObject({
+  id: z.string(),
+  name: z.string(),
+  capability,
+  created_at: at,
+  last_used_at: at.optional().describe('Time of the last use, at most 15 seconds late. Absent while it was not used.'),
+})
+export const newApiKeyAnswer = apiKey.extend({ key: z.string().describe('The key. It is shown only here.') })
 export const openApi = z.looseObject({ openapi: z.string(), paths: z.record(z.string(), z.unknown()) })
 
 const members = z.record(z.string(), z.unknown())

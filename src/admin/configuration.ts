@@ -20,6 +20,7 @@ export const configResource: AdminResource = {
       path: '/admin/system/config/reload',
       doc: 'Reads the configuration file again, as SIGHUP does. Applies the keys that can change at run time, and names the changed keys that need a restart. A configuration with an error changes nothing.',
       answer: answers.reloaded,
+      needs: 'admin',
       audit: 'config_reloaded',
       async run({ reload }) {
         if (!reload)

@@ -77,7 +77,7 @@ export const tryExplain: AdminResource = {
       path: '/admin/try/explain',
       doc: 'Explains whether a token would be issued: every rule in order, its outcome, where it is set and how to change it. Nothing is issued or changed.',
       answer: answers.explained,
-      needs: 'read',
+      needs: 'viewer',
       body: z.strictObject({
         grant: word(types).describe('The grant_type of the request.'),
         client_id: name(2048).describe('The client that the user signed in to, or that sends the request.'),

@@ -81,6 +81,7 @@ export const consentGrants: AdminResource = {
       doc: 'Connects a user to a provider through its service account. For a connected user it replaces the impersonated subject.',
       answer: answers.madeConnection,
       status: 201,
+      needs: 'admin',
       audit: 'broker_grant_created',
       body: z.strictObject({
         user_id: text(256).describe('Id of the user.'),

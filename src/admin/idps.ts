@@ -122,6 +122,7 @@ export const idps: AdminResource = {
       answer: answers.idp,
       status: 201,
       body: creatable,
+      needs: 'admin',
       audit: 'idp_created',
       count: counted('create'),
       async run(app, { body }) {
@@ -151,6 +152,7 @@ export const idps: AdminResource = {
       doc: 'Changes the named members of an identity provider.',
       answer: answers.idp,
       body: patchable,
+      needs: 'admin',
       audit: 'idp_updated',
       cli: { without: ['issuer'] },
       count: counted('update'),
@@ -186,6 +188,7 @@ export const idps: AdminResource = {
       path: '/admin/idps/{id}',
       doc: 'Deletes an identity provider with its policies and subject mappings.',
       status: 204,
+      needs: 'admin',
       audit: 'idp_deleted',
       count: counted('delete'),
       async run(app, { params }) {

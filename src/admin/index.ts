@@ -1,5 +1,6 @@
 // The admin operations by resource, in the order of the reference. REST, command line and docs are read from this list.
 import type { Action, AdminResource } from './action.ts'
+import { apiKeys } from './api_keys.ts'
 import { auditTrail } from './audit.ts'
 import { clientSecrets } from './client_secrets.ts'
 import { clients } from './clients.ts'
@@ -43,6 +44,7 @@ export const adminResources: readonly AdminResource[] = [
   xaaPolicies,
   subjectMappings,
   keys,
+  apiKeys,
   dcr,
   configResource,
   system,

@@ -1,7 +1,7 @@
 // The OpenAPI 3.1 document of the admin API, made from the declarations of its operations.
 import { z } from 'zod'
 import type { Config } from '../config/schema.ts'
-import { type Action, type AdminResource, action, commandOf, paramNames } from './action.ts'
+import { type Action, type AdminResource, action, commandOf, neededFor, paramNames } from './action.ts'
 import * as answers from './answers_service.ts'
 
 interface ObjectSchema {
@@ -16,6 +16,7 @@ const PROBLEM = { $ref: '#/components/responses/Problem' }
 const REFUSALS: Readonly<Record<string, string>> = {
   400: 'The input is not valid. error_description names every mistake.',
   401: 'The API key is missing or wrong.',
+  403: 'The API key lacks the capability `x-capability`.',
 }
 
 /** The resources that the configuration enables. */
@@ -38,7 +39,7 @@ export const apiDocument = (resources: () => readonly AdminResource[]): AdminRes
   },
 })
 
-/** Describes operations as OpenAPI 3.1. `x-command` is the command that does the same, `x-audit` is the audit event. */
+/** Describes operations as OpenAPI 3.1. `x-command` is the command that does the same, `x-capability` is the capability that the caller needs, `x-audit` is the audit event. */
 export function openApiOf(resources: readonly AdminResource[], version: string): object {
   const paths: Record<string, Record<string, object>> = {}
   for (const resource of resources) {
@@ -54,7 +55,11 @@ export function openApiOf(resources: readonly AdminResource[], version: string):
     paths,
     components: {
       securitySchemes: {
-        key: { type: 'http', scheme: 'bearer', description: 'admin.api_key, or one of admin.api_keys.' },
+        key: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'admin.api_key, one of admin.api_keys, or a key of /admin/api-keys.',
+        },
       },
       responses: {
         Problem: { description: 'A refusal.', content: { 'application/problem+json': { schema: problem } } },
@@ -96,6 +101,7 @@ function operationOf(resource: AdminResource, word: string, each: Action): objec
     tags: [resource.name],
     summary: each.doc,
     ...(command ? { 'x-command': `service admin ${command}` } : {}),
+    'x-capability': neededFor(each),
     ...(each.audit ? { 'x-audit': each.audit } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(each.body

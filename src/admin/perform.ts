@@ -26,8 +26,9 @@ export async function perform(
   const { changed, ...rest } = await action.run(app, readInput(action, raw), caller)
   if (changed) {
     const { client_id, detail } = changed
+    const { actor_id, ip, request_id } = caller
     if (action.count) app.metrics.count(...action.count)
-    if (action.audit) await audit(app, { action: action.audit, client_id, detail, ...caller })
+    if (action.audit) await audit(app, { action: action.audit, client_id, detail, actor_id, ip, request_id })
   }
   return rest
 }

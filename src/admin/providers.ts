@@ -76,6 +76,7 @@ export const providers: AdminResource = {
       answer: answers.provider,
       status: 201,
       body: providerRecord,
+      needs: 'admin',
       audit: 'broker_provider_created',
       cli,
       async run(app, { body }) {
@@ -111,6 +112,7 @@ export const providers: AdminResource = {
       doc: 'Changes the named members of a broker provider. config_data is replaced as a whole. A new slug applies to its resources too.',
       answer: answers.provider,
       body: patchable,
+      needs: 'admin',
       audit: 'broker_provider_updated',
       cli,
       run: (app, { params, body }) =>
@@ -131,6 +133,7 @@ export const providers: AdminResource = {
       doc: 'Deletes a broker provider that no resource uses. A provider with connected users is deleted only with cascade.',
       status: 204,
       query: z.strictObject({ cascade: bool().prefault(false).describe('End the connections of users too.') }),
+      needs: 'admin',
       audit: 'broker_provider_deleted',
       async run(app, { params, query: { cascade } }) {
         const provider = await getProvider(app, params.id)

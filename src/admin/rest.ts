@@ -5,9 +5,9 @@ import type { Method, Route } from '../http/route.ts'
 import { OAuthError } from '../lib/error.ts'
 import { sentBy } from '../oauth/audit.ts'
 import { forRequest } from '../oauth/traced.ts'
-import type { Action } from './action.ts'
-import { createGatekeeper, type Gatekeeper } from './api_key.ts'
+import { type Action, neededFor } from './action.ts'
 import { jsonLines } from './export.ts'
+import { createGatekeeper, type Gatekeeper } from './gatekeeper.ts'
 import { adminResources } from './index.ts'
 import { LINES_TYPE, presentResources } from './openapi.ts'
 import { pageRoutes } from './page.ts'
@@ -23,14 +23,14 @@ export function adminRoutes(app: App): Route[] {
   return [
     ...pageRoutes(),
     ...actions.map((action) => routeOf(app, action, gatekeeper)),
-    ...unknownPaths(gatekeeper.guard('read')),
+    ...unknownPaths(gatekeeper.guard('viewer')),
   ]
 }
 
 const routeOf = (app: App, action: Action, { guard, operatorOf }: Gatekeeper): Route => ({
   method: action.method,
   path: action.path,
-  guard: guard(action.method === 'GET' || action.needs === 'read' ? 'read' : 'write'),
+  guard: guard(neededFor(action)),
   ...(action.method === 'GET'
     ? {}
     : { body: { type: 'json', limit: MAX_BODY, optional: action.bodyOptional ?? action.body === undefined } }),
@@ -43,7 +43,7 @@ const routeOf = (app: App, action: Action, { guard, operatorOf }: Gatekeeper): R
         query: parseParams(request.query),
         body: bodyOf(action, request),
       },
-      { actor_id: operatorOf(request).actor_id, ...sentBy(request) },
+      { ...operatorOf(request), ...sentBy(request) },
     )
     if (action.lines) return linesOf(shown as AsyncIterable<unknown>)
     return action.status === 204 ? empty(204, NO_STORE) : json(dry ? 200 : (action.status ?? 200), shown, NO_STORE)

@@ -59,6 +59,7 @@ export const subjectMappings: AdminResource = {
       answer: answers.mapping,
       status: 201,
       body: creatable,
+      needs: 'admin',
       audit: 'subject_mapping_created',
       async run(app, { body }) {
         const mapping: SubjectMapping = { ...body, id: `m_${newId()}`, created_at: app.clock.now() }
@@ -73,6 +74,7 @@ export const subjectMappings: AdminResource = {
       path: '/admin/xaa/subject-mappings/{id}',
       doc: 'Deletes a subject mapping.',
       status: 204,
+      needs: 'admin',
       audit: 'subject_mapping_deleted',
       async run({ store }, { params }) {
         const mapping = await store.deleteSubjectMapping({ id: params.id })

@@ -49,6 +49,7 @@ export const keys: AdminResource = {
       path: '/admin/keys/rotate',
       doc: 'Makes the next key current and publishes a new next key. The previous key stays published until its tokens have expired.',
       answer: answers.rotated,
+      needs: 'admin',
       audit: 'key_rotated',
       count: ['core_key_rotation_total'],
       async run({ keyring }) {
@@ -70,6 +71,7 @@ export const keys: AdminResource = {
       doc: 'Removes a compromised key from the JWKS at once and revokes the tokens that it signed. If it was current, the next key becomes current. Resource servers may cache the JWKS for some minutes.',
       answer: answers.revokedKey,
       body: z.strictObject({ dry_run: dryRun }),
+      needs: 'admin',
       audit: 'key_revoked',
       async run(app, { params: { kid }, body: { dry_run } }) {
         const { keyring } = app
@@ -90,6 +92,7 @@ const setMode = {
   doc: 'Sets who may register clients. The setting takes effect at once, is stored, and takes precedence over dcr.mode of the configuration.',
   answer: answers.dcrMode,
   body: z.object({ mode }),
+  needs: 'admin',
   audit: 'dcr_mode_updated',
 } as const
 
@@ -156,11 +159,11 @@ export const system: AdminResource = {
       path: '/admin/auth/verify',
       doc: 'Confirms that the API key is valid, and shows its name and capability.',
       answer: answers.verified,
-      needs: 'read',
+      needs: 'viewer',
       audit: 'admin_ui_login',
       cli: false,
-      run: async ({ build }, _input, { actor_id }) => ({
-        shown: { valid: true, version: build.version, actor_id },
+      run: async ({ build }, _input, { actor_id, capability }) => ({
+        shown: { valid: true, version: build.version, actor_id, capability },
         changed: { detail: {} },
       }),
     }),

@@ -118,7 +118,7 @@ export const tries: AdminResource = {
       path: '/admin/try/decode',
       doc: 'Decodes a token, and shows whether this service signed it and whether it is still active.',
       answer: answers.examined,
-      needs: 'read',
+      needs: 'viewer',
       body: z.strictObject({ token: token.describe('The token.') }),
       audit: 'token_examined',
       cli: { flags: { token: { field: 'token', secret: true } } },

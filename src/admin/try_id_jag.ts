@@ -96,7 +96,7 @@ export const tryIdJag: AdminResource = {
       path: '/admin/try/id-jag',
       doc: 'Checks an ID-JAG assertion step by step, as the token endpoint would, without consuming it.',
       answer: answers.checkedAssertion,
-      needs: 'read',
+      needs: 'viewer',
       body: z.strictObject({
         assertion: z.string().trim().min(1, 'must not be empty').max(MAX_IDP_TOKEN).describe('The assertion.'),
         client_id: name(2048).describe('The client that would present it.'),

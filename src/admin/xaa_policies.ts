@@ -75,6 +75,7 @@ export const xaaPolicies: AdminResource = {
       answer: answers.xaaPolicy,
       status: 201,
       body: creatable,
+      needs: 'admin',
       audit: 'xaa_policy_created',
       cli: { flags: { scopes: scopesFlag } },
       async run(app, { body }) {
@@ -98,6 +99,7 @@ export const xaaPolicies: AdminResource = {
       doc: 'Changes the named members of a policy.',
       answer: answers.xaaPolicy,
       body: patchable,
+      needs: 'admin',
       audit: 'xaa_policy_updated',
       cli: { flags: { scopes: scopesFlag }, without: ['idp_id'] },
       run: (app, { params, body: { idp_id, ...patch } }) =>
@@ -118,6 +120,7 @@ export const xaaPolicies: AdminResource = {
       path: '/admin/xaa/policies/{id}',
       doc: 'Deletes a policy.',
       status: 204,
+      needs: 'admin',
       audit: 'xaa_policy_deleted',
       async run({ store }, { params }) {
         const policy = await store.deletePolicy({ id: params.id })

@@ -1,7 +1,7 @@
 // Runs an admin operation: on the running server, so that its caches stay correct, or else in this process on the same
 // database and keys.
 import type { Action } from '../admin/action.ts'
-import { ADMIN } from '../admin/api_key.ts'
+import { ADMIN } from '../admin/gatekeeper.ts'
 import { actionNamed } from '../admin/index.ts'
 import { perform, type RawInput } from '../admin/perform.ts'
 import type { Env } from '../config/env.ts'
@@ -33,7 +33,7 @@ export function openSender(config: Config, env: Env): AdminClient {
         !here && enabled && api_key ? await request(originOf(address), api_key, action, input) : undefined
       if (response) return readAnswer(response)
       here ??= openHere(config, env, makesFirstAdmin(action, input))
-      return (await perform(await here, action, input, { actor_id: ADMIN, ip: '' })).shown
+      return (await perform(await here, action, input, { actor_id: ADMIN, capability: 'admin', ip: '' })).shown
     },
     async close() {
       if (here) await closeHere(await here)

@@ -180,7 +180,7 @@ export const platformKeys = {
       doc: 'Key of the admin API, with every capability. Without this key and without api_keys, every admin request is refused. Required when the issuer is not localhost.',
     }),
     api_keys: recordsKey(apiKeyRecord, {
-      doc: 'Additional keys of the admin API, so that the audit trail names the operator of each action. Each has a name, the SHA-256 of the key in hex, and a capability: read or write.',
+      doc: 'Additional keys of the admin API, so that the audit trail names the operator of each action. Each has a name, the SHA-256 of the key in hex, and a capability: read (viewer) or write (admin).',
       masked: ['sha256'],
     }),
   },

@@ -17,7 +17,7 @@ export function scrapeRoutes({ config, scrape }: Pick<App, 'config' | 'scrape'>,
 }
 
 /** Refuses requests of other web sites: a page that an operator has open could otherwise scrape continuously. */
-function refuseCrossSite(head: RequestHead): void {
+function refuseCrossSite(head: RequestHead): undefined {
   if (isCrossSite(head))
     throw new OAuthError('access_denied', 'cross-site requests are not allowed', { reason: 'cross_site' })
 }

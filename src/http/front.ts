@@ -14,8 +14,9 @@ export interface Accepted {
   /** Answers the request; never rejects. */
   answer(body: Buffer): Reply | Promise<Reply>
 }
-/** Decides on a request by its head alone: an answer (the body is skipped, not read), or how much body it may send. */
-export type Accept = (head: RequestHead) => Reply | Promise<Reply> | Accepted
+/** The decision on a request by its head alone: an answer (the body is skipped, not read), or how much body it may send. */
+export type Decision = Reply | Accepted
+export type Accept = (head: RequestHead) => Decision | Promise<Decision>
 
 export interface FrontOptions {
   /** `host:port` or `:port`. */

@@ -131,11 +131,13 @@ async function respond(
   res.on('error', () => {})
   if (ended.has(req.socket)) return
   const head = copyHead(req)
-  const accepted = accept(head)
-  if (accepted instanceof Promise) return send(req, res, await accepted)
-  if ('status' in accepted) return send(req, res, accepted)
   // A request behind it on the same connection must not reach a handler.
   if (statesNoLength(head)) ended.add(req.socket)
+  const decision = accept(head)
+  const accepted = decision instanceof Promise ? await decision : decision
+  if ('status' in accepted) return send(req, res, accepted)
+  // The client disconnected while the guard of the route waited: no event will end the read of the body.
+  if (res.destroyed) return
   const body = hasBody(head) ? await readBody(req, accepted.limit, room) : Buffer.alloc(0)
   if (typeof body === 'string') return send(req, res, accepted[body]())
   const late = setTimeout(() => res.destroy(), writeTimeoutMs).unref()

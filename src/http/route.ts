@@ -19,8 +19,11 @@ export interface Route {
   admission?: Admission
   /** Whether the rate limit does not count it: health probes. */
   unlimited?: boolean
-  /** Refuses a request by its head: throws OAuthError, before the method is checked and the body is read. */
-  guard?(head: RequestHead): void
+  /**
+   * Refuses a request by its head: throws OAuthError, before the method is checked and the body is read. It returns a promise on node:http
+   * only.
+   */
+  guard?(head: RequestHead): Promise<void> | undefined
   /** The step that a request of this route adds to the client activity. */
   step?: ActivityStep
   /** Renders an error; a problem document without it. Used by pages. */

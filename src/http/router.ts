@@ -8,7 +8,7 @@ import { parseTraceparent, type Trace, type Tracer } from '../telemetry/trace.ts
 import { checkBodyType } from './body_type.ts'
 import { Cors } from './cors.ts'
 import { framingFault, METHODS, statesNoLength } from './framing.ts'
-import type { Accept, Accepted } from './front.ts'
+import type { Accept, Decision } from './front.ts'
 import { empty, type Reply, type Request, type RequestHead } from './message.ts'
 import { asOAuthError, problem } from './problem.ts'
 import type { Limiter } from './rate_limit.ts'
@@ -57,7 +57,7 @@ class Router {
   }
 
   /** Decides on a request by its head: an answer, or how much body it may send. */
-  accept(head: RequestHead): Reply | Promise<Reply> | Accepted {
+  accept(head: RequestHead): Decision | Promise<Decision> {
     const request = newRequest(head, this.options.addressOf?.(head) ?? head.remote)
     const fault = framingFault(request)
     if (fault) return this.refuse(fault, request, UNMATCHED, true)
@@ -66,19 +66,30 @@ class Router {
     if (!methods) return this.refuse(unknownPath(), request, UNMATCHED, close)
     const match = methods.get(request.method === 'HEAD' ? 'GET' : (request.method as Method))
     const route = match?.route ?? anyOf(methods)
+    const enter = () => this.enter(methods, match, request)
+    const refuse = (thrown: unknown) => this.refuse(asOAuthError(thrown), request, route, close)
     try {
-      route.guard?.(request)
+      const guarded = route.guard?.(request)
+      return guarded ? guarded.then(enter, refuse) : enter()
     } catch (thrown) {
-      return this.refuse(asOAuthError(thrown), request, route, close)
+      return refuse(thrown)
     }
+  }
+
+  /** Decides on a request that its guard let through. */
+  private enter(
+    methods: ReadonlyMap<Method, Match>,
+    match: Match | undefined,
+    request: Request,
+  ): Decision | Promise<Reply> {
     if (request.method === 'OPTIONS') return this.preflight(methods, request)
-    if (!match) return this.refuse(wrongMethod(methods), request, route, close)
+    if (!match) return this.refuse(wrongMethod(methods), request, anyOf(methods), mayHaveBody(request))
     request.params = match.params
-    return this.admit(route, request)
+    return this.admit(match.route, request)
   }
 
   /** Checks the stated length of the body, and applies the limits: rate, size of the body, overload. */
-  private admit(route: Route, request: Request): Reply | Promise<Reply> | Accepted {
+  private admit(route: Route, request: Request): Decision | Promise<Reply> {
     if (route.body && !route.body.optional && statesNoLength(request))
       return this.refuse(lengthRequired(), request, route, true)
     const limit = route.body?.limit ?? 0

@@ -3,7 +3,7 @@
 import { createRequire } from 'node:module'
 import { BodyRoom } from './body_room.ts'
 import { hasBody } from './framing.ts'
-import { type Accepted, type FrontOptions, type HttpFront, splitAddress } from './front.ts'
+import { type Accepted, type Decision, type FrontOptions, type HttpFront, splitAddress } from './front.ts'
 import type { Reply } from './message.ts'
 import { asOAuthError, problem } from './problem.ts'
 import { copyHead, HttpExchange, type NativeRequest, type NativeResponse, readBody } from './uws_exchange.ts'
@@ -96,7 +96,7 @@ class UwsListener {
     try {
       const head = copyHead(res, req)
       const accepted = this.options.accept(head)
-      if (accepted instanceof Promise) this.sendLater(exchange, accepted)
+      if (accepted instanceof Promise) this.sendLater(exchange, accepted.then(replyOnly))
       else if ('status' in accepted) exchange.send(accepted)
       else if (hasBody(head)) this.read(res, exchange, accepted)
       else this.answer(exchange, accepted, NO_BODY)
@@ -164,6 +164,12 @@ class UwsListener {
     this.open.delete(exchange)
     this.room.give(exchange.held)
   }
+}
+
+/** The engine must be asked for the body in the turn of the head, so that a decision that takes longer can only be an answer. */
+function replyOnly(decision: Decision): Reply {
+  if ('status' in decision) return decision
+  throw new Error('uWebSockets.js cannot wait for a guard before it reads a body')
 }
 
 function listen(app: NativeApp, address: string, exclusive: number): Promise<unknown> {

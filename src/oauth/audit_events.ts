@@ -8,6 +8,7 @@ interface Declared {
   readonly detail: readonly (keyof typeof DETAIL)[]
 }
 
+const apiKey = ['api_key_id', 'name', 'capability'] as const
 const consent = ['scope', 'resource'] as const
 const connection = ['grant_id', 'user_id', 'provider'] as const
 const idp = ['idp_id', 'issuer'] as const
@@ -30,6 +31,8 @@ export const AUDIT_EVENTS = {
     detail: ['user_id'],
   },
   admin_ui_login: { doc: 'An operator signed in to the admin page.', detail: [] },
+  api_key_created: { doc: 'An operator created a key of the admin API.', detail: apiKey },
+  api_key_revoked: { doc: 'An operator revoked a key of the admin API.', detail: apiKey },
   auth_code_reused: {
     doc: 'An authorization code (with its verifier) or a device code was used a second time. The tokens of the first use are revoked.',
     detail: [],

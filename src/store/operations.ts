@@ -1,4 +1,5 @@
 // Every store operation as a generator, and their types. A driver runs them.
+import * as apiKeys from './api_keys.ts'
 import * as applications from './applications.ts'
 import * as clients from './clients.ts'
 import * as connections from './connections.ts'
@@ -33,6 +34,7 @@ import * as xaa from './xaa.ts'
 
 /** Every operation by name. Files that export only operations are spread as a whole. */
 export const ops = {
+  ...apiKeys,
   ...applications,
   ...clients,
   ...connections,

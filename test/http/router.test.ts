@@ -337,7 +337,7 @@ describe('a route without capacity', () => {
 
 describe('a guarded route', () => {
   let read = 0
-  const guard = ({ headers }: RequestHead) => {
+  const guard = ({ headers }: RequestHead): undefined => {
     if (!headers.authorization) throw new OAuthError('unauthorized', 'no key')
   }
   const handle = () => {

@@ -1,6 +1,7 @@
 // What every database driver must do, called by a file of a few lines per driver.
 import { afterAll, beforeAll, describe } from 'vitest'
 import type { Store } from '../../src/store/index.ts'
+import { apiKeyRules } from './conformance/api_keys.ts'
 import { applicationRules } from './conformance/applications.ts'
 import { clientRules } from './conformance/clients.ts'
 import { connectionRules } from './conformance/connections.ts'
@@ -55,6 +56,7 @@ export function conformance(open: Open): void {
       return shared.store
     },
   }
+  describe('keys of the admin API', () => apiKeyRules(bench))
   describe('clients', () => clientRules(bench))
   describe('subjects of workload tokens', () => federatedSubjectRules(bench))
   describe('users', () => userRules(bench))

@@ -58,6 +58,11 @@ const provider: Make = async ({ app }) => ({ params: { id: (await addProvider(ap
 /** By operationId or its beginning. Other operations need no preparation. */
 const MAKERS: Readonly<Record<string, Make>> = {
   'user.import': async () => ({ body: { users: [{ email: `${newId()}@example.com` }] } }),
+  'api-key.create': async () => ({ body: { name: newId().replace(/^[_-]/, 'k'), capability: 'viewer' } }),
+  'api-key.revoke': async (service) => {
+    const made = { name: newId().replace(/^[_-]/, 'k'), capability: 'viewer' }
+    return { params: { id: (await okAdmin<{ id: string }>(service, 'POST', '/admin/api-keys', made)).id } }
+  },
   'client.list': async () => ({ query: { status: 'active', limit: '5' } }),
   'client.create': async () => ({ body: { client_name: 'Job', redirect_uris: ['https://client.example.com/cb'] } }),
   'client.reactivate': async (service) => ({

@@ -1,6 +1,6 @@
 // The part of docs/reference/http-api.md about the admin listener: every operation from its declaration.
 import { z } from 'zod'
-import { type Action, commandOf, paramNames } from '../../src/admin/action.ts'
+import { type Action, commandOf, neededFor, paramNames } from '../../src/admin/action.ts'
 import { adminResources } from '../../src/admin/index.ts'
 import { code, table } from './markdown.ts'
 
@@ -27,6 +27,7 @@ export const adminSections = (): string[] =>
 function renderAction(command: string | undefined, action: Action): string[] {
   const facts = [
     answerOf(action),
+    `Capability: ${code(neededFor(action))}.`,
     action.audit ? `Audit: ${code(action.audit)}.` : '',
     command === undefined ? '' : `Command: ${code(`service admin ${command}`)}.`,
   ]

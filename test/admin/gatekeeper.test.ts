@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { createGatekeeper } from '../../src/admin/api_key.ts'
+import { createGatekeeper } from '../../src/admin/gatekeeper.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { systemClock } from '../../src/lib/time.ts'
 import { callAdmin, okAdmin } from '../support/admin.ts'
 import { aloneWithBuckets } from '../support/buckets.ts'
 import { runHere } from '../support/cli.ts'
@@ -62,14 +63,14 @@ describe('named keys', () => {
     }
   })
 
-  test('GET /admin/status reports the owner of each key', async () => {
-    for (const [key, actor_id] of [
-      [ADMIN_KEY, 'admin'],
-      [ALICE, 'admin:alice'],
-      [READER, 'admin:reader'],
+  test('POST /admin/auth/verify reports the owner and the capability of each key: read is viewer, and write is admin', async () => {
+    for (const [key, actor_id, capability] of [
+      [ADMIN_KEY, 'admin', 'admin'],
+      [ALICE, 'admin:alice', 'admin'],
+      [READER, 'admin:reader', 'viewer'],
     ] as const) {
       const { status, body } = await as(key, 'POST', '/admin/auth/verify')
-      expect([status, body]).toEqual([200, { valid: true, version: service.app.build.version, actor_id }])
+      expect([status, body]).toEqual([200, { valid: true, version: service.app.build.version, actor_id, capability }])
     }
     expect((await as('wrong', 'POST', '/admin/auth/verify')).status).toBe(401)
   })
@@ -96,7 +97,10 @@ describe('named keys', () => {
     }
     expect((await runHere(['admin', 'user', 'list'], env)).code).toBe(0)
     const { code, stderr } = await runHere(['admin', 'key', 'rotate'], env)
-    expect([code, stderr]).toEqual([5, 'error: this admin API key may only read [access_denied]\n'])
+    expect([code, stderr]).toEqual([
+      5,
+      'error: this needs the capability admin; this admin API key has viewer [access_denied]\n',
+    ])
   })
 })
 
@@ -116,58 +120,63 @@ describe('the configuration of keys', () => {
 
 describe('wrong keys', () => {
   const { config } = loadConfig(undefined, { SERVICE_ADMIN_API_KEY: ADMIN_KEY })
-  const ask = (guard: ReturnType<ReturnType<typeof createGatekeeper>['guard']>, key: string, remote = '192.0.2.1') =>
+  const alone = { ...aloneWithBuckets, findApiKey: async () => undefined, touchApiKey: async () => {} }
+  const guardOf = (more: Partial<typeof alone> = {}, by = config) =>
+    createGatekeeper({ config: by, store: { ...alone, ...more }, clock: systemClock }).guard('viewer')
+  const ask = (guard: ReturnType<typeof guardOf>, key: string, remote = '192.0.2.1') =>
     guard({ ...head({ headers: { authorization: `Bearer ${key}` } }), remote })
-  const refusals = (count: number, each: () => void) =>
-    Array.from({ length: count }, () => {
-      try {
-        each()
-        return 'let in'
-      } catch (error) {
-        return (error as { code: string }).code
-      }
-    })
+  async function refusals(count: number, each: () => Promise<void>): Promise<string[]> {
+    const outcomes: string[] = []
+    for (let i = 0; i < count; i++)
+      outcomes.push(
+        await each().then(
+          () => 'let in',
+          (error: { code: string }) => error.code,
+        ),
+      )
+    return outcomes
+  }
 
   test('after twenty wrong keys an address must wait, even with the right key; other addresses need not wait', async () => {
-    const guard = createGatekeeper({ config, store: aloneWithBuckets }).guard('read')
-    expect(new Set(refusals(20, () => ask(guard, 'wrong')))).toEqual(new Set(['unauthorized']))
-    const error = await refusalOf(async () => ask(guard, ADMIN_KEY))
+    const guard = guardOf()
+    expect(new Set(await refusals(20, () => ask(guard, 'wrong')))).toEqual(new Set(['unauthorized']))
+    const error = await refusalOf(() => ask(guard, ADMIN_KEY))
     expect([error.status, error.code, error.more.headers]).toEqual([429, 'slow_down', { 'retry-after': '1' }])
-    expect(() => ask(guard, ADMIN_KEY, '192.0.2.2')).not.toThrow()
+    await ask(guard, ADMIN_KEY, '192.0.2.2')
   })
 
-  test('requests with the right key or without a key are not counted as failures', () => {
-    const guard = createGatekeeper({ config, store: aloneWithBuckets }).guard('read')
-    expect(new Set(refusals(50, () => ask(guard, ADMIN_KEY)))).toEqual(new Set(['let in']))
-    expect(new Set(refusals(50, () => ask(guard, '')))).toEqual(new Set(['unauthorized']))
-    expect(() => ask(guard, ADMIN_KEY)).not.toThrow()
+  test('requests with the right key or without a key are not counted as failures', async () => {
+    const guard = guardOf()
+    expect(new Set(await refusals(50, () => ask(guard, ADMIN_KEY)))).toEqual(new Set(['let in']))
+    expect(new Set(await refusals(50, () => ask(guard, '')))).toEqual(new Set(['unauthorized']))
+    await ask(guard, ADMIN_KEY)
   })
 
   test('failures that other instances counted make an address wait here too; a refused request does not query the store', async () => {
     const takeFromBucket = vi.fn(async () => 2_000_000)
-    const guard = createGatekeeper({ config, store: { ...aloneWithBuckets, takeFromBucket } }).guard('read')
-    expect(refusals(1, () => ask(guard, 'wrong'))).toEqual(['unauthorized'])
+    const guard = guardOf({ takeFromBucket })
+    expect(await refusals(1, () => ask(guard, 'wrong'))).toEqual(['unauthorized'])
     await takeFromBucket.mock.results[0]?.value
     for (const key of ['wrong', ADMIN_KEY]) {
-      const error = await refusalOf(async () => ask(guard, key))
+      const error = await refusalOf(() => ask(guard, key))
       expect([error.code, error.more.headers]).toEqual(['slow_down', { 'retry-after': '2' }])
     }
-    expect(() => ask(guard, ADMIN_KEY, '192.0.2.2')).not.toThrow()
+    await ask(guard, ADMIN_KEY, '192.0.2.2')
     expect(takeFromBucket).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ name: 'admin_key 192.0.2.1' }))
   })
 
-  test('failures are counted in this instance when the store is unavailable', () => {
+  test('failures are counted in this instance when the store is unavailable', async () => {
     const takeFromBucket = () => Promise.reject(new Error('away'))
-    const guard = createGatekeeper({ config, store: { ...aloneWithBuckets, takeFromBucket } }).guard('read')
-    expect(refusals(21, () => ask(guard, 'wrong'))).toEqual([...Array(20).fill('unauthorized'), 'slow_down'])
+    const guard = guardOf({ takeFromBucket })
+    expect(await refusals(21, () => ask(guard, 'wrong'))).toEqual([...Array(20).fill('unauthorized'), 'slow_down'])
   })
 
-  test('wrong keys are not limited when rate limits are off', () => {
+  test('wrong keys are not limited when rate limits are off', async () => {
     const { config: unlimited } = loadConfig(undefined, {
       SERVICE_ADMIN_API_KEY: ADMIN_KEY,
       SERVICE_RATE_LIMIT_ENABLED: 'false',
     })
-    const guard = createGatekeeper({ config: unlimited, store: aloneWithBuckets }).guard('read')
-    expect(new Set(refusals(50, () => ask(guard, 'wrong')))).toEqual(new Set(['unauthorized']))
+    const guard = guardOf({}, unlimited)
+    expect(new Set(await refusals(50, () => ask(guard, 'wrong')))).toEqual(new Set(['unauthorized']))
   })
 })

@@ -1,0 +1,77 @@
+// Admin operations on the keys of the admin API itself.
+import { z } from 'zod'
+import { int, word } from '../lib/field.ts'
+import { isId, newBearer } from '../lib/id.ts'
+import { rfc3339 } from '../lib/time.ts'
+import { type ApiKey, CAPABILITIES } from '../records/api_key.ts'
+import { type AdminResource, action } from './action.ts'
+import * as answers from './answers_service.ts'
+import { API_KEY_PREFIX } from './gatekeeper.ts'
+import { conflict, notFound } from './outcome.ts'
+
+/** Without an @, so that the audit trail shows no key as if it were a person. */
+const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/
+const newApiKey = z.strictObject({
+  name: z
+    .string()
+    .regex(NAME, 'must be 1 to 64 letters, digits, ., _ and -')
+    .describe('Unique name of the key. The audit trail names the actor admin:NAME.'),
+  capability: word(CAPABILITIES).describe(
+    'viewer may only read. operator may also change records, but not keys, trust and configuration. admin may do everything.',
+  ),
+})
+
+const apiKeyJson = ({ hash: _, created_at, last_used_at, ...key }: ApiKey) => ({
+  ...key,
+  created_at: rfc3339(created_at),
+  ...(last_used_at === undefined ? {} : { last_used_at: rfc3339(last_used_at) }),
+})
+
+export const apiKeys: AdminResource = {
+  name: 'api-key',
+  doc: 'Keys of the admin API. The keys of the configuration (admin.api_key, admin.api_keys) are not among them.',
+  actions: {
+    list: action({
+      method: 'GET',
+      path: '/admin/api-keys',
+      doc: 'Lists the keys of the admin API that were created at run time, oldest first. last_used_at is at most 15 seconds late.',
+      answer: z.array(answers.apiKey),
+      query: z.strictObject({
+        limit: int(1, 1000).prefault(1000).describe('Maximum number of items.'),
+        offset: int(0, 1_000_000_000).prefault(0).describe('Number of items to skip.'),
+      }),
+      run: async ({ store }, { query }) => ({ shown: (await store.listApiKeys(query)).map(apiKeyJson) }),
+    }),
+    create: action({
+      method: 'POST',
+      path: '/admin/api-keys',
+      doc: 'Creates a key of the admin API. The key is shown only in this response.',
+      answer: answers.newApiKeyAnswer,
+      status: 201,
+      needs: 'admin',
+      body: newApiKey,
+      audit: 'api_key_created',
+      async run({ config, store, clock }, { body: { name, capability } }) {
+        const { id, hash, value } = newBearer(API_KEY_PREFIX)
+        const key: ApiKey = { id, name, capability, hash, created_at: clock.now() }
+        const isConfigured = config.admin.api_keys.some((each) => each.name === name)
+        if (isConfigured || (await store.createApiKey(key)) === 'exists')
+          throw conflict('an API key with this name exists already', 'name_taken')
+        return { shown: { ...apiKeyJson(key), key: value }, changed: { detail: { api_key_id: id, name, capability } } }
+      },
+    }),
+    revoke: action({
+      method: 'DELETE',
+      path: '/admin/api-keys/{id}',
+      doc: 'Revokes a key of the admin API. It is refused from the next request on, at every instance.',
+      status: 204,
+      needs: 'admin',
+      audit: 'api_key_revoked',
+      async run({ store }, { params: { id } }) {
+        const key = isId(id) ? await store.deleteApiKey({ id }) : undefined
+        if (!key) throw notFound('API key')
+        return { changed: { detail: { api_key_id: id, name: key.name, capability: key.capability } } }
+      },
+    }),
+  },
+}
