@@ -38,7 +38,7 @@ export const client = z.strictObject({
   token_endpoint_auth_methods_supported: z
     .array(z.enum(OPERATOR_AUTH_METHODS))
     .optional()
-    .describe('For a client that is a document and names several: every method that it may use.'),
+    .describe('For a client with a metadata document that names several methods: every method that it may use.'),
   jwks: z
     .strictObject({ keys: z.array(z.record(z.string(), z.unknown())) })
     .optional()
@@ -59,7 +59,7 @@ export const client = z.strictObject({
   federated_credentials: z
     .array(federatedCredential)
     .optional()
-    .describe('Workload identities that prove the client. Only for federated_jwt.'),
+    .describe('Workload identities with which the client authenticates. Only for federated_jwt.'),
   operator_set: documentFields
     .partial()
     .optional()

@@ -96,7 +96,7 @@ function linkPlace(scene: Scene): string {
   if (source) return `no fronting link leads from ${source.slug} to ${target}`
   return linked.length === 0
     ? `no fronting link leads to ${target}`
-    : `fronting links lead to ${target} from ${linked.join(', ')}; none is asked without a source`
+    : `fronting links lead to ${target} from ${linked.join(', ')}; without a source none of them is checked`
 }
 
 function linkChange(scene: Scene): string {
@@ -124,10 +124,10 @@ function connectionChange(scene: Scene): string {
   return `The user connects at /connect/${resource?.broker_provider_slug}?resource=${nameOfResource(scene)}&return_url=…`
 }
 
-/** The consent. A fronting link and the list of a broker resource stand for it. */
+/** The consent. A fronting link, or the list of a broker resource, replaces it. */
 const consentPlace = (scene: Scene): string =>
   scene.link
-    ? 'not asked: the fronting link is set by an operator'
+    ? 'not asked: the fronting link replaces the consent'
     : `consent of ${nameOfUser(scene)} to the client ${scene.asked.client_id} at the resource ${nameOfResource(scene)}: ${scene.consented ? 'given' : 'not given yet'}`
 
 /** By name. */

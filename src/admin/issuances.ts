@@ -129,7 +129,8 @@ export const issuances: AdminResource = {
       async run({ store, clock }, { params: { id } }) {
         const issuance = isId(id) ? await store.findIssuance({ id }) : undefined
         if (!issuance) throw notFound('issuance')
-        if (issuance.broker_provider) throw conflict('tokens of a provider end at the provider only', 'not_revocable')
+        if (issuance.broker_provider)
+          throw conflict('tokens of a provider can be revoked only at the provider', 'not_revocable')
         const tokens = await store.revokeIssuance({ id, now: clock.now() })
         return tokens > 0 ? { changed: { client_id: issuance.client_id, detail: { jti: id, tokens } } } : {}
       },

@@ -34,7 +34,7 @@ export async function retryStale<T>(attempt: () => Promise<T | 'stale'>): Promis
     const result = await attempt()
     if (result !== 'stale') return result
   }
-  throw conflict('others are changing it at the moment; try again', 'stale')
+  throw conflict('other requests are changing it now; try again', 'stale')
 }
 
 /** The names of the members of a patch that differ from what is stored. */

@@ -154,7 +154,7 @@ function lastCopy({ documents, clock, log }: App, client_id: string): Client | u
   if (!client || usableUntil <= clock.now()) return undefined
   const until = Math.min(clock.now() + FAILURE_SECONDS, usableUntil)
   documents.known.set(client_id, { until, usableUntil, client })
-  log.info({ client_id }, 'the last copy of a client document is used, as it cannot be fetched')
+  log.info({ client_id }, 'the last copy of a client document is used, because the document cannot be fetched')
   return client
 }
 

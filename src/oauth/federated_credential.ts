@@ -44,7 +44,9 @@ const credential = z
       .record(text(255).min(1, 'must not be empty'), pattern())
       .refine((claims) => Object.keys(claims).length <= MAX_CLAIMS, `must have at most ${MAX_CLAIMS} members`)
       .optional()
-      .describe('Further claims that the tokens must have, each a text that matches as the subject does.'),
+      .describe(
+        'Further claims that the tokens must have. Each must be a string that matches by the same rules as the subject.',
+      ),
     jwks_uri: endpoint()
       .optional()
       .describe('URL of the keys. Default: the one that the OpenID discovery of the issuer names.'),

@@ -58,7 +58,7 @@ function headerFaults(names: readonly string[], members: readonly string[]): str
   if (names.includes('email') && wrong.length === 0) return []
   return [
     `line 1: the header must have email and may have ${members.filter((name) => name !== 'email').join(', ')}`,
-    ...wrong.map((name) => `line 1: ${name || 'an empty name'} is not a column, or is there twice`),
+    ...wrong.map((name) => `line 1: ${name || 'an empty name'} is not a column, or appears twice`),
   ]
 }
 

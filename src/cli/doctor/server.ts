@@ -93,7 +93,7 @@ async function issuer(config: Config, fetcher: Fetcher): Promise<Finding[]> {
       fail(
         'issuer',
         `${server.issuer}${METADATA} answers ${got.reply.status}, issuer ${String(issuer)}`,
-        'server.issuer must be the URL that clients use, and the proxy must pass its paths',
+        'server.issuer must be the URL that clients use, and the proxy must forward its paths',
       ),
     ]
   return [ok('issuer', `${server.issuer} serves its metadata`), await keys(fetcher, String(jwks_uri))]

@@ -66,10 +66,11 @@ export async function tryAuthorize(
 
 /** The code in an answer (RFC 6749 §4.1.2, RFC 9207 §2.4). Throws for an error, and for an answer to another request. */
 function readAnswer(answer: URLSearchParams, state: string, issuer: string): string {
-  if (answer.get('state') !== state) throw new Error('the answer has another state: it is not to this request')
-  if (answer.get('iss') !== issuer) throw new Error(`the answer is of ${answer.get('iss')}, not of ${issuer}`)
+  if (answer.get('state') !== state)
+    throw new Error('the response has another state: it does not belong to this request')
+  if (answer.get('iss') !== issuer) throw new Error(`the response comes from ${answer.get('iss')}, not from ${issuer}`)
   const error = answer.get('error')
-  if (error) throw new Error(`the answer is ${error}: ${answer.get('error_description') ?? ''}`)
+  if (error) throw new Error(`the response is ${error}: ${answer.get('error_description') ?? ''}`)
   return answer.get('code') ?? ''
 }
 

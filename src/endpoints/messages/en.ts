@@ -213,7 +213,7 @@ export const en = {
       bad_form: 'This form does not belong to your session. Please go back and load the page again.',
       cross_site: 'The request came from another website. Such requests are not allowed.',
       repeated_cookie:
-        'Your browser sent two cookies of one name. Please delete the cookies of this website and of its parent domain.',
+        'Your browser sent two cookies with the same name. Please delete the cookies of this website and of its parent domain.',
       oidc: 'Your sign-in at the identity provider could not be completed.',
       oidc_state: 'This sign-in has expired, was already used, or was started in another browser.',
       oidc_other_provider: 'This sign-in was started at another identity provider.',
