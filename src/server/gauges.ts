@@ -1,4 +1,6 @@
 // Metrics read at scrape time: queues, caches, connection pool, health, key age.
+import { statfs } from 'node:fs/promises'
+import path from 'node:path'
 import type { App } from '../context.ts'
 import type { LaneStats } from '../lib/lane.ts'
 import { addedUp, allLanes, mapValues, ofLanes } from '../telemetry/lanes.ts'
@@ -42,6 +44,8 @@ export function addGauges(app: App): void {
     cached(() => store.countLockouts({ now: clock.now() })),
   )
   metrics.gauge('ext_storage_healthy', () => Number(store.driver.isHealthy()))
+  metrics.gauge('ext_clock_seconds', () => clock.now())
+  if (app.config.storage.driver === 'sqlite') addDiskGauges(app)
   metrics.gauge('ext_instances', () => store.driver.instances())
   metrics.gauge('ext_db_pool_connections', () => store.driver.connections?.() ?? {}, 'state')
   metrics.gauge('ext_signing_key_age_seconds', () => clock.now() - (keyring.published()[0]?.created_at ?? clock.now()))
@@ -57,6 +61,16 @@ export function addGauges(app: App): void {
   metrics.reading('ext_cache_misses_total', () => mapValues(caches(), ({ misses }) => misses), 'cache')
   const requests = () => Object.fromEntries(reportsOf(app).map(({ thread, requests }) => [thread, requests]))
   metrics.reading('ext_front_requests_total', requests, 'thread')
+}
+
+function addDiskGauges({ metrics, config }: Pick<App, 'metrics' | 'config'>): void {
+  const folder = path.dirname(config.storage.sqlite.path)
+  const disk = async (part: 'bavail' | 'blocks') => {
+    const stats = await statfs(folder)
+    return stats[part] * stats.bsize
+  }
+  metrics.gauge('ext_disk_free_bytes', () => disk('bavail'))
+  metrics.gauge('ext_disk_size_bytes', () => disk('blocks'))
 }
 
 const reportsOf = ({ frontPool }: Pick<App, 'frontPool'>) => frontPool?.reports() ?? []

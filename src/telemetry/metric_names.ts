@@ -144,6 +144,10 @@ export const GAUGES = {
   ext_lane_running: 'Batches that the workers of a queue are running',
   ext_db_pool_connections: 'PostgreSQL connections by state, and operations waiting for one; absent with SQLite',
   ext_storage_healthy: '1 when the database answers and is writable, otherwise 0',
+  ext_disk_free_bytes: 'Free space of the file system that has the SQLite database; absent with PostgreSQL',
+  ext_disk_size_bytes: 'Size of the file system that has the SQLite database; absent with PostgreSQL',
+  ext_clock_seconds:
+    'Time of this instance in epoch seconds, at the scrape; compare it with the time of the scrape to find a wrong clock',
   ext_lockouts: 'Addresses that are locked out, and accounts whose logins wait, after too many failed logins',
   ext_instances: 'Instances that share the database, including this one; each enforces its share of the request limit',
   ext_signing_key_age_seconds: 'Age of the current signing key',

@@ -83,3 +83,12 @@ test.each([
   expect(response.status).toBe(200)
   expect(await response.text()).toMatch(/^core_active_token_families 0$/m)
 })
+
+test('shows the free space and the size of the disk of the SQLite database, and the time of the instance', async () => {
+  const at = await start()
+  const text = await (await fetch(`${at.admin}/metrics`)).text()
+  const value = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1])
+  expect(value('ext_disk_free_bytes')).toBeGreaterThan(0)
+  expect(value('ext_disk_size_bytes')).toBeGreaterThanOrEqual(value('ext_disk_free_bytes'))
+  expect(Math.abs(value('ext_clock_seconds') - at.app.clock.now())).toBeLessThanOrEqual(60)
+})
