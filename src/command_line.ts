@@ -1,14 +1,17 @@
 // The command line: the commands of the service and those of its benchmark.
-import { Command, CommanderError } from 'commander'
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { addMaintenanceCommands, addOwnCommands, addServerCommands } from './cli/commands.ts'
 import { addFirstSteps } from './cli/first_steps.ts'
-import { EXIT, exitCodeOf, printError } from './cli/output.ts'
-import { commandAt } from './cli/tree.ts'
+import { EXIT, exitCodeOf, printError, UsageError } from './cli/output.ts'
+import { commandAt, OUTPUTS } from './cli/tree.ts'
 import type { Env } from './config/env.ts'
 import type { Config } from './config/schema.ts'
+import { readBuild } from './lib/build.ts'
 
-/** Runs the command line. Resolves to the exit code (EXIT). A failure also writes `error: ` lines to standard error. */
-export async function runCommandLine(argv: readonly string[], env: Env): Promise<number> {
+/** Runs the command line. Resolves to the exit code (EXIT). A failure also writes `error: ` lines, or with --json an object, to standard error. */
+export async function runCommandLine(given: readonly string[], env: Env): Promise<number> {
+  const argv = helpFlagged(given)
+  const asJson = argv.includes('--json')
   let code = 0
   const program = await commandTree(
     env,
@@ -21,21 +24,50 @@ export async function runCommandLine(argv: readonly string[], env: Env): Promise
     await program.parseAsync([...argv])
     return code
   } catch (error) {
-    // Commander has printed the message already.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
-    printError(error)
-    return exitCodeOf(error)
+    if (!(error instanceof CommanderError)) {
+      printError(error, asJson)
+      return exitCodeOf(error)
+    }
+    if (error.exitCode === 0) return EXIT.ok
+    // As text, commander has printed the message already.
+    if (asJson) printError(new UsageError(messageOf(error)), asJson)
+    return EXIT.usage
   }
 }
+
+/** `service help admin client create` is `service admin client create --help`. */
+const helpFlagged = ([node = '', program = '', first, ...rest]: readonly string[]): string[] =>
+  first === 'help'
+    ? [node, program, ...rest, '--help']
+    : [node, program, ...(first === undefined ? [] : [first]), ...rest]
+
+function readOutput(text: string): (typeof OUTPUTS)[number] {
+  const output = OUTPUTS.find((each) => each === text)
+  if (!output) throw new InvalidArgumentError(`It must be one of ${OUTPUTS.join(', ')}.`)
+  return output
+}
+
+const messageOf = ({ code, message }: CommanderError): string =>
+  code === 'commander.help'
+    ? 'the command is not complete: add --help for its subcommands'
+    : message.replace(/^error: /, '')
 
 /** Builds the commands that these arguments need, or all. `exit` takes the exit code of a command when it is not 0. */
 export async function commandTree(env: Env, exit: (code: number) => void, argv?: readonly string[]): Promise<Command> {
   const program = new Command('service')
     .description('Authorization server for MCP.')
     .option('--config <path>', 'Configuration file in YAML. SERVICE_ variables override it.')
-    .option('--json', 'Print JSON instead of key=value lines.')
+    .option('--json', 'Print JSON. Errors are a JSON object on standard error.')
+    .addOption(
+      new Option(
+        `--output <${OUTPUTS.join('|')}>`,
+        'Format of the answers of admin commands: a table fitted to the terminal, a table with all members, or key=value lines. Default: table on a terminal, otherwise text.',
+      ).argParser(readOutput),
+    )
+    .version(readBuild().version, '--version', 'Prints the version.')
     .configureHelp({ showGlobalOptions: true })
     .showHelpAfterError('(add --help for usage)')
+    .configureOutput(argv?.includes('--json') ? { writeErr: () => {} } : {})
     .exitOverride()
   addServerCommands(program, env, exit, readKnees)
   addMaintenanceCommands(program, env, exit)

@@ -18,6 +18,20 @@ export interface AdminResource {
   readonly actions: Readonly<Record<string, Action>>
   /** Commands for a part of an operation, by name: each has the method and path of one of the actions. */
   readonly commands?: Readonly<Record<string, Action>>
+  /** How commands find an item by what people know, by the name of the flag: `email`. Default: by its name, where items have one. */
+  readonly lookup?: Readonly<Record<string, Lookup>>
+  /** The members that a table shows first, the most important one first. */
+  readonly columns?: readonly string[]
+}
+
+/** How an item is found without its id. Without `query` and `member`, the path takes the value in place of the id. */
+export interface Lookup {
+  /** One sentence of help. */
+  readonly doc: string
+  /** The query parameter of `list` that takes the value. Default: the whole list is read. */
+  readonly query?: string
+  /** The member that must equal the value. Default: every item that `query` finds. */
+  readonly member?: string
 }
 
 /** An operation without the types of its schemas, as lists contain it. */

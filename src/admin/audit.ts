@@ -1,4 +1,4 @@
-// Queries of the audit trail. REST only.
+// Queries of the audit trail.
 import { z } from 'zod'
 import { int, text, time, word } from '../lib/field.ts'
 import { idTime, isId } from '../lib/id.ts'
@@ -46,6 +46,7 @@ const filters = {
 export const auditTrail: AdminResource = {
   name: 'audit',
   doc: 'The audit trail: who did what, and when.',
+  columns: ['created_at', 'action', 'actor_id', 'client_id', 'ip', 'request_id'],
   actions: {
     list: action({
       method: 'GET',
@@ -88,7 +89,6 @@ export const auditTrail: AdminResource = {
       answer: answers.auditEvent,
       lines: true,
       query: z.strictObject({ ...filters, ...range }),
-      cli: false,
       async run({ store }, { query: { since, until, ...filter } }) {
         const bounds = idRange({ since, until })
         const page = (before: string | undefined, limit: number) =>

@@ -68,6 +68,8 @@ const shownAlone = async (app: App, client: Client) => ({ ...clientJson(client),
 export const clients: AdminResource = {
   name: 'client',
   doc: 'OAuth clients.',
+  lookup: { name: { doc: 'Name of the client, if no other client has it.', query: 'q', member: 'client_name' } },
+  columns: ['client_name', 'status', 'client_id', 'registration_source', 'grant_types'],
   actions: {
     list: action({
       method: 'GET',

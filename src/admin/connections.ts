@@ -17,6 +17,7 @@ const shown = ({ client_id, address, began_at, passages }: ClientActivity) => ({
 export const connections: AdminResource = {
   name: 'connection',
   doc: 'Client activity: the last steps of each client and address, from memory.',
+  columns: ['client_id', 'address', 'began_at', 'failing'],
   actions: {
     list: action({
       method: 'GET',

@@ -176,7 +176,6 @@ export const frontingLinks: AdminResource = {
       path: '/admin/resources/{slug}/fronting',
       doc: 'Shows the fronting links of a resource: those to others (fronts) and those to it (fronted_by).',
       answer: answers.linksOfResource,
-      cli: false,
       async run(app, { params }) {
         const { slug } = await getResource(app, params.slug)
         const links = await app.store.listFrontingLinks({ slug })

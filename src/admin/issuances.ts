@@ -64,6 +64,7 @@ async function filterOf(
 export const issuances: AdminResource = {
   name: 'issuance',
   doc: 'Issued tokens.',
+  columns: ['issued_at', 'grant_type', 'client_id', 'sub', 'resource', 'scope', 'id'],
   actions: {
     list: action({
       method: 'GET',
@@ -96,7 +97,7 @@ export const issuances: AdminResource = {
       answer: answers.issuance,
       lines: true,
       query: z.strictObject({ ...filters, ...range }),
-      cli: false,
+      cli: { flags: { user: { field: 'user_id' }, client: { field: 'client_id' } } },
       async run({ store }, { query: { since, until, ...filter } }) {
         const bounds = idRange({ since, until })
         const fitting = { ...(await filterOf(store, filter)), since: bounds.since }

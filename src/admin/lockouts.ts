@@ -17,6 +17,7 @@ const lockoutJson = ({ since, locked_at, locked_until, ...lockout }: LockoutReco
 export const lockouts: AdminResource = {
   name: 'lockout',
   doc: 'Addresses that are locked out, and accounts whose logins wait, after too many failed logins.',
+  columns: ['id', 'locked_until'],
   actions: {
     list: action({
       method: 'GET',

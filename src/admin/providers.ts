@@ -56,6 +56,8 @@ const cli = { flags: { 'config-data': configFlag } }
 export const providers: AdminResource = {
   name: 'provider',
   doc: 'Upstream providers of tokens for broker resources.',
+  lookup: { slug: { doc: 'Slug of the provider.' } },
+  columns: ['slug', 'display_name', 'protocol', 'id'],
   actions: {
     list: action({
       method: 'GET',

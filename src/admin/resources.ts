@@ -128,6 +128,11 @@ const without = ['policy', 'broker_provider_id']
 export const resources: AdminResource = {
   name: 'resource',
   doc: 'Resources: the MCP servers that tokens are for.',
+  lookup: {
+    slug: { doc: 'Slug of the resource.' },
+    name: { doc: 'Display name of the resource, if no other resource has it.', query: 'q', member: 'display_name' },
+  },
+  columns: ['slug', 'uri', 'backend_kind', 'display_name', 'id'],
   actions: {
     list: action({
       method: 'GET',

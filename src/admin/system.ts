@@ -143,7 +143,7 @@ export const system: AdminResource = {
       path: '/admin/stats/series',
       doc: 'Shows the last hour in periods of 10 seconds, oldest first: tokens by grant, answers of the token endpoint and their p50 and p99 in seconds, refusals by reason, and the maximum length of each queue. The figures are from the memory of this process.',
       answer: answers.series,
-      cli: false,
+      cli: { command: 'series', rows: 'points' },
       query: z.strictObject({
         since: time().optional().describe('Only periods that began at or after this time.'),
       }),

@@ -50,6 +50,8 @@ export async function getUser({ store }: App, id: string): Promise<User> {
 export const users: AdminResource = {
   name: 'user',
   doc: 'Users.',
+  lookup: { email: { doc: 'Email of the user.', query: 'email' } },
+  columns: ['email', 'name', 'status', 'id'],
   actions: {
     list: action({
       method: 'GET',

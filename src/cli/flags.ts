@@ -1,6 +1,7 @@
 // The flags of an admin command, derived from the parameters, query and body of its operation.
 import { z } from 'zod'
 import { type Action, type FlagRule, kebab, paramNames } from '../admin/action.ts'
+import { type FindId, itemParamOf, lookupsOf, namedBy } from './lookup.ts'
 
 export interface Flag {
   /** The name without the dashes. */
@@ -20,6 +21,10 @@ export interface Flag {
   secret: boolean
   /** The value is a file with a JSON object. */
   json: boolean
+  /** The names of the flags of which only one may be given, because they name the same item. */
+  either?: readonly string[]
+  /** Finds the id that the field holds. Absent when the value is the id. */
+  find?: FindId
 }
 
 interface Field {
@@ -39,11 +44,36 @@ interface JsonSchema {
 /** The flags of an operation, in the order of its fields; fields without a text form get none. */
 export function flagsOf(action: Action): Flag[] {
   const { flags = {}, without = [] } = action.cli || {}
-  return fieldsOf(action).flatMap((field) => {
+  const written = fieldsOf(action).flatMap((field) => {
     const rules = Object.entries(flags).filter(([, rule]) => rule.field === field.name)
     if (rules.length > 0) return rules.map(([name, rule]) => flagOf(field, name, rule, rules.length > 1))
     return without.includes(field.name) || !hasText(field.schema) ? [] : [flagOf(field, kebab(field.name))]
   })
+  const taken = written.map(({ name }) => name)
+  return written.flatMap((flag) => withOthers(flag, action, taken))
+}
+
+/** A flag with the id of an item, and the flags that name the same item in another way. */
+function withOthers(flag: Flag, action: Action, taken: readonly string[]): Flag[] {
+  const kind = flag.kind === 'text' && namedBy(action, flag.part, flag.field)
+  const isItem = flag.part === 'params' && itemParamOf(action) === flag.field
+  const lookups = (kind ? lookupsOf(kind) : []).map(({ name, ...rest }) => ({
+    ...rest,
+    name: isItem || !kind ? name : `${kind.name}-${name}`,
+  }))
+  const others = [...(isItem ? [{ name: 'id', doc: 'Id of the item.' }] : []), ...lookups].filter(
+    ({ name }) => !taken.includes(name),
+  )
+  if (others.length === 0) return [flag]
+  const either = [flag.name, ...others.map(({ name }) => name)]
+  const doc = flag.required ? `${flag.doc} Required, or ${dashed(either.slice(1))}.` : flag.doc
+  return [{ ...flag, doc, either }, ...others.map((other) => ({ ...flag, required: false, ...other, either }))]
+}
+
+/** Names of flags as a sentence: `--id, --email or --name`. */
+export const dashed = (names: readonly string[]): string => {
+  const flags = names.map((name) => `--${name}`)
+  return [flags.slice(0, -1).join(', '), flags.at(-1)].filter(Boolean).join(' or ')
 }
 
 const PLACEHOLDERS = { text: 'text', switch: 'true|false', list: 'a,b', many: 'text' } as const
@@ -58,7 +88,7 @@ function flagOf({ part, name: field, required, schema }: Field, name: string, ru
     part,
     field,
     kind,
-    value: rule?.value ?? schema.enum?.join('|') ?? PLACEHOLDERS[kind],
+    value: rule?.value ?? choicesOf(schema) ?? PLACEHOLDERS[kind],
     doc: rule?.doc ?? schema.description ?? field,
     required: rule?.required ?? (required && !shared),
     default: SILENT.includes(fallback) ? undefined : fallback,
@@ -67,6 +97,11 @@ function flagOf({ part, name: field, required, schema }: Field, name: string, ru
     json: rule?.json ?? false,
   }
 }
+
+/** The choices of a short list. Help would be unreadable with a long one. */
+const choicesOf = ({ enum: choices }: JsonSchema) =>
+  choices && choices.length <= MAX_CHOICES ? choices.join('|') : undefined
+const MAX_CHOICES = 10
 
 const hasText = ({ type, items }: JsonSchema) => type !== 'object' && !(type === 'array' && items?.type === 'object')
 

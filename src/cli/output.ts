@@ -51,22 +51,42 @@ export function printProblems({ problems }: ConfigError): void {
   process.stderr.write(`${JSON.stringify(event)}\n`)
 }
 
-/** Prints an error, one line for each problem, with its code (docs/reference/errors.md). */
-export function printError(error: unknown): void {
-  for (const fault of faultsOf(error)) process.stderr.write(`error: ${fault}\n`)
+/** Prints an error with its code (docs/reference/errors.md): one line for each problem, or one JSON object. */
+export function printError(error: unknown, asJson = false): void {
+  if (asJson) process.stderr.write(`${JSON.stringify(errorJson(error))}\n`)
+  else for (const fault of faultsOf(error)) process.stderr.write(`error: ${fault}\n`)
+}
+
+/** An error as a program reads it. Errors without a code of the API have one of the command line. */
+function errorJson(error: unknown): Record<string, unknown> {
+  const error_description = faultsOf(error).join('; ')
+  if (error instanceof OAuthError) {
+    const { type, title, detail, status, ...members } = error.more.body ?? {}
+    return { error: error.code, error_description: descriptionOf(error), ...members }
+  }
+  if (error instanceof UsageError) return { error: 'invalid_request', error_description }
+  if (error instanceof ConfigError)
+    return { error: 'invalid_configuration', error_description, problems: error.problems }
+  return { error: 'failed', error_description }
 }
 
 /** `key=value` lines; lists of plain values are joined by commas, members of objects are `a.b`, of lists of objects `a[0].b`. */
 export const asText = (answer: unknown): string =>
-  Array.isArray(answer) ? answer.map((item) => lines(item).join('\n')).join('\n\n') : lines(answer).join('\n')
+  Array.isArray(answer) ? answer.map(linesOf).join('\n\n') : linesOf(answer)
 
-function lines(value: unknown, key = ''): string[] {
+const linesOf = (item: unknown): string =>
+  textPairs(item)
+    .map(([name, value]) => `${name}=${value}`)
+    .join('\n')
+
+/** The members of an item with their values as text, named as the lines of `asText` name them. */
+export function textPairs(value: unknown, key = ''): [name: string, value: string][] {
   if (value === undefined || value === null) return []
-  if (Array.isArray(value) && !value.some(isRecord)) return [`${key}=${value.join(',')}`]
-  if (Array.isArray(value)) return value.flatMap((item, i) => lines(item, `${key}[${i}]`))
+  if (Array.isArray(value) && !value.some(isRecord)) return [[key, value.join(',')]]
+  if (Array.isArray(value)) return value.flatMap((item, i) => textPairs(item, `${key}[${i}]`))
   if (isRecord(value))
-    return Object.entries(value).flatMap(([name, member]) => lines(member, key ? `${key}.${name}` : name))
-  return [`${key}=${String(value)}`]
+    return Object.entries(value).flatMap(([name, member]) => textPairs(member, key ? `${key}.${name}` : name))
+  return [[key, String(value)]]
 }
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
@@ -75,8 +95,10 @@ function faultsOf(error: unknown): readonly string[] {
   if (error instanceof UsageError) return error.faults
   if (!(error instanceof Error)) return [String(error)]
   if (!(error instanceof OAuthError)) return [error.message]
-  const { cause } = error.more
-  // Some messages contain their cause already.
-  const why = cause instanceof Error && !error.message.includes(cause.message) ? `: ${cause.message}` : ''
-  return [`${error.message}${why} [${error.code}]`]
+  return [`${descriptionOf(error)} [${error.code}]`]
+}
+
+/** The message of an error with its cause. Some messages contain their cause already. */
+function descriptionOf({ message, more: { cause } }: OAuthError): string {
+  return cause instanceof Error && !message.includes(cause.message) ? `${message}: ${cause.message}` : message
 }

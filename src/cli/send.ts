@@ -18,7 +18,7 @@ const UNREACHABLE = ['ECONNREFUSED', 'EADDRNOTAVAIL', 'EHOSTUNREACH', 'ENETUNREA
 
 /** Runs admin operations until it is closed. */
 export interface AdminClient {
-  /** Returns the answer of the operation. Throws OAuthError when it is refused. */
+  /** Returns the answer of the operation; for JSON lines, an AsyncIterable of its rows. Throws OAuthError when it is refused. */
   send(action: Action, input: RawInput): Promise<unknown>
   close(): Promise<void>
 }
@@ -31,7 +31,7 @@ export function openSender(config: Config, env: Env): AdminClient {
     async send(action, input) {
       const response =
         !here && enabled && api_key ? await request(originOf(address), api_key, action, input) : undefined
-      if (response) return readAnswer(response)
+      if (response) return action.lines && response.ok ? rowsOf(response) : readAnswer(response)
       here ??= openHere(config, env, makesFirstAdmin(action, input))
       return (await perform(await here, action, input, { actor_id: ADMIN, capability: 'admin', ip: '' })).shown
     },
@@ -51,6 +51,21 @@ export async function withSender<R>(config: Config, env: Env, work: (sender: Adm
   }
 }
 
+/** The rows of an export, as they arrive. Throws when it ends early. */
+async function* rowsOf(response: Response): AsyncGenerator<unknown> {
+  const { origin } = new URL(response.url)
+  let rest = ''
+  try {
+    for await (const text of (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream())) {
+      const lines = (rest + text).split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines) yield JSON.parse(line)
+    }
+  } catch (error) {
+    throw new Error(`the server at ${origin} ended the export early: ${(error as Error).message}`)
+  }
+}
+
 /** Runs one operation. Returns its answer. Throws OAuthError when it is refused. */
 export const runAction = (config: Config, env: Env, action: Action, input: RawInput): Promise<unknown> =>
   withSender(config, env, (sender) => sender.send(action, input))
@@ -65,7 +80,8 @@ async function request(origin: string, key: string, action: Action, input: RawIn
       method: action.method,
       headers: { authorization: `Bearer ${key}`, ...(action.body ? { 'content-type': 'application/json' } : {}) },
       body: action.body ? JSON.stringify(input.body ?? {}) : undefined,
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      // An export takes as long as its rows and its reader. fetch ends it after five minutes of silence.
+      signal: action.lines ? null : AbortSignal.timeout(TIMEOUT_MS),
     })
   } catch (error) {
     const { cause = error } = error as Error

@@ -1,10 +1,14 @@
 // The tree of commands and the flags that all of them take.
 import type { Command } from 'commander'
 
+/** The formats of --output. */
+export const OUTPUTS = ['table', 'wide', 'text'] as const
+
 /** Flags that every command takes, before or after its name. */
 export interface GlobalOptions {
   config?: string
   json?: boolean
+  output?: (typeof OUTPUTS)[number]
 }
 
 /** The command that the words name. It is created when it is missing. */

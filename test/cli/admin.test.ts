@@ -100,6 +100,15 @@ test.each([
   expect(there.stderr).toContain(message)
 })
 
+test('with --json, a refusal is the JSON object that the admin API answers', async () => {
+  const args = ['admin', 'user', 'delete', '--id', 'nothing-here', '--json']
+  for (const env of [viaServer, direct]) {
+    const { code, stdout, stderr } = await runHere(args, env)
+    expect([code, stdout]).toEqual([3, ''])
+    expect(JSON.parse(stderr)).toMatchObject({ error: 'not_found', error_description: 'there is no such user' })
+  }
+})
+
 describe.each([
   ['through the server', () => viaServer],
   ['on the database', () => direct],
@@ -164,7 +173,7 @@ test.each([
   ['an item without what it needs', '{}', 'client_name is required'],
 ])('standard input with %s is refused', async (_what, input, message) => {
   const { code, stderr } = await runCli(['admin', 'client', 'create', '--json', '-'], direct, input)
-  expect([code, stderr.startsWith('error: ')]).toEqual([2, true])
+  expect([code, JSON.parse(stderr)]).toMatchObject([2, { error: 'invalid_request' }])
   expect(stderr).toContain(message)
 })
 

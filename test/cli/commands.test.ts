@@ -44,6 +44,36 @@ test.each([
   for (const text of [word, '--config', '--json', '--help']) expect(help).toContain(text)
 })
 
+test('--version prints the version alone', async () => {
+  expect(await okCli(['--version'])).toBe(`${readBuild().version}\n`)
+})
+
+test.each([['admin', 'client', 'create'], ['admin', 'client'], ['purge'], []])(
+  'help %s %s %s prints the help of that command',
+  async (...words) => {
+    const [asked, own] = [await runHere(['help', ...words]), await runHere([...words, '--help'])]
+    expect(asked).toEqual(own)
+    expect([asked.code, asked.stdout]).toEqual([0, expect.stringContaining(`Usage: service ${words.join(' ')}`.trim())])
+  },
+)
+
+test.each([
+  ['a missing flag', ['admin', 'client', 'delete'], 2, 'invalid_request', '--id or --name is required'],
+  ['an unknown command', ['admin', 'client', 'frobnicate'], 2, 'invalid_request', "unknown command 'frobnicate'"],
+  ['a missing command', ['admin', 'client'], 2, 'invalid_request', 'add --help'],
+  ['a missing file', ['migrate', '--config', '/nowhere.yaml'], 1, 'invalid_configuration', '/nowhere.yaml'],
+  ['an unknown format', ['admin', 'user', 'list', '--output', 'csv'], 2, 'invalid_request', 'table, wide, text'],
+])('with --json, %s is one JSON object on standard error', async (_what, args, exit, error, description) => {
+  for (const words of [
+    [...args, '--json'],
+    ['--json', ...args],
+  ]) {
+    const { code, stdout, stderr } = await runHere(words)
+    expect([code, stdout]).toEqual([exit, ''])
+    expect(JSON.parse(stderr)).toMatchObject({ error, error_description: expect.stringContaining(description) })
+  }
+})
+
 test.each([
   ['an unknown command', ['frobnicate'], "unknown command 'frobnicate'"],
   ['an unknown group', ['admin', 'frobnicate'], "unknown command 'frobnicate'"],

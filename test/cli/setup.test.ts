@@ -199,7 +199,7 @@ clients: [{ client_id: second, client_name: B, grant_types: [client_credentials]
 resources: [{ slug: taken, uri: 'https://notes.example.com/mcp', backend_kind: mint }]
 `
   const { code, stdout, stderr } = await runHere(['admin', 'apply', '-f', written(text), '--json'], env)
-  expect([code, stderr]).toEqual([4, expect.stringContaining('[conflict]')])
+  expect([code, stderr]).toEqual([4, expect.stringContaining('"error":"conflict"')])
   expect(JSON.parse(stdout)[0]).toMatchObject({ key: 'second', client_secret: expect.stringMatching(/^cs_/) })
 })
 

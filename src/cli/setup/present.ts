@@ -1,7 +1,7 @@
 // The existing items: read through the admin API, in the form of a document.
 import { isDeepStrictEqual } from 'node:util'
-import { z } from 'zod'
 import { actionNamed } from '../../admin/index.ts'
+import { pagesOf } from '../pages.ts'
 import type { AdminClient } from '../send.ts'
 import { asBody } from './document.ts'
 import { bodyOf, type Item, itemKey, type Kind, kindNamed, membersOf } from './kinds.ts'
@@ -15,8 +15,6 @@ export interface Present {
 /** By kind, then by key. */
 export type PresentOf = (kind: Kind) => Promise<Map<string, Present>>
 
-const PAGE = 500
-
 /** Reads the items of each kind once, at the first request for them. */
 export function readPresent(sender: AdminClient): PresentOf {
   const read = new Map<Kind, Promise<Map<string, Present>>>()
@@ -29,7 +27,7 @@ export function readPresent(sender: AdminClient): PresentOf {
     const names = await namesOf(kind, presentOf)
     const members = membersOf(kind)
     const all = new Map<string, Present>()
-    for await (const shown of pages(sender, kind)) {
+    for await (const shown of pagesOf(sender, actionNamed(kind.resource, 'list'))) {
       if (kind.ours && !kind.ours(shown)) continue
       const item = itemOf(kind, members, shown, names)
       all.set(itemKey(kind, item), { item, shown })
@@ -44,20 +42,6 @@ async function namesOf({ reference }: Kind, presentOf: PresentOf): Promise<Map<u
   const other = kindNamed(reference?.kind)
   if (!other) return new Map()
   return new Map([...(await presentOf(other))].map(([key, { shown }]) => [shown['id'], key]))
-}
-
-/** The items of a kind, page by page: by cursor where the list has one, because offsets are slow in a long list. */
-async function* pages(sender: AdminClient, kind: Kind): AsyncGenerator<Item> {
-  const list = actionNamed(kind.resource, 'list')
-  const { properties = {} } = list.query ? z.toJSONSchema(list.query, { io: 'input', unrepresentable: 'any' }) : {}
-  let query: Item = 'limit' in properties ? { limit: PAGE } : {}
-  for (let offset = PAGE; ; offset += PAGE) {
-    const page = (await sender.send(list, { params: {}, query })) as Item[]
-    yield* page
-    const last = page.at(-1)
-    if (!('limit' in query) || page.length < PAGE || !last) return
-    query = { limit: PAGE, ...('after' in properties ? { after: last['id'] ?? last['client_id'] } : { offset }) }
-  }
 }
 
 function itemOf({ reference, read }: Kind, members: readonly string[], shown: Item, names: Map<unknown, string>): Item {
