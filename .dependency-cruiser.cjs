@@ -10,6 +10,7 @@ const LAYERS = [
   'oauth',
   'broker',
   'grants',
+  'events',
   'endpoints|admin',
   'server',
   'cli',

@@ -67,6 +67,10 @@ export interface App {
   readonly admission: Admission
   /** For requests to hosts that callers name. */
   readonly fetcher: Fetcher
+  /** For events to webhooks and streams. */
+  readonly eventFetcher: Fetcher
+  /** Stops sending events; set in the thread that sends them. */
+  stopEvents?: () => Promise<void>
   /** For requests to broker providers. */
   readonly brokerFetcher: Fetcher
   /** Keys of identity providers. They have a fetcher of their own, so that slow hosts named by callers cannot delay them. */

@@ -20,6 +20,7 @@ const LAYERS = [
   'oauth',
   'broker',
   'grants',
+  'events',
   'endpoints admin',
   'server',
   'cli ui workers',

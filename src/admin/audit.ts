@@ -1,10 +1,10 @@
 // Queries of the audit trail.
 import { z } from 'zod'
+import { eventJson } from '../events/event_json.ts'
 import { int, text, time, word } from '../lib/field.ts'
 import { idTime, isId } from '../lib/id.ts'
-import { DAY, HOUR, rfc3339 } from '../lib/time.ts'
+import { DAY, HOUR } from '../lib/time.ts'
 import { AUDIT_ACTIONS } from '../oauth/audit_events.ts'
-import type { AuditEvent } from '../records/audit_event.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
 import { earlier, idRange, mapRows, newestFirst, range, type TimeRange } from './export.ts'
@@ -22,20 +22,6 @@ function requestRange(request_id: string, { since = 0, until = Number.POSITIVE_I
   const from = Math.max(since, Math.min(idTime(request_id), now))
   return { since: from, until: Math.min(until, from + REQUEST_SECONDS) }
 }
-
-/** An event in the form of the admin API. */
-export const eventJson = (event: AuditEvent) => ({
-  id: event.id,
-  action: event.action,
-  kind: event.action,
-  actor_id: event.actor_id,
-  client_id: event.client_id ?? '',
-  ip: event.ip,
-  request_id: event.request_id ?? '',
-  detail: event.detail,
-  created_at: rfc3339(event.created_at),
-  timestamp: rfc3339(event.created_at),
-})
 
 const filters = {
   action: word(AUDIT_ACTIONS).optional().describe('Only events with this action.'),

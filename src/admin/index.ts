@@ -23,6 +23,7 @@ import { dcr, keys, system } from './system.ts'
 import { tries } from './try.ts'
 import { tryIdJag } from './try_id_jag.ts'
 import { users } from './users.ts'
+import { webhooks } from './webhooks.ts'
 import { xaaPolicies } from './xaa_policies.ts'
 
 export const adminResources: readonly AdminResource[] = [
@@ -39,6 +40,7 @@ export const adminResources: readonly AdminResource[] = [
   issuances,
   revocations,
   auditTrail,
+  webhooks,
   connections,
   idps,
   xaaPolicies,

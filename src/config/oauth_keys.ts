@@ -226,6 +226,16 @@ export const oauthKeys = {
   },
   oidc: oidcKeys,
   events: {
+    retention: durationKey({
+      default: '7d',
+      min: 60,
+      max: 90 * 24 * 3600,
+      doc: 'How long an event waits for a webhook or stream that cannot be reached. Older events are not sent.',
+    }),
+    include_pii: boolKey({
+      default: false,
+      doc: 'Include email addresses and names of users in events. Without it events name users by id only.',
+    }),
     allow_hosts: hostsKey({ doc: `Hosts in private networks that may receive events. ${HOSTS_FORM}` }),
   },
   resources: recordsKey(resourceRecord, {

@@ -25,6 +25,7 @@ export const DETAIL = {
   device_address: 'Address from which a device requested the code that the user entered',
   email: 'Email address from the identity provider; empty if there is none',
   email_before: 'Previous email address of the account; empty if there was none',
+  event_id: 'Id of the audit event that was sent',
   expected: 'Value that was required',
   families: 'Number of token families (sign-ins) that were revoked',
   federated_subject: 'Subject at the identity provider',
@@ -36,6 +37,7 @@ export const DETAIL = {
   grant_types: 'Grant types of the client',
   granted: 'Whether it was granted',
   groups: 'Groups of the user',
+  host: 'Host of the URL of the webhook. The whole URL may contain a secret',
   idp_id: 'Id of the identity provider',
   impersonate_sub: 'User that the service account impersonates',
   issuer: 'Issuer of the identity provider, or of the token of a workload',
@@ -84,4 +86,5 @@ export const DETAIL = {
   user_id: 'Id of the user',
   users: 'Number of users that were created',
   version: 'Number of times that the user has connected, starting at 1',
+  webhook_id: 'Id of the webhook',
 } as const

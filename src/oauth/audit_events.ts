@@ -20,6 +20,8 @@ const provider = ['broker_provider_id', 'slug', 'protocol'] as const
 const resource = ['resource_id', 'slug'] as const
 const toll = ['tokens', 'families', 'requests', 'clients'] as const
 
+const webhook = ['webhook_id', 'host'] as const
+
 /** By name. `token_issued` and `upstream_token_issued` are read from the issuances. */
 export const AUDIT_EVENTS = {
   access_refused: {
@@ -211,6 +213,10 @@ export const AUDIT_EVENTS = {
     doc: 'An operator created users with the password hashes of another system. One event for each batch.',
     detail: ['users', 'skipped'],
   },
+  webhook_created: { doc: 'A webhook was created.', detail: webhook },
+  webhook_deleted: { doc: 'A webhook was deleted.', detail: webhook },
+  webhook_redelivered: { doc: 'An operator sent an event to a webhook once more.', detail: [...webhook, 'event_id'] },
+  webhook_updated: { doc: 'A webhook was changed, or received a new secret.', detail: [...webhook, 'fields'] },
   xaa_policy_created: { doc: 'A policy for assertions was created.', detail: policy },
   xaa_policy_deleted: { doc: 'A policy for assertions was deleted.', detail: policy },
   xaa_policy_updated: { doc: 'A policy for assertions was changed.', detail: [...policy, 'fields'] },

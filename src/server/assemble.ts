@@ -14,6 +14,8 @@ import { createSealer } from '../crypto/seal.ts'
 import { keyPlace, keySource } from '../crypto/sources.ts'
 import { transitParts } from '../crypto/transit_client.ts'
 import { openBranding } from '../endpoints/branding.ts'
+import { openEventFetcher } from '../events/delivery.ts'
+import { startSender } from '../events/sender.ts'
 import { Admission, loopBusyMs } from '../http/admission.ts'
 import { checkListeners } from '../http/node.ts'
 import { AttemptsInProgress, Buckets, type LoginAttempts } from '../http/rate_limit.ts'
@@ -103,6 +105,7 @@ export async function openApp(config: Config, log: Logger, options: AppOptions =
   const app = assemble(config, log, settings, await openParts(config, log, settings))
   if (app.keyring.store !== 'keyfile') followKeys(app)
   addGauges(app)
+  if (serves) app.stopEvents = startSender(app)
   app.series.start()
   app.headroom.start()
   return app
@@ -191,7 +194,7 @@ export function assemble(
 ): App {
   const { metrics, tracer } = telemetry
   const { crypto, store } = parts
-  const { client, broker, keys } = openFetchers(config)
+  const { client, broker, keys, events } = openFetchers(config)
   const documents = openDocuments(store)
   const app: App = {
     ...parts,
@@ -208,6 +211,7 @@ export function assemble(
     successors: createSealer(parts.refreshSecret),
     fetcher: client,
     brokerFetcher: broker,
+    eventFetcher: events,
     remoteKeys: openRemoteKeys(config, keys, clock),
     issuerMetadata: openIssuerMetadata(config, keys, clock),
     clientKeys: openClientKeys(config, { fetcher: client, clock, hosts: documents.hosts }),
@@ -241,6 +245,7 @@ function openFetchers(config: Config) {
     client: createFetcher({ ...ofClients, userAgent: userAgent(), resolve: createPublicNames({ readsHosts }) }),
     broker: openFetcher(config, 'connect'),
     keys: openFetcher(config, 'xaa'),
+    events: openEventFetcher(config),
   }
 }
 
@@ -278,6 +283,7 @@ export async function closeApp(app: App): Promise<void> {
   app.lifecycle.draining = true
   app.waitingRoom.close()
   await app.renewals.settled()
+  await app.stopEvents?.()
   app.series.stop()
   app.headroom.stop()
   app.keyring.close()

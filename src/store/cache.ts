@@ -96,6 +96,11 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
     key: (input: InputOf<'listPolicies'>) => input.idp_id ?? '',
     dropBy: { createPolicy: everything, updatePolicy: everything, deletePolicy: everything, deleteIdp: everything },
   },
+  listReceivers: {
+    max: 4,
+    key: (input: InputOf<'listReceivers'>) => input.kind ?? '',
+    dropBy: { createReceiver: everything, updateReceiver: everything, deleteReceiver: everything },
+  },
   findSubjectMapping: {
     // Without mappings of single subjects nearly every result is absent, and absent results have an eighth of this capacity.
     max: 100_000,

@@ -5,6 +5,8 @@ import * as clients from './clients.ts'
 import * as connections from './connections.ts'
 import * as consents from './consents.ts'
 import * as deviceRequests from './device_requests.ts'
+import * as eventFeed from './event_feed.ts'
+import * as eventReceivers from './event_receivers.ts'
 import { purgeWindow } from './expiry.ts'
 import { findFederatedClients } from './federated_subjects.ts'
 import * as federatedUsers from './federated_users.ts'
@@ -40,6 +42,8 @@ export const ops = {
   ...connections,
   ...consents,
   ...deviceRequests,
+  ...eventFeed,
+  ...eventReceivers,
   ...federatedUsers,
   ...fronting,
   ...groups,

@@ -20,6 +20,9 @@ export const signingKeyRow = (kid: string): string => `signing-key:${kid}`
 export const brokerGrantRow = (user_id: string, broker_provider_id: string): string =>
   `broker:${user_id}:${broker_provider_id}`
 
+/** The row name to which the secrets of a webhook or stream are bound. */
+export const eventReceiverRow = (id: string): string => `event-receiver:${id}`
+
 /** All columns with encrypted text: `service rekey` processes exactly these. */
 export const SEALED_COLUMNS: readonly SealedColumn[] = [
   {
@@ -37,6 +40,14 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
     purpose: 'broker_grant',
     bound: ['user_id', 'broker_provider_id'],
     row: brokerGrantRow,
+  },
+  {
+    table: 'event_receivers',
+    column: 'secret',
+    key: { name: 'id', is: 'text' },
+    purpose: 'event_receiver',
+    bound: ['id'],
+    row: eventReceiverRow,
   },
 ]
 const at = (column: number): SealedColumn => SEALED_COLUMNS[column] as SealedColumn

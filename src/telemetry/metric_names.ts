@@ -97,6 +97,10 @@ export const COUNTERS = {
     zero: ['add', 'remove'],
   },
   ext_audit_events_dropped_total: { help: 'Audit events that could not be written', labels: ['action'] },
+  ext_event_deliveries_total: {
+    help: 'Attempts to send an event to a webhook or stream, by result; expired events were never accepted within events.retention',
+    labels: ['kind', 'result'],
+  },
   ext_telemetry_sent_total: {
     help: 'Spans, log records and metric pushes that a collector accepted, by signal',
     labels: ['signal'],

@@ -65,6 +65,12 @@ const ofResource = ({ id, slug }: Made, detail: object = {}): Target => ({
 const userAt = (id: string) => `/admin/users/${id}`
 const ofUser = (user_id: string, detail: object = {}): Target => ({ detail: { user_id, ...detail } })
 
+const createWebhook = () =>
+  send('POST', '/admin/webhooks', { url: 'https://hooks.invalid/hush', events: ['*'], paused: true })
+const ofWebhook = ({ id }: Made, detail: object = {}): Target => ({
+  detail: { webhook_id: id, host: 'hooks.invalid', ...detail },
+})
+
 /** Performs each operation. Returns the target that its event must name. */
 const OPERATIONS: Partial<Record<AuditAction, Operation>> = {
   client_created: async () => ({
@@ -124,6 +130,23 @@ const OPERATIONS: Partial<Record<AuditAction, Operation>> = {
     const resource = await createResource()
     await send('DELETE', `/admin/resources/${resource.id}?cascade=true`)
     return ofResource(resource, { cascade: true })
+  },
+  webhook_created: async () => ofWebhook(await createWebhook()),
+  webhook_updated: async () => {
+    const webhook = await createWebhook()
+    await send('POST', `/admin/webhooks/${webhook.id}/rotate-secret`)
+    return ofWebhook(webhook, { fields: ['secret'] })
+  },
+  webhook_redelivered: async () => {
+    const webhook = await createWebhook()
+    const [event] = await okAdmin<Made[]>(service, 'GET', '/admin/audit?limit=1')
+    await send('POST', `/admin/webhooks/${webhook.id}/redeliver/${event?.id}`)
+    return ofWebhook(webhook, { event_id: event?.id })
+  },
+  webhook_deleted: async () => {
+    const webhook = await createWebhook()
+    await send('DELETE', `/admin/webhooks/${webhook.id}`)
+    return ofWebhook(webhook)
   },
   user_created: async () => {
     const fields = { email: `${aSlug()}@example.com`, name: 'Ada', password: PASSWORD }

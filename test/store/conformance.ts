@@ -8,6 +8,7 @@ import { connectionRules } from './conformance/connections.ts'
 import { consentRules } from './conformance/consents.ts'
 import { deviceRequestRules } from './conformance/device_requests.ts'
 import { driverRules } from './conformance/driver.ts'
+import { eventReceiverRules } from './conformance/event_receivers.ts'
 import { exchangeRules, singleUseRules } from './conformance/exchanges.ts'
 import { federatedSubjectRules } from './conformance/federated_subjects.ts'
 import { federatedUserRules } from './conformance/federated_users.ts'
@@ -77,6 +78,7 @@ export function conformance(open: Open): void {
   describe('connections', () => connectionRules(bench))
   describe('identity providers', () => xaaRules(bench))
   describe('signing keys', () => signingKeyRules(bench))
+  describe('receivers of events', () => eventReceiverRules(bench))
   describe('failed logins', () => loginFailureRules(bench))
   describe('password links', () => passwordLinkRules(bench))
   describe('shared rate limit buckets', () => rateBucketRules(bench))

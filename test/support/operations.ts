@@ -55,6 +55,13 @@ const addProvider = async ({ store }: TestService['app'], more: Partial<BrokerPr
 }
 const provider: Make = async ({ app }) => ({ params: { id: (await addProvider(app)).id } })
 
+/** It is paused, so that nothing is sent to a host that does not exist. */
+const WEBHOOK = { url: 'https://hooks.invalid/service', events: ['client_*'], paused: true }
+const webhook: Make = async (service) => {
+  const { id } = await okAdmin<{ id: string }>(service, 'POST', '/admin/webhooks', WEBHOOK)
+  return { params: { id } }
+}
+
 /** By operationId or its beginning. Other operations need no preparation. */
 const MAKERS: Readonly<Record<string, Make>> = {
   'user.import': async () => ({ body: { users: [{ email: `${newId()}@example.com` }] } }),
@@ -100,6 +107,15 @@ const MAKERS: Readonly<Record<string, Make>> = {
     const found = await app.store.listLockouts({ now, limit: 1000, offset: 0 })
     return { params: { id: found.find(({ address }) => address === key.address)?.id ?? '' } }
   },
+  'webhook.list': async () => ({}),
+  'webhook.create': async () => ({ body: WEBHOOK }),
+  'webhook.update': async (service) => ({ ...(await webhook(service)), body: { description: 'Chat' } }),
+  'webhook.redeliver': async (service) => {
+    const { params } = await webhook(service)
+    const [event] = await okAdmin<{ id: string }[]>(service, 'GET', '/admin/audit?limit=1')
+    return { params: { ...params, event_id: event?.id ?? '' } }
+  },
+  webhook,
   'resource.list': async () => ({}),
   'resource.create': async () => {
     const slug = `r-${newId().toLowerCase().replaceAll('_', '-')}`

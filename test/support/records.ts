@@ -5,6 +5,7 @@ import type { AuthorizationRequest } from '../../src/records/authorization_reque
 import type { BrokerGrant } from '../../src/records/broker_grant.ts'
 import type { BrokerProvider } from '../../src/records/broker_provider.ts'
 import type { Client } from '../../src/records/client.ts'
+import type { EventReceiver } from '../../src/records/event_receiver.ts'
 import type { FrontingLink } from '../../src/records/fronting_link.ts'
 import type { Idp } from '../../src/records/idp.ts'
 import type { Issuance } from '../../src/records/issuance.ts'
@@ -175,6 +176,22 @@ export const anEvent = (more: Partial<AuditEvent> = {}): AuditEvent => ({
   request_id: undefined,
   detail: {},
   created_at: NOW,
+  ...more,
+})
+
+export const aReceiver = (more: Partial<EventReceiver> = {}): EventReceiver => ({
+  id: `wh_${newId()}`,
+  kind: 'webhook',
+  url: 'https://hooks.example.com/service',
+  events: ['client_*'],
+  status: 'enabled',
+  secret: 'sealed',
+  secret_clear: undefined,
+  client_id: undefined,
+  settings: { description: 'Chat' },
+  version: 1,
+  created_at: NOW,
+  updated_at: NOW,
   ...more,
 })
 

@@ -1,0 +1,39 @@
+// Schemas of the answers about webhooks and streams, as in answers.ts.
+import { z } from 'zod'
+
+const at = z.iso.datetime()
+
+const delivery = z.strictObject({
+  event_id: z.string(),
+  type: z.string(),
+  at,
+  status: z.int().optional().describe('Status of the response; absent if there was none.'),
+  error: z.string().optional().describe('Why the attempt failed; absent if it did not.'),
+})
+
+export const webhook = z.strictObject({
+  id: z.string(),
+  url: z.string(),
+  events: z.array(z.string()),
+  description: z.string(),
+  paused: z.boolean(),
+  status: z
+    .enum(['active', 'failing', 'paused'])
+    .describe('failing: the last attempt failed, and further attempts follow after growing pauses.'),
+  pending: z.int().describe('Events that wait. At most 10000 are counted.'),
+  last_error: z.string().optional(),
+  failing_since: at.optional(),
+  next_attempt_at: at.optional(),
+  delivered_at: at.optional().describe('The last accepted delivery.'),
+  deliveries: z.array(delivery).describe('The last attempts, latest first.'),
+  created_at: at,
+  updated_at: at,
+})
+const secret = z.string().describe('Signs deliveries. It is shown only in this response.')
+export const newWebhook = webhook.extend({ secret })
+export const webhookSecret = z.strictObject({
+  id: z.string(),
+  secret,
+  earlier_until: at.describe('The earlier secret signs too until then.'),
+})
+export const redelivery = delivery

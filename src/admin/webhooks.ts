@@ -1,0 +1,236 @@
+// Admin operations on webhooks: URLs that receive audit events.
+import { z } from 'zod'
+import type { App } from '../context.ts'
+import { attemptDelivery } from '../events/delivery.ts'
+import { feedEnd } from '../events/feed_end.ts'
+import { checkReceiverUrl } from '../events/receiver_url.ts'
+import {
+  newSigningSecret,
+  openSigningSecrets,
+  rotatedSigningSecrets,
+  sealReceiverSecret,
+} from '../events/signing_secret.ts'
+import { actionsOf, unknownPatterns } from '../events/webhook_actions.ts'
+import { bool, distinct, endpoint, text } from '../lib/field.ts'
+import { isId, newId } from '../lib/id.ts'
+import { rfc3339 } from '../lib/time.ts'
+import { type DeliveryAttempt, type EventCursor, type EventReceiver, MAX_RECEIVERS } from '../records/event_receiver.ts'
+import { type AdminResource, action } from './action.ts'
+import * as answers from './answers_events.ts'
+import { badInput, changedFields, conflict, notFound, retryStale } from './outcome.ts'
+
+const fields = {
+  url: endpoint().describe('Where events are sent. https, unless events.allow_hosts has the host.'),
+  events: distinct(text())
+    .refine((patterns) => patterns.length > 0, 'must not be empty')
+    .describe('Audit actions. * stands for any text: client_* or *.'),
+  description: text().describe('What it is for.'),
+  paused: bool().describe('Whether events wait instead of being sent.'),
+}
+const creatable = z.strictObject({
+  ...fields,
+  description: fields.description.prefault(''),
+  paused: fields.paused.prefault(false),
+})
+const patchable = z.strictObject(fields).partial()
+
+const MAX_PENDING = 10_000
+
+const attemptJson = ({ at, ...rest }: DeliveryAttempt) => ({ ...rest, at: rfc3339(at) })
+
+/** A webhook in the form of the admin API. */
+async function webhookJson(app: App, receiver: EventReceiver, known?: EventCursor) {
+  const { store } = app
+  const cursor = known ?? (await store.findEventCursor({ receiver_id: receiver.id }))
+  if (!cursor) throw notFound('webhook')
+  const { failing_since, retry_at, delivered_at, last_error } = cursor
+  const isFailing = failing_since !== undefined
+  const paused = receiver.status !== 'enabled'
+  return {
+    id: receiver.id,
+    url: receiver.url ?? '',
+    events: receiver.events,
+    description: receiver.settings.description ?? '',
+    paused,
+    status: paused ? 'paused' : isFailing ? 'failing' : 'active',
+    pending: await pendingOf(app, receiver, cursor),
+    ...(last_error === undefined ? {} : { last_error }),
+    ...(isFailing ? { failing_since: rfc3339(failing_since), next_attempt_at: rfc3339(retry_at) } : {}),
+    ...(delivered_at === undefined ? {} : { delivered_at: rfc3339(delivered_at) }),
+    deliveries: cursor.recent.map(attemptJson),
+    created_at: rfc3339(receiver.created_at),
+    updated_at: rfc3339(receiver.updated_at),
+  }
+}
+
+const pendingOf = ({ store, clock, config }: App, { events, created_at }: EventReceiver, after: EventCursor) =>
+  store.countFeed({
+    after,
+    actions: actionsOf(events),
+    since: Math.max(created_at, clock.now() - config.events.retention),
+    limit: MAX_PENDING,
+  })
+
+/** Finds a webhook by id. Throws not_found. */
+async function getWebhook({ store }: App, id: string): Promise<EventReceiver> {
+  const receiver = await store.findReceiver({ id })
+  if (receiver?.kind !== 'webhook') throw notFound('webhook')
+  return receiver
+}
+
+/** Throws invalid_request for a URL that must not be called, and for patterns without an action. */
+function checkFields({ config }: App, { url, events }: { url?: string; events?: string[] }): void {
+  if (url !== undefined) checkReceiverUrl(config, url)
+  const unknown = unknownPatterns(events ?? [])
+  if (unknown.length > 0) throw badInput(unknown.map((pattern) => `events: no event is called ${pattern}`))
+}
+
+/** Audit detail. The path of a URL may be a secret. */
+const facts = ({ id, url = '' }: EventReceiver) => ({ webhook_id: id, host: new URL(url).host })
+
+/** Changes a webhook that was read, until no other change comes first. */
+const changeWebhook = (
+  app: App,
+  id: string,
+  decide: (receiver: EventReceiver) => EventReceiver | Promise<EventReceiver>,
+) =>
+  retryStale(async () => {
+    const receiver = await getWebhook(app, id)
+    const next = await decide(receiver)
+    if (next === receiver) return { receiver, before: receiver }
+    if ((await app.store.updateReceiver(next)) === 'stale') return 'stale'
+    return { receiver: next, before: receiver }
+  })
+
+export const webhooks: AdminResource = {
+  name: 'webhook',
+  doc: 'Webhooks: URLs that receive audit events, signed as Standard Webhooks.',
+  actions: {
+    list: action({
+      method: 'GET',
+      path: '/admin/webhooks',
+      doc: 'Lists webhooks, oldest first, with the last attempts of each.',
+      answer: z.array(answers.webhook),
+      async run(app) {
+        const [receivers, cursors] = await Promise.all([
+          app.store.listReceivers({ kind: 'webhook' }),
+          app.store.listEventCursors(),
+        ])
+        const cursorOf = (id: string) => cursors.find(({ receiver_id }) => receiver_id === id)
+        return { shown: await Promise.all(receivers.map((each) => webhookJson(app, each, cursorOf(each.id)))) }
+      },
+    }),
+    create: action({
+      method: 'POST',
+      path: '/admin/webhooks',
+      doc: 'Creates a webhook. It receives the events from now on. Its secret is shown only in this response.',
+      answer: answers.newWebhook,
+      status: 201,
+      body: creatable,
+      audit: 'webhook_created',
+      async run(app, { body: { description, paused, ...body } }) {
+        checkFields(app, body)
+        const now = app.clock.now()
+        const id = `wh_${newId()}`
+        const secret = newSigningSecret()
+        const receiver: EventReceiver = {
+          ...body,
+          id,
+          kind: 'webhook',
+          status: paused ? 'paused' : 'enabled',
+          settings: { description },
+          ...(await sealReceiverSecret(app, id, [{ secret }])),
+          version: 1,
+          created_at: now,
+          updated_at: now,
+        }
+        const start = (await feedEnd(app.store)) - 1
+        if ((await app.store.createReceiver({ receiver, start })) === 'too_many')
+          throw conflict(`there are ${MAX_RECEIVERS} webhooks and streams already`, 'too_many_receivers')
+        return { shown: { ...(await webhookJson(app, receiver)), secret }, changed: { detail: facts(receiver) } }
+      },
+    }),
+    get: action({
+      method: 'GET',
+      path: '/admin/webhooks/{id}',
+      doc: 'Shows a webhook with its last attempts.',
+      answer: answers.webhook,
+      run: async (app, { params }) => ({ shown: await webhookJson(app, await getWebhook(app, params.id)) }),
+    }),
+    update: action({
+      method: 'PATCH',
+      path: '/admin/webhooks/{id}',
+      doc: 'Changes the named members of a webhook. Events that wait are sent to the new URL.',
+      answer: answers.webhook,
+      body: patchable,
+      audit: 'webhook_updated',
+      async run(app, { params, body }) {
+        const { receiver, before } = await changeWebhook(app, params.id, (stored) => {
+          const shown = {
+            url: stored.url,
+            events: stored.events,
+            ...stored.settings,
+            paused: stored.status !== 'enabled',
+          }
+          if (changedFields(shown, body).length === 0) return stored
+          checkFields(app, body)
+          const { url = stored.url, events = stored.events, description = stored.settings.description } = body
+          const { paused = shown.paused } = body
+          const status = paused ? 'paused' : 'enabled'
+          const settings = { ...stored.settings, description }
+          return { ...stored, url, events, status, settings, updated_at: app.clock.now() }
+        })
+        const shown = await webhookJson(app, receiver)
+        if (receiver === before) return { shown }
+        return { shown, changed: { detail: { ...facts(receiver), fields: Object.keys(body) } } }
+      },
+    }),
+    rotateSecret: action({
+      method: 'POST',
+      path: '/admin/webhooks/{id}/rotate-secret',
+      doc: 'Creates a new secret for a webhook. For 24 hours deliveries have a signature of the earlier secret too.',
+      answer: answers.webhookSecret,
+      audit: 'webhook_updated',
+      async run(app, { params }) {
+        const now = app.clock.now()
+        const secret = newSigningSecret()
+        let earlier_until = now
+        const { receiver } = await changeWebhook(app, params.id, async (stored) => {
+          const secrets = rotatedSigningSecrets(await openSigningSecrets(app, stored), secret, now)
+          earlier_until = secrets[1]?.until ?? now
+          return { ...stored, ...(await sealReceiverSecret(app, stored.id, secrets)), updated_at: now }
+        })
+        return {
+          shown: { id: receiver.id, secret, earlier_until: rfc3339(earlier_until) },
+          changed: { detail: { ...facts(receiver), fields: ['secret'] } },
+        }
+      },
+    }),
+    redeliver: action({
+      method: 'POST',
+      path: '/admin/webhooks/{id}/redeliver/{event_id}',
+      doc: 'Sends an audit event once more, now, with the same webhook-id. It does not matter whether it was accepted before, and later events do not wait for it.',
+      answer: answers.redelivery,
+      audit: 'webhook_redelivered',
+      async run(app, { params: { id, event_id } }) {
+        const receiver = await getWebhook(app, id)
+        const event = isId(event_id) ? await app.store.findAuditEvent({ id: event_id }) : undefined
+        if (!event) throw notFound('event')
+        const made = await attemptDelivery(app, receiver, event)
+        return { shown: attemptJson(made), changed: { detail: { ...facts(receiver), event_id } } }
+      },
+    }),
+    delete: action({
+      method: 'DELETE',
+      path: '/admin/webhooks/{id}',
+      doc: 'Deletes a webhook. Events that wait for it are not sent.',
+      status: 204,
+      audit: 'webhook_deleted',
+      async run(app, { params }) {
+        const receiver = await getWebhook(app, params.id)
+        if (!(await app.store.deleteReceiver({ id: receiver.id }))) throw notFound('webhook')
+        return { changed: { detail: facts(receiver) } }
+      },
+    }),
+  },
+}

@@ -1,0 +1,41 @@
+// How a cursor moves: past an event, and after an attempt to send it.
+import type { DeliveryAttempt, EventCursor, FeedPlace } from '../records/event_receiver.ts'
+
+/** Seconds until the next attempt, after each failed attempt in a row. The last one is repeated. */
+const PAUSES = [2, 5, 15, 60, 300, 600] as const
+const pauseAfter = (attempts: number): number => PAUSES[Math.min(attempts, PAUSES.length) - 1] ?? PAUSES[0]
+
+/** Attempts that are kept for the operator. */
+const RECENT = 10
+const MAX_ERROR = 300
+
+/** The cursor behind an event that is not sent. */
+export const passed = (cursor: EventCursor, { feed_order, event_id }: FeedPlace): EventCursor => ({
+  ...cursor,
+  feed_order,
+  event_id,
+  attempts: 0,
+  retry_at: 0,
+})
+
+/** The cursor after an attempt to send the event at a place. */
+export function afterAttempt(
+  cursor: EventCursor,
+  place: FeedPlace,
+  { error, ...made }: DeliveryAttempt,
+  now: number,
+): EventCursor {
+  const last_error = error?.slice(0, MAX_ERROR)
+  const recent = [{ ...made, ...(last_error ? { error: last_error } : {}) }, ...cursor.recent].slice(0, RECENT)
+  if (last_error === undefined)
+    return {
+      ...passed(cursor, place),
+      failing_since: undefined,
+      last_error: undefined,
+      delivered_at: now,
+      recent,
+    }
+  const attempts = cursor.attempts + 1
+  const failing_since = cursor.failing_since ?? now
+  return { ...cursor, attempts, retry_at: now + pauseAfter(attempts), failing_since, last_error, recent }
+}

@@ -1,0 +1,169 @@
+// Sends events to their receivers, in order, each until it is accepted. It reads the audit trail behind a cursor for each receiver, so that
+// nothing waits for a receiver and nothing is stored twice. One instance sends at a time: the one with the lease.
+import type { App } from '../context.ts'
+import { newId } from '../lib/id.ts'
+import { withTimeout } from '../lib/timeout.ts'
+import { type EventCursor, type EventReceiver, SENDER } from '../records/event_receiver.ts'
+import type { FeedEvent } from '../store/event_feed.ts'
+import { afterAttempt, passed } from './cursor.ts'
+import { attemptDelivery, wants } from './delivery.ts'
+import { feedEnd } from './feed_end.ts'
+
+const TICK_MS = 200
+/** After an error of the database, and while another instance sends. */
+const SLOW_TICK_MS = 1000
+/** Seconds. A lease is renewed when half of it is left. */
+const LEASE = 6
+/** Events that are read at a time for one receiver. */
+const PAGE = 100
+const CLOSE_MS = 1000
+
+/** Starts to send. Returns a function that stops it: requests in flight have a second to end. */
+export function startSender(app: App): () => Promise<void> {
+  const sender = new EventSender(app)
+  sender.start()
+  return () => sender.close()
+}
+
+class EventSender {
+  readonly #app: App
+  readonly #holder = newId()
+  readonly #running = new Map<string, Promise<void>>()
+  readonly #cursors = new Map<string, EventCursor>()
+  /** The place up to which each receiver has every event. */
+  readonly #done = new Map<string, number>()
+  #leasedUntil = 0
+  #isFailing = false
+  #closed = false
+  #timer: NodeJS.Timeout | undefined
+  #tick: Promise<void> = Promise.resolve()
+
+  constructor(app: App) {
+    this.#app = app
+  }
+
+  start(delayMs = TICK_MS): void {
+    if (this.#closed) return
+    this.#timer = setTimeout(() => {
+      this.#tick = this.#round().then((nextMs) => this.start(nextMs))
+    }, delayMs)
+    this.#timer.unref()
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#timer)
+    await withTimeout(CLOSE_MS, Promise.all([this.#tick, ...this.#running.values()]))
+    await this.#release().catch(() => {})
+  }
+
+  /** Starts the work of every receiver that has some. Returns the milliseconds until the next round. */
+  async #round(): Promise<number> {
+    const { store, log } = this.#app
+    try {
+      const receivers = (await store.listReceivers({})).filter(isSentTo)
+      if (receivers.length === 0) await this.#release()
+      else if (!(await this.#holdsLease())) return SLOW_TICK_MS
+      else await this.#startWork(receivers)
+      this.#isFailing = false
+      return TICK_MS
+    } catch (error) {
+      if (!this.#isFailing) log.warn({ err: error }, 'events cannot be sent at the moment; they are sent later')
+      this.#isFailing = true
+      return SLOW_TICK_MS
+    }
+  }
+
+  async #startWork(receivers: readonly EventReceiver[]): Promise<void> {
+    const end = await feedEnd(this.#app.store)
+    for (const { id } of receivers) {
+      if (this.#running.has(id) || this.#done.get(id) === end) continue
+      const work = this.#work(id, end).finally(() => this.#running.delete(id))
+      this.#running.set(id, work)
+    }
+  }
+
+  async #holdsLease(): Promise<boolean> {
+    const { store, clock } = this.#app
+    const now = clock.now()
+    if (this.#leasedUntil - now > LEASE / 2) return true
+    // The lock of the SQLite file says that no other server runs: a lease of one that was killed need not end first.
+    const due = store.driver.name === 'sqlite' ? Number.MAX_SAFE_INTEGER : now
+    const until = now + LEASE
+    if (await store.takeLease({ name: SENDER, holder: this.#holder, now: due, until })) {
+      this.#leasedUntil = until
+      return true
+    }
+    this.#forget()
+    return false
+  }
+
+  async #release(): Promise<void> {
+    if (this.#leasedUntil === 0) return
+    this.#forget()
+    await this.#app.store.releaseLease({ name: SENDER, holder: this.#holder })
+  }
+
+  /** Another instance may send now: what is known here may be old. */
+  #forget(): void {
+    this.#leasedUntil = 0
+    this.#cursors.clear()
+    this.#done.clear()
+  }
+
+  async #work(id: string, end: number): Promise<void> {
+    const { store, clock, log } = this.#app
+    try {
+      const cursor = this.#cursors.get(id) ?? (await store.findEventCursor({ receiver_id: id }))
+      if (!cursor || cursor.retry_at > clock.now()) return
+      if (await this.#sendUpTo(cursor, end)) this.#done.set(id, end)
+    } catch (error) {
+      this.#cursors.delete(id)
+      if (!this.#closed) log.warn({ err: error, receiver_id: id }, 'events could not be read for a receiver')
+    }
+  }
+
+  /** Returns whether the receiver has every event before the end. */
+  async #sendUpTo(from: EventCursor, end: number): Promise<boolean> {
+    let cursor = from
+    for (;;) {
+      const page = await this.#app.store.listFeed({ after: cursor, end, limit: PAGE })
+      for (const item of page) {
+        const next = await this.#pass(cursor, item)
+        if (!next) return false
+        cursor = next
+        if (cursor.attempts > 0) return false
+      }
+      if (page.length > 0 && !(await this.#save(cursor))) return false
+      if (page.length < PAGE) return true
+    }
+  }
+
+  /** The cursor behind an event, or before it when it was not accepted. Undefined when it must not be sent now. */
+  async #pass(cursor: EventCursor, item: FeedEvent): Promise<EventCursor | undefined> {
+    const { store, clock, config, metrics } = this.#app
+    const receivers = await store.listReceivers({})
+    const receiver = receivers.find(({ id }) => id === cursor.receiver_id)
+    if (this.#closed || !receiver || !isSentTo(receiver)) return undefined
+    if (!wants(receiver, item.event)) return passed(cursor, item)
+    const { kind } = receiver
+    if (item.event.created_at < clock.now() - config.events.retention) {
+      metrics.count('ext_event_deliveries_total', { kind, result: 'expired' })
+      return passed(cursor, item)
+    }
+    const made = await attemptDelivery(this.#app, receiver, item.event)
+    metrics.count('ext_event_deliveries_total', { kind, result: made.error ? 'failed' : 'delivered' })
+    const next = afterAttempt(cursor, item, made, clock.now())
+    return (await this.#save(next)) ? next : undefined
+  }
+
+  async #save(cursor: EventCursor): Promise<boolean> {
+    const saved = await this.#app.store.saveEventCursor({ cursor, holder: this.#holder })
+    if (saved) this.#cursors.set(cursor.receiver_id, cursor)
+    else this.#forget()
+    return saved
+  }
+}
+
+/** Whether events are sent to a receiver; streams may be polled instead. */
+const isSentTo = ({ url, status }: EventReceiver): boolean => url !== undefined && status === 'enabled'

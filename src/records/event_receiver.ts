@@ -1,0 +1,73 @@
+/** Maximum number of receivers, webhooks and streams together. Each has at most one request in flight. */
+export const MAX_RECEIVERS = 200
+
+/** The name of the lease of the instance that sends events. */
+export const SENDER = 'events'
+
+/** The place of an event in the order in which events became visible. */
+export interface FeedPlace {
+  feed_order: number
+  event_id: string
+}
+
+/** A secret that signs deliveries. */
+export interface SigningSecret {
+  secret: string
+  /** An earlier secret signs until then, beside the current one. */
+  until?: number
+}
+
+/** What receives events: a webhook of an operator, or a stream of a resource server. */
+export interface EventReceiver {
+  id: string
+  kind: 'webhook' | 'stream'
+  /** Where events are sent. Absent for a stream that is polled. */
+  url?: string
+  /** Audit actions with `*`, or the event types of a stream. */
+  events: string[]
+  status: 'enabled' | 'paused' | 'disabled'
+  /** The secrets as JSON text, encrypted with data_encryption. */
+  secret?: string
+  /** The same without data_encryption. */
+  secret_clear?: string
+  /** The resource server of a stream. */
+  client_id?: string
+  settings: ReceiverSettings
+  version: number
+  created_at: number
+  updated_at: number
+}
+
+/** Members that not every receiver has. */
+export interface ReceiverSettings {
+  description?: string
+  /** Why an operator or a receiver changed the status. */
+  status_reason?: string
+}
+
+/** One attempt to send an event. */
+export interface DeliveryAttempt {
+  event_id: string
+  type: string
+  at: number
+  /** Status of the response; absent without a response. */
+  status?: number
+  /** Why it failed. */
+  error?: string
+}
+
+/** How far a receiver is. */
+export interface EventCursor extends FeedPlace {
+  receiver_id: string
+  /** Of a polled stream: security events after the place that it has acknowledged. */
+  acknowledged: string[]
+  /** Failed attempts of the next event. */
+  attempts: number
+  /** No attempt before this time. */
+  retry_at: number
+  failing_since?: number
+  last_error?: string
+  delivered_at?: number
+  /** The last attempts, latest first. */
+  recent: DeliveryAttempt[]
+}

@@ -1,0 +1,167 @@
+// Webhooks from outside: what a receiver gets, in which order, and what an operator sees meanwhile.
+import { createHmac } from 'node:crypto'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { callAdmin, okAdmin } from '../support/admin.ts'
+import { RECEIVERS_ALLOWED, TestReceiver } from '../support/receiver.ts'
+import { addClient, addUser, SEALED, startService, type TestService } from '../support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService({ ...RECEIVERS_ALLOWED, ...SEALED })
+})
+afterAll(() => service.close())
+
+interface Hook {
+  id: string
+  secret: string
+  status: string
+  pending: number
+  last_error?: string
+  deliveries: { event_id: string; status?: number; error?: string }[]
+}
+const hookTo = (receiver: TestReceiver, events: string[]) =>
+  okAdmin<Hook>(service, 'POST', '/admin/webhooks', { url: receiver.url, events })
+const shown = ({ id }: Hook) => okAdmin<Hook>(service, 'GET', `/admin/webhooks/${id}`)
+const remove = ({ id }: Hook) => okAdmin(service, 'DELETE', `/admin/webhooks/${id}`)
+
+async function suspend(): Promise<string> {
+  const { client_id } = await addClient(service)
+  await okAdmin(service, 'PATCH', `/admin/clients/${client_id}/suspend`)
+  return client_id
+}
+
+/** An independent check of a signature of Standard Webhooks. */
+function isSignedBy(secret: string, { headers, text }: TestReceiver['got'][number]): boolean {
+  const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
+  const input = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${text}`
+  const wanted = createHmac('sha256', key).update(input).digest('base64')
+  return String(headers['webhook-signature']).split(' ').includes(`v1,${wanted}`)
+}
+
+test('later events wait for one that is refused; it comes again with its id after growing pauses, and the webhook is failing meanwhile', async () => {
+  const receiver = await TestReceiver.start()
+  const hook = await hookTo(receiver, ['client_suspended'])
+  receiver.next.push(500, 503)
+  const clients = [await suspend(), await suspend(), await suspend()]
+  await receiver.arrived(1)
+  await vi.waitFor(async () =>
+    expect(await shown(hook)).toMatchObject({ status: 'failing', pending: 3, last_error: 'HTTP 500' }),
+  )
+  service.advance(2)
+  await receiver.arrived(2)
+  await vi.waitFor(async () => expect((await shown(hook)).last_error).toBe('HTTP 503'))
+  service.advance(2)
+  await suspend()
+  expect(receiver.got).toHaveLength(2)
+  service.advance(3)
+  await receiver.arrived(6)
+  const ids = receiver.got.map(({ headers }) => headers['webhook-id'])
+  expect([ids[0], ids[1]]).toEqual([ids[2], ids[2]])
+  expect(new Set(ids).size).toBe(4)
+  expect(receiver.accepted.slice(0, 3)).toMatchObject(
+    clients.map((client_id) => ({ type: 'client_suspended', data: { client_id } })),
+  )
+  for (const delivered of receiver.got) expect(isSignedBy(hook.secret, delivered)).toBe(true)
+  await vi.waitFor(async () => expect(await shown(hook)).toMatchObject({ status: 'active', pending: 0 }))
+  expect((await shown(hook)).deliveries.map(({ status }) => status)).toEqual([204, 204, 204, 204, 503, 500])
+  await remove(hook)
+})
+
+test('events of a paused webhook wait, and are sent in order when it is resumed', async () => {
+  const receiver = await TestReceiver.start()
+  const hook = await hookTo(receiver, ['client_*'])
+  await okAdmin(service, 'PATCH', `/admin/webhooks/${hook.id}`, { paused: true })
+  const clients = [await suspend(), await suspend()]
+  expect(await shown(hook)).toMatchObject({ status: 'paused', pending: 2 })
+  await okAdmin(service, 'PATCH', `/admin/webhooks/${hook.id}`, { paused: false })
+  await receiver.arrived(2)
+  expect(receiver.accepted).toMatchObject(clients.map((client_id) => ({ data: { client_id } })))
+  await remove(hook)
+})
+
+test('an event that was not accepted within events.retention is not sent any more; later ones are', async () => {
+  const receiver = await TestReceiver.start()
+  const hook = await hookTo(receiver, ['client_suspended'])
+  receiver.next.push(500)
+  await suspend()
+  await receiver.arrived(1)
+  service.advance(8 * 86_400)
+  const later = await suspend()
+  await receiver.arrived(2)
+  expect(receiver.accepted).toMatchObject([{ data: { client_id: later } }])
+  await remove(hook)
+})
+
+test('an event is sent once more on request, with the same webhook-id', async () => {
+  const receiver = await TestReceiver.start()
+  const hook = await hookTo(receiver, ['client_suspended'])
+  await suspend()
+  const [first] = await receiver.arrived(1)
+  const again = await okAdmin(service, 'POST', `/admin/webhooks/${hook.id}/redeliver/${first?.headers['webhook-id']}`)
+  expect(again).toMatchObject({ status: 204, type: 'client_suspended' })
+  expect(receiver.got.map(({ text }) => text)).toEqual([first?.text, first?.text])
+  await remove(hook)
+})
+
+test('after a rotation both secrets sign, and after a day only the new one', async () => {
+  const receiver = await TestReceiver.start()
+  const hook = await hookTo(receiver, ['client_suspended'])
+  const { secret } = await okAdmin<Hook>(service, 'POST', `/admin/webhooks/${hook.id}/rotate-secret`)
+  await suspend()
+  const [both] = await receiver.arrived(1)
+  service.advance(86_400)
+  await suspend()
+  const [, one] = await receiver.arrived(2)
+  const signs = (delivered = both) => delivered && [hook.secret, secret].map((each) => isSignedBy(each, delivered))
+  expect([signs(both), signs(one)]).toEqual([
+    [true, true],
+    [false, true],
+  ])
+  await remove(hook)
+})
+
+test('an event has no email and no name of a user', async () => {
+  const receiver = await TestReceiver.start()
+  const hook = await hookTo(receiver, ['user_*'])
+  const user = {
+    email: 'distinctive.zebra@example.com',
+    name: 'Distinctive Zebra',
+    password: 'correct horse battery staple',
+  }
+  const { id } = await okAdmin<{ id: string }>(service, 'POST', '/admin/users', user)
+  const { id: other } = await addUser(service)
+  await service.app.store.recordAudit({
+    ...{
+      id: hook.id.slice(3),
+      action: 'user_email_changed',
+      actor_id: other,
+      ip: '',
+      created_at: service.app.clock.now(),
+    },
+    detail: { provider: 'default', email: user.email, email_before: user.email },
+  })
+  const [created, changed] = await receiver.arrived(2)
+  expect(created?.text).toContain(id)
+  expect(changed?.text).toContain('"provider":"default"')
+  expect(`${created?.text}${changed?.text}`).not.toMatch(/zebra/i)
+  await remove(hook)
+})
+
+test('the secret is encrypted in the database, and shown once', async () => {
+  const receiver = await TestReceiver.start()
+  const hook = await hookTo(receiver, ['client_*'])
+  const stored = await service.app.store.findReceiver({ id: hook.id })
+  expect(stored?.secret).toMatch(/^aes1\./)
+  expect(JSON.stringify([stored, await shown(hook)])).not.toContain(hook.secret)
+  await remove(hook)
+})
+
+test.each([
+  [{ url: 'https://hooks.example.com/', events: ['no_such_action'] }, 'events: no event is called no_such_action'],
+  [{ url: 'https://hooks.example.com/', events: ['token_issued'] }, 'events: no event is called token_issued'],
+  [{ url: 'https://hooks.example.com/', events: [] }, 'events must not be empty'],
+  [{ url: 'ftp://hooks.example.com/', events: ['*'] }, 'url must be a well-formed http or https URL'],
+])('a webhook of %j is refused', async (body, because) => {
+  const answer = await callAdmin(service, 'POST', '/admin/webhooks', body)
+  expect([answer.status, answer.body['error_description']]).toEqual([400, because])
+})

@@ -1,0 +1,115 @@
+// Rules of the receivers of events, of their cursors, and of the order in which the audit trail is read.
+import { describe, expect, test } from 'vitest'
+import { feedEnd } from '../../../src/events/feed_end.ts'
+import { newId } from '../../../src/lib/id.ts'
+import { type EventReceiver, SENDER } from '../../../src/records/event_receiver.ts'
+import type { Store } from '../../../src/store/index.ts'
+import { anEvent, aReceiver, NOW } from '../../support/records.ts'
+import type { Bench } from '../conformance.ts'
+
+const START = { feed_order: 0, event_id: 'AAAAAAAAAAAAAAAAAAAAAA' }
+
+export function eventReceiverRules(bench: Bench): void {
+  const created = async (store: Store, more: Partial<EventReceiver> = {}) => {
+    const receiver = aReceiver(more)
+    const start = (await feedEnd(store)) - 1
+    expect(await store.createReceiver({ receiver, start })).toBe('created')
+    const cursor = await store.findEventCursor({ receiver_id: receiver.id })
+    if (!cursor) throw new Error('no cursor')
+    return { receiver, cursor }
+  }
+
+  describe('receivers', () => {
+    test('a receiver is read back with every member, listed by kind, and gone with its cursor after its deletion', async () => {
+      const { store } = bench
+      const { receiver } = await created(store)
+      const { receiver: stream } = await created(store, { kind: 'stream', url: undefined, client_id: 'rs' })
+      expect(await store.findReceiver({ id: receiver.id })).toEqual(receiver)
+      const ids = async (kind?: 'webhook' | 'stream') => (await store.listReceivers({ kind })).map(({ id }) => id)
+      expect(await ids('stream')).toEqual([stream.id])
+      expect(await ids()).toEqual(expect.arrayContaining([receiver.id, stream.id]))
+      expect(await store.deleteReceiver({ id: stream.id })).toEqual(stream)
+      expect(await ids('stream')).toEqual([])
+      expect(await store.findEventCursor({ receiver_id: stream.id })).toBeUndefined()
+      expect(await store.deleteReceiver({ id: stream.id })).toBeUndefined()
+    })
+
+    test('a change of a receiver that was changed since it was read is refused', async () => {
+      const { store } = bench
+      const { receiver } = await created(store)
+      const next = { ...receiver, status: 'paused' as const, events: ['user_*'], updated_at: NOW + 1 }
+      expect(await store.updateReceiver(next)).toBe('updated')
+      expect(await store.updateReceiver({ ...next, events: ['key_*'] })).toBe('stale')
+      expect(await store.findReceiver({ id: receiver.id })).toEqual({ ...next, version: 2 })
+    })
+
+    test('a cursor is stored by the holder of the lease only, and a lease has one holder until it ends', async () => {
+      const { store, close } = await bench.open()
+      const { cursor } = await created(store)
+      const take = (holder: string, now: number) => store.takeLease({ name: SENDER, holder, now, until: now + 10 })
+      expect([await take('a', NOW), await take('b', NOW), await take('a', NOW + 1)]).toEqual([true, false, true])
+      const moved = {
+        ...cursor,
+        feed_order: 7,
+        event_id: newId(),
+        attempts: 2,
+        retry_at: NOW,
+        failing_since: NOW,
+        last_error: 'HTTP 500',
+        delivered_at: NOW,
+        recent: [{ event_id: newId(), type: 'client_created', at: NOW, status: 500, error: 'HTTP 500' }],
+      }
+      expect(await store.saveEventCursor({ cursor: moved, holder: 'b' })).toBe(false)
+      expect(await store.findEventCursor({ receiver_id: cursor.receiver_id })).toEqual(cursor)
+      expect(await store.saveEventCursor({ cursor: moved, holder: 'a' })).toBe(true)
+      expect(await store.listEventCursors()).toEqual([moved])
+      expect(await take('b', NOW + 11)).toBe(true)
+      await store.releaseLease({ name: SENDER, holder: 'b' })
+      expect(await take('a', NOW)).toBe(true)
+      await close()
+    })
+  })
+
+  describe('the feed', () => {
+    test('events are read in the order in which they were committed, whatever their ids, each once', async () => {
+      const { store, close } = await bench.open()
+      const ids = Array.from({ length: 6 }, newId)
+      const committed = [3, 1, 5, 0, 4, 2].map((i) => ids[i] as string)
+      for (const id of committed) await store.recordAudit(anEvent({ id }))
+      const end = await feedEnd(store)
+      const first = await store.listFeed({ after: START, end, limit: 4 })
+      const rest = await store.listFeed({ after: first.at(-1) ?? START, end, limit: 4 })
+      expect([...first, ...rest].map(({ event_id }) => event_id)).toEqual(committed)
+      expect(await store.listFeed({ after: rest.at(-1) ?? START, end, limit: 4 })).toEqual([])
+      const late = anEvent({ id: ids[0]?.replace(/^..../, 'AAAA'), action: 'client_created' })
+      await store.recordAudit(late)
+      const next = await store.listFeed({ after: rest.at(-1) ?? START, end: await feedEnd(store), limit: 4 })
+      expect(next.map(({ event }) => event)).toEqual([late])
+      expect(await store.findAuditEvent({ id: late.id })).toEqual(late)
+      await close()
+    })
+
+    test('a new receiver begins after the events that were committed before', async () => {
+      const { store, close } = await bench.open()
+      await store.recordAudit(anEvent())
+      const { cursor } = await created(store)
+      const after = anEvent({ action: 'client_created' })
+      await store.recordAudit(after)
+      const feed = await store.listFeed({ after: cursor, end: await feedEnd(store), limit: 9 })
+      expect(feed.map(({ event_id }) => event_id)).toEqual([after.id])
+      await close()
+    })
+
+    test('the events of some actions are counted, up to a limit', async () => {
+      const { store, close } = await bench.open()
+      for (const action of ['client_created', 'user_created', 'client_created', 'client_deleted'])
+        await store.recordAudit(anEvent({ action }))
+      const count = (actions: string[], limit = 9, since = 0) =>
+        store.countFeed({ after: START, actions, since, limit })
+      expect(await count(['client_created', 'client_deleted'])).toBe(3)
+      expect(await count(['client_created', 'client_deleted'], 2)).toBe(2)
+      expect(await count(['client_created'], 9, NOW + 1)).toBe(0)
+      await close()
+    })
+  })
+}
