@@ -139,6 +139,24 @@ describe('caches are invalidated by changes at the other instance', () => {
     await eventually(async () => (await register(b)).status === 403, 1000)
   })
 
+  test('a user whom the other instance removed from a group, and a resource that it restricted, are refused here', async () => {
+    const staff = { mode: 'restricted', groups: ['staff'] } as const
+    const client = await addClient(a)
+    const scene = async (groups: string[], fields: Parameters<typeof addResource>[1] = {}) => {
+      const [user, resource] = [await addUser(a, { operator_groups: groups }), await addResource(a, fields)]
+      const { body } = await redeem(b, client, await authorize(b, client, user, { resource: resource.uri }))
+      expect(await isActive(b, client, body['access_token'])).toBe(true)
+      return { user, resource, ...body } as { user: { id: string }; resource: { id: string }; [name: string]: unknown }
+    }
+    const [removed, restricted] = [await scene(['staff'], { access: staff }), await scene([])]
+    await okAdmin(a, 'PATCH', `/admin/users/${removed.user.id}`, { groups: [] })
+    await okAdmin(a, 'PATCH', `/admin/resources/${restricted.resource.id}`, { access: staff })
+    for (const tokens of [removed, restricted]) {
+      await eventually(async () => !(await isActive(b, client, tokens['access_token'])), 1000)
+      expect((await refresh(b, client, tokens['refresh_token'])).body['error']).toBe('invalid_grant')
+    }
+  })
+
   test('a resource that the other instance created is known here', async () => {
     const client = await addClient(a)
     const uri = `https://${newId().toLowerCase()}.example.com/mcp`

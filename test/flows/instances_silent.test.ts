@@ -80,6 +80,23 @@ test('a revoked consent ends refresh tokens, and a revoked token is inactive, at
   expect((await refresh(b, client, body['refresh_token'])).body['error']).toBe('invalid_grant')
 })
 
+test('a user who is removed from a group loses access at once, and a resource that is restricted refuses users within the bound, at every grant', async () => {
+  const client = await addClient(a)
+  const [member, other] = [await addUser(a, { operator_groups: ['staff'] }), await addUser(a)]
+  const access = { mode: 'restricted', groups: ['staff'] } as const
+  const [restricted, open] = [await addResource(a, { access }), await addResource(a)]
+  const tokensAt = async (user: typeof member, { uri }: { uri: string }) =>
+    (await redeem(b, client, await authorize(b, client, user, { resource: uri }))).body
+  const [lost, closed] = [await tokensAt(member, restricted), await tokensAt(other, open)]
+  for (const body of [lost, closed]) expect(await isActive(b, client, body['access_token'])).toBe(true)
+  await okAdmin(a, 'PATCH', `/admin/users/${member.id}`, { groups: [] })
+  await okAdmin(a, 'PATCH', `/admin/resources/${open.id}`, { access })
+  expect(await isActive(b, client, lost['access_token'])).toBe(false)
+  await withinBound(async () => !(await isActive(b, client, closed['access_token'])))
+  for (const body of [lost, closed])
+    expect((await refresh(b, client, body['refresh_token'])).body['error']).toBe('invalid_grant')
+})
+
 test('a key that a rotation makes current was published everywhere before, and signs everywhere within the bound', async () => {
   const client = await addClient(a)
   const kidAt = async (at: TestService) => {
