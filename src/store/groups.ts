@@ -9,7 +9,8 @@ export interface GroupCount {
 
 /**
  * Groups that have users, in the order of the database, after a name. The index is entered once for each group, and at most `cap` users
- * of a group are counted, so that a page costs the same however many users there are.
+ * of a group are counted, so that a page costs the same however many users there are. The order, and a limit that PostgreSQL
+ * does not know when it plans, make it read the index: with wrong statistics, as after an import, it would read the whole table for each group.
  */
 export function* listGroups({ after, limit, cap }: { after?: string; limit: number; cap: number }): Op<GroupCount[]> {
   const { sql, params } = where(after === undefined ? undefined : ['name > ?', after])
@@ -20,7 +21,8 @@ export function* listGroups({ after, limit, cap }: { after?: string; limit: numb
        SELECT (SELECT MIN(g.name) FROM user_groups g WHERE g.name > named.name), place + 1
        FROM named WHERE name IS NOT NULL AND place < ?
      )
-     SELECT name, (SELECT COUNT(*) FROM (SELECT 1 FROM user_groups g WHERE g.name = named.name LIMIT ?) AS first) AS users
+     SELECT name, (SELECT COUNT(*) FROM (
+       SELECT 1 FROM user_groups g WHERE g.name = named.name ORDER BY g.created_at, g.user_id LIMIT (SELECT CAST(? AS BIGINT))) AS first) AS users
      FROM named WHERE name IS NOT NULL ORDER BY name`,
     ...params,
     limit,

@@ -4,11 +4,11 @@ import { all, type Condition, num, type Op, one, type Row, str, where } from './
 
 /** The specification of a list: its table, the columns that are read, and the columns that determine the age of a row. */
 export interface ListSpec {
-  /** A table, or tables that are joined. Then the names of columns have the alias of their table. */
+  /** The table with the columns that determine the age. */
   table: string
+  /** Another table with the columns that are read. Then `table` has an alias, and names of columns begin with the alias of their table. */
+  join?: string
   columns: string
-  /** The table with the columns of the age, when others are joined to it. */
-  aged?: string
   at: string
   id: string
   /** The condition of every row of the list. */
@@ -65,11 +65,7 @@ export function* hasRowsWithin(
   last: Cursor,
 ): Op<boolean> {
   const { sql, params } = where(list.only, ...within(list, range, last))
-  const found = yield* one(
-    `SELECT 1 AS found FROM ${list.aged ?? list.table} ${sql} LIMIT 1 OFFSET ?`,
-    ...params,
-    rows - 1,
-  )
+  const found = yield* one(`SELECT 1 AS found FROM ${list.table} ${sql} LIMIT 1 OFFSET ?`, ...params, rows - 1)
   return found !== undefined
 }
 
@@ -82,7 +78,7 @@ export function* lastOfWindow(
   const age = byAge(list, order, after)
   const { sql, params } = where(list.only, age.beyond)
   const last = yield* one(
-    `SELECT ${at}, ${id} FROM ${list.aged ?? list.table} ${sql} ${age.sql} LIMIT 1 OFFSET ?`,
+    `SELECT ${at}, ${id} FROM ${list.table} ${sql} ${age.sql} LIMIT 1 OFFSET ?`,
     ...params,
     rows - 1,
   )
@@ -98,8 +94,17 @@ export function* listPage(
   const age = byAge(list, order, after)
   const { sql, params } = where(list.only, ...fitting, age.beyond)
   const [window, ...bounds] = limit === undefined ? [''] : (['LIMIT ? OFFSET ?', limit, offset] as const)
-  return yield* all(`SELECT ${list.columns} FROM ${list.table} ${sql} ${age.sql} ${window}`, ...params, ...bounds)
+  const rows = `${sql} ${age.sql} ${window}`
+  const { table, join = '', columns } = list
+  const isFiltered = fitting.some((each) => each !== undefined)
+  const page = isFiltered ? `${table} ${join} ${rows}` : cut(list, rows, age.sql)
+  return yield* all(`SELECT ${columns} FROM ${page}`, ...params, ...bounds)
 }
+
+/** The rows of a page, joined after the page is cut: rows that are skipped are read from the index only. */
+const cut = ({ table, join, at }: ListSpec, rows: string, order: string): string =>
+  join === undefined ? `${table} ${rows}` : `(SELECT * FROM ${table} ${rows}) ${aliasOf(at)} ${join} ${order}`
+const aliasOf = (column: string) => column.slice(0, column.indexOf('.'))
 
 /** The rows among the next rows of a list that match the conditions. */
 export function* searchRows(
@@ -107,7 +112,7 @@ export function* searchRows(
   { after, order, rows: size }: Search,
   ...fitting: readonly (Condition | undefined)[]
 ): Op<Found<Row>> {
-  const { table, columns, at, id } = list
+  const { columns, at, id } = list
   const age = byAge(list, order, after)
   const range = where(list.only, age.beyond)
   /** The columns as the page below names them. */
@@ -115,7 +120,7 @@ export function* searchRows(
   const next = yield* lastOfWindow(list, { after, order, rows: size })
   const { sql, params } = where(...fitting)
   const rows = yield* all(
-    `SELECT * FROM (SELECT ${columns} FROM ${table} ${range.sql} ${age.sql} LIMIT ?) page ${sql} ${byAge(named, order, after).sql}`,
+    `SELECT * FROM (SELECT ${columns} FROM ${cut(list, `${range.sql} ${age.sql} LIMIT ?`, age.sql)}) page ${sql} ${byAge(named, order, after).sql}`,
     ...range.params,
     size,
     ...params,

@@ -43,9 +43,9 @@ export function* findUserByEmail({ email }: { email: string }): Op<User | undefi
 const LIST: ListSpec = { table: 'users', columns: `${USER_COLUMNS}, email_key`, at: 'created_at', id: 'id' }
 /** The users of a group. The index of user_groups has them by age. */
 const membersOf = (group: string): ListSpec => ({
-  table: 'user_groups g JOIN users u ON u.id = g.user_id',
+  table: 'user_groups g',
+  join: 'JOIN users u ON u.id = g.user_id',
   columns: `${columnsOf('u', USER_COLUMNS)}, u.email_key, g.user_id`,
-  aged: 'user_groups g',
   at: 'g.created_at',
   id: 'g.user_id',
   only: ['g.name = ?', group],

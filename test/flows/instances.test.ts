@@ -140,7 +140,7 @@ describe('caches are invalidated by changes at the other instance', () => {
   })
 
   test('a user whom the other instance removed from a group, and a resource that it restricted, are refused here', async () => {
-    const staff = { mode: 'restricted', groups: ['staff'] } as const
+    const staff = { mode: 'restricted' as const, groups: ['staff'] }
     const client = await addClient(a)
     const scene = async (groups: string[], fields: Parameters<typeof addResource>[1] = {}) => {
       const [user, resource] = [await addUser(a, { operator_groups: groups }), await addResource(a, fields)]

@@ -83,7 +83,7 @@ test('a revoked consent ends refresh tokens, and a revoked token is inactive, at
 test('a user who is removed from a group loses access at once, and a resource that is restricted refuses users within the bound, at every grant', async () => {
   const client = await addClient(a)
   const [member, other] = [await addUser(a, { operator_groups: ['staff'] }), await addUser(a)]
-  const access = { mode: 'restricted', groups: ['staff'] } as const
+  const access = { mode: 'restricted' as const, groups: ['staff'] }
   const [restricted, open] = [await addResource(a, { access }), await addResource(a)]
   const tokensAt = async (user: typeof member, { uri }: { uri: string }) =>
     (await redeem(b, client, await authorize(b, client, user, { resource: uri }))).body
