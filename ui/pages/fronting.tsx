@@ -1,10 +1,11 @@
-// Fronting links: which gateway may exchange its tokens into which resource behind it.
+// Fronting links: which gateway may exchange its tokens for tokens of which resource behind it.
 import { get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
 import type { Link, ResourceAnswer } from '../lib/types.ts'
 import { DeleteButton, EditButton, Entries, useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
+import type { Column } from '../parts/list.tsx'
 import { Time } from '../parts/text.tsx'
 
 /** Fronting links. */
@@ -27,7 +28,7 @@ export function FrontingPage() {
   return (
     <Entries<Link>
       title="Fronting"
-      about="A gateway may exchange a token for itself into a token for a resource behind it, scope by scope."
+      about="A gateway may exchange a token that was issued for it for a token of a resource behind it, scope by scope."
       label="Fronting links"
       create={create}
       none="No link yet"
@@ -38,63 +39,63 @@ export function FrontingPage() {
         { name: 'target', label: 'Any target resource', options: slugs },
       ]}
       keyOf={({ source_slug, target_slug }) => `${source_slug}/${target_slug}`}
-      columns={[
-        {
-          title: 'Gateway',
-          cell: ({ source_slug, target_slug }) => (
-            <ol class="chain">
-              <li>
-                <div>
-                  <a href={href(['resources', source_slug])}>{source_slug}</a>
-                </div>
-              </li>
-              <li>
-                <div>
-                  <a href={href(['resources', target_slug])}>{target_slug}</a>
-                </div>
-              </li>
-            </ol>
-          ),
-        },
-        {
-          title: 'Scopes',
-          cell: ({ scope_map }) =>
-            Object.entries(scope_map).map(([name, into]) => (
-              <div key={name}>
-                <code>
-                  {name} → {into.join(' ')}
-                </code>
-              </div>
-            )),
-        },
-        { title: 'Created', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
-        {
-          title: 'Actions',
-          kind: 'acts',
-          cell: (link) => (
-            <div class="actions">
-              <EditButton
-                operation="fronting.update"
-                title="Edit the scope map"
-                params={{ source: link.source_slug, target: link.target_slug }}
-                stored={link}
-                fields={['scope_map']}
-                onChange={changed}
-              />
-              <DeleteButton
-                what={`the link from ${link.source_slug} to ${link.target_slug}`}
-                path={`/admin/fronting/${segment(link.source_slug)}/${segment(link.target_slug)}`}
-                onGone={changed}
-              >
-                The gateway can no longer exchange tokens with it. Issued tokens stay valid until they expire.
-              </DeleteButton>
-            </div>
-          ),
-        },
-      ]}
+      columns={columnsOf(changed)}
     >
       Create one when an MCP gateway stands in front of other resources: it maps the gateway's scopes to theirs, so that
       one consent is enough.
     </Entries>
   )
 }
+
+const columnsOf = (onChange: () => void): readonly Column<Link>[] => [
+  {
+    title: 'Gateway',
+    cell: ({ source_slug, target_slug }) => (
+      <ol class="chain">
+        <Step slug={source_slug} />
+        <Step slug={target_slug} />
+      </ol>
+    ),
+  },
+  {
+    title: 'Scopes',
+    cell: ({ scope_map }) =>
+      Object.entries(scope_map).map(([name, into]) => (
+        <div key={name}>
+          <code>
+            {name} → {into.join(' ')}
+          </code>
+        </div>
+      )),
+  },
+  { title: 'Created', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
+  { title: 'Actions', kind: 'acts', cell: (link) => <LinkActions link={link} onChange={onChange} /> },
+]
+
+const Step = ({ slug }: { slug: string }) => (
+  <li>
+    <div>
+      <a href={href(['resources', slug])}>{slug}</a>
+    </div>
+  </li>
+)
+
+const LinkActions = ({ link, onChange }: { link: Link; onChange: () => void }) => (
+  <div class="actions">
+    <EditButton
+      operation="fronting.update"
+      title="Edit the scope map"
+      params={{ source: link.source_slug, target: link.target_slug }}
+      stored={link}
+      fields={['scope_map']}
+      onChange={onChange}
+    />
+    <DeleteButton
+      what={`the link from ${link.source_slug} to ${link.target_slug}`}
+      path={`/admin/fronting/${segment(link.source_slug)}/${segment(link.target_slug)}`}
+      onGone={onChange}
+    >
+      The gateway can no longer exchange tokens with it. Issued tokens stay valid until they expire.
+    </DeleteButton>
+  </div>
+)

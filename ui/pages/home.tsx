@@ -21,7 +21,6 @@ export function Home() {
   const concerns = status.data?.concerns ?? []
   const providers = status.data?.providers ?? []
   const isUnsafe = concerns.some(({ severity }) => severity === 'bad')
-  const current = keys.data?.keys.find((key) => key.status === 'current')
   return (
     <div class="stack">
       <PageHead title="Home" about="The last hour of this process.">
@@ -29,26 +28,7 @@ export function Home() {
       </PageHead>
       <ProblemNote error={status.error ?? series.error} />
       {isUnsafe && <Concerns of={concerns} />}
-      <dl class="card figures">
-        <Figure name="Tokens per second" value={rate(series.data)} under="last minute" />
-        <Figure name="Token p99" value={worst(series.data)} under="last minute" />
-        <Figure
-          name="Live tokens, 24 h"
-          value={stats.data && compact(stats.data.active_tokens_24h)}
-          under={stats.data && `${compact(stats.data.revoked_tokens)} revoked`}
-        />
-        <Figure
-          name="Clients"
-          value={stats.data && compact(stats.data.clients)}
-          under={stats.data && `${compact(stats.data.users)} users`}
-        />
-        <Figure name="Database" value={sizeOf(status.data)} under={growthOf(status.data)} />
-        <Figure
-          name="Locked out"
-          value={status.data && number(status.data.lockouts ?? 0)}
-          under={<a href={href(['lockouts'])}>addresses and accounts</a>}
-        />
-      </dl>
+      <Figures status={status.data} stats={stats.data} series={series.data} />
       <div class="grid">
         {series.data && <Charts of={series.data} />}
         <Card title="Refused and failed, by reason">
@@ -58,39 +38,67 @@ export function Home() {
       <div class="grid">
         {!isUnsafe && concerns.length > 0 && <Concerns of={concerns} />}
         {providers.length > 0 && <Providers of={providers} />}
-        <Card title="This server">
-          <Facts
-            of={[
-              ['Version', status.data && `${status.data.version} (${status.data.commit})`],
-              ['Up for', status.data && span(status.data.uptime_secs)],
-              [
-                'Engines',
-                status.data &&
-                  Object.entries(status.data.engines)
-                    .map(([name, engine]) => `${name} ${engine}`)
-                    .join(', '),
-              ],
-              ['Queues', status.data && queuesOf(status.data)],
-              ['Headroom', status.data && headroomOf(status.data)],
-              [
-                'Signing key',
-                current && (
-                  <a key="key" href={href(['keys'])}>
-                    <code>{current.kid.slice(0, 12)}</code>, <Time at={current.created_at} />
-                  </a>
-                ),
-              ],
-              [
-                'Last purge',
-                <Time key="purge" at={lastOf(status.data?.purges)} or="never: run service purge every day" />,
-              ],
-            ]}
-          />
-        </Card>
+        <ServerCard status={status.data} keys={keys.data} />
       </div>
     </div>
   )
 }
+
+interface FiguresProps {
+  status?: Status
+  stats?: Stats
+  series?: ChartSeries
+}
+
+const Figures = ({ status, stats, series }: FiguresProps) => (
+  <dl class="card figures">
+    <Figure name="Tokens per second" value={rate(series)} under="last minute" />
+    <Figure name="Token p99" value={worst(series)} under="last minute" />
+    <Figure
+      name="Live tokens, 24 h"
+      value={stats && compact(stats.active_tokens_24h)}
+      under={stats && `${compact(stats.revoked_tokens)} revoked`}
+    />
+    <Figure name="Clients" value={stats && compact(stats.clients)} under={stats && `${compact(stats.users)} users`} />
+    <Figure name="Database" value={sizeOf(status)} under={growthOf(status)} />
+    <Figure
+      name="Locked out"
+      value={status && number(status.lockouts ?? 0)}
+      under={<a href={href(['lockouts'])}>addresses and accounts</a>}
+    />
+  </dl>
+)
+
+function ServerCard({ status, keys }: { status?: Status; keys?: Keys }) {
+  const current = keys?.keys.find((key) => key.status === 'current')
+  return (
+    <Card title="This server">
+      <Facts
+        of={[
+          ['Version', status && `${status.version} (${status.commit})`],
+          ['Up for', status && span(status.uptime_secs)],
+          ['Engines', status && enginesOf(status)],
+          ['Queues', status && queuesOf(status)],
+          ['Headroom', status && headroomOf(status)],
+          [
+            'Signing key',
+            current && (
+              <a key="key" href={href(['keys'])}>
+                <code>{current.kid.slice(0, 12)}</code>, <Time at={current.created_at} />
+              </a>
+            ),
+          ],
+          ['Last purge', <Time key="purge" at={lastOf(status?.purges)} or="never: run service purge every day" />],
+        ]}
+      />
+    </Card>
+  )
+}
+
+const enginesOf = ({ engines }: Status) =>
+  Object.entries(engines)
+    .map(([name, engine]) => `${name} ${engine}`)
+    .join(', ')
 
 const Figure = ({ name, value, under }: { name: string; value?: string; under?: ComponentChildren }) => (
   <div>
@@ -236,7 +244,7 @@ const queuesOf = ({ lanes }: Status) => {
   return waiting.length > 0 ? `${waiting.join(', ')} waiting` : 'none'
 }
 
-/** How much of what it could do is in use, and which part would be full first. */
+/** The used share of the capacity, and the component that becomes the bottleneck first. */
 function headroomOf({ headroom: { use, ceiling_per_s, source, busiest, parts } }: Status): string {
   const part = busiest === undefined ? '' : `busiest part: ${busiest}, ${percent(parts[busiest] ?? 0)}`
   if (use === undefined || ceiling_per_s === undefined) return part || 'unknown until there is traffic'
@@ -250,7 +258,7 @@ const sizeOf = (status?: Status) => {
   return size === undefined ? undefined : formatBytes(size)
 }
 
-/** How fast the database grew since this page first looked, in this tab. */
+/** The growth of the database since this page was first opened in this tab. */
 function growthOf(status?: Status): string | undefined {
   const size = status?.storage?.bytes
   if (size === undefined) return undefined

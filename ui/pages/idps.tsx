@@ -6,6 +6,7 @@ import type { IdpAnswer } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { actionsColumn, Entries, useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
+import type { Column } from '../parts/list.tsx'
 import { Badge, Copy, Lines, Name } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 
@@ -17,8 +18,66 @@ export function useIdps() {
     nameOf: (id: string) => idps.find((idp) => idp.id === id)?.name ?? id,
   }
 }
-/** Whether an identity provider or a policy counts. */
+/** Whether an identity provider or a policy is enabled. */
 export const Enabled = ({ is }: { is: boolean }) => <Badge tone={is ? 'good' : ''}>{is ? 'enabled' : 'disabled'}</Badge>
+
+const COLUMNS: readonly Column<IdpAnswer>[] = [
+  {
+    title: 'Provider',
+    cell: (idp) => (
+      <>
+        <b>
+          <Name of={idp.name} />
+        </b>{' '}
+        <Enabled is={idp.enabled} />
+        <small>
+          <Copy text={idp.issuer} what="issuer" />
+        </small>
+      </>
+    ),
+  },
+  { title: 'Keys', cell: ({ jwks_uri }) => <code>{jwks_uri}</code> },
+  { title: 'Audience', cell: ({ audience }) => <code>{audience}</code> },
+  {
+    title: 'Subject tokens',
+    cell: ({ subject_tokens, audiences }) =>
+      subject_tokens ? <Lines of={audiences} /> : <span class="soft">not accepted</span>,
+  },
+]
+
+const actionsOf = (onChange: () => void): Column<IdpAnswer> =>
+  actionsColumn<IdpAnswer>({
+    edit: {
+      operation: 'idp.update',
+      title: 'Edit the identity provider',
+      fields: ['name', 'jwks_uri', 'audience', 'enabled', 'subject_tokens', 'audiences'],
+    },
+    path: '/admin/idps',
+    what: ({ name }) => name,
+    effect: 'Its policies and subject mappings are deleted too, and its assertions are refused.',
+    more: (idp) => (
+      <>
+        <a class="button" href={href(['policies'], { idp_id: idp.id })}>
+          Policies
+        </a>
+        <ConfirmButton
+          label="Refresh keys"
+          verb="Fetch now"
+          harmless
+          title="Fetch its keys now?"
+          run={() => refreshKeys(idp)}
+        >
+          The cached keys are removed, and the keys are fetched from <code>{idp.jwks_uri}</code>.
+        </ConfirmButton>
+      </>
+    ),
+    onChange,
+  })
+
+async function refreshKeys({ id }: IdpAnswer): Promise<void> {
+  await call('POST', `/admin/idps/${segment(id)}/refresh-keys`)
+  say('The keys are fetched.')
+}
 
 /** Identity providers. */
 export function Idps() {
@@ -33,10 +92,6 @@ export function Idps() {
       onDone={changed}
     />
   )
-  const refresh = async ({ id }: IdpAnswer) => {
-    await call('POST', `/admin/idps/${segment(id)}/refresh-keys`)
-    say('The keys are fetched.')
-  }
   return (
     <Entries<IdpAnswer>
       title="Identity providers"
@@ -46,56 +101,7 @@ export function Idps() {
       path="/admin/idps"
       version={version}
       keyOf={({ id }) => id}
-      columns={[
-        {
-          title: 'Provider',
-          cell: (idp) => (
-            <>
-              <b>
-                <Name of={idp.name} />
-              </b>{' '}
-              <Enabled is={idp.enabled} />
-              <small>
-                <Copy text={idp.issuer} what="issuer" />
-              </small>
-            </>
-          ),
-        },
-        { title: 'Keys', cell: ({ jwks_uri }) => <code>{jwks_uri}</code> },
-        { title: 'Audience', cell: ({ audience }) => <code>{audience}</code> },
-        {
-          title: 'Subject tokens',
-          cell: ({ subject_tokens, audiences }) =>
-            subject_tokens ? <Lines of={audiences} /> : <span class="soft">not accepted</span>,
-        },
-        actionsColumn<IdpAnswer>({
-          edit: {
-            operation: 'idp.update',
-            title: 'Edit the identity provider',
-            fields: ['name', 'jwks_uri', 'audience', 'enabled', 'subject_tokens', 'audiences'],
-          },
-          path: '/admin/idps',
-          what: ({ name }) => name,
-          effect: 'Its policies and subject mappings are deleted too, and its assertions are refused.',
-          more: (idp) => (
-            <>
-              <a class="button" href={href(['policies'], { idp_id: idp.id })}>
-                Policies
-              </a>
-              <ConfirmButton
-                label="Refresh keys"
-                verb="Fetch now"
-                harmless
-                title="Fetch its keys now?"
-                run={() => refresh(idp)}
-              >
-                The cached keys are removed, and the keys are fetched from <code>{idp.jwks_uri}</code>.
-              </ConfirmButton>
-            </>
-          ),
-          onChange: changed,
-        }),
-      ]}
+      columns={[...COLUMNS, actionsOf(changed)]}
     >
       Register the issuer of your company's identity provider. Then create a policy for it: without a policy, its
       assertions are refused.

@@ -1,4 +1,4 @@
-// One issued token: what it says, whom it came through, and whether it may still be used.
+// One issued token: its claims, the actors, and whether it is still valid.
 import { call, get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
@@ -17,64 +17,13 @@ export function IssuancePage({ id }: { id: string }) {
   if (!token) return <Pending title="Issued token" from={from} error={error} />
   return (
     <div class="stack">
-      <PageHead
-        from={from}
-        title={
-          <>
-            Token of <code>{token.client_id}</code>{' '}
-            {token.active === undefined ? (
-              <Badge>of a provider</Badge>
-            ) : (
-              <Badge tone={token.active ? 'good' : 'bad'}>
-                {token.active ? 'active' : token.revoked_at ? 'revoked' : 'not active'}
-              </Badge>
-            )}
-          </>
-        }
-      >
-        {token.active && (
-          <ConfirmButton
-            label="Revoke"
-            verb="Revoke"
-            title="Revoke this token?"
-            run={() => call('DELETE', path)}
-            after={() => {
-              say('The token is revoked.')
-              reload()
-            }}
-          >
-            Introspection reports it, and every token that was exchanged from it, as inactive at once. A resource server
-            that only checks signatures accepts it until it expires.{' '}
-            {token.parent_jti && 'It was issued by an exchange; its subject token stays valid.'}
-          </ConfirmButton>
-        )}
-      </PageHead>
+      <TokenHead token={token} path={path} onChange={reload} />
       <Card title="Who acts for whom">
         <div class="body">
           <Chain token={token} />
         </div>
       </Card>
-      <Card>
-        <Facts
-          of={[
-            ['jti', <Copy key="id" text={token.id} what="jti" />],
-            ['Grant', token.grant_type.replaceAll('_', ' ')],
-            ['Resource', <Mono key="resource" of={token.resource} />],
-            ['Scope', <Mono key="scope" of={token.scope} />],
-            [
-              'Bound',
-              token.jkt ? <Copy key="jkt" text={token.jkt} what="thumbprint" /> : 'no: every holder can use it',
-            ],
-            ['Issued', <Time key="at" at={token.issued_at} />],
-            ['Expires', <Time key="exp" at={token.expires_at} />],
-            token.revoked_at !== undefined && (['Revoked', <Time key="rev" at={token.revoked_at} />] as const),
-            token.parent_jti !== undefined &&
-              (['Exchanged from', <IdLink key="parent" page="issuances" id={token.parent_jti} />] as const),
-            ['Signed with', <code key="kid">{token.kid}</code>],
-            ['Asked from', <code key="ip">{token.ip}</code>],
-          ]}
-        />
-      </Card>
+      <TokenFacts token={token} />
       {token.claims && (
         <Card title="Claims">
           <div class="body">
@@ -86,7 +35,65 @@ export function IssuancePage({ id }: { id: string }) {
   )
 }
 
-/** The actors as a line: the one whom it is about, then who acted, first one first. */
+function TokenHead({ token, path, onChange }: { token: Detail; path: string; onChange: () => void }) {
+  const revoked = () => {
+    say('The token is revoked.')
+    onChange()
+  }
+  return (
+    <PageHead
+      from={from}
+      title={
+        <>
+          Token of <code>{token.client_id}</code> <StateBadge of={token} />
+        </>
+      }
+    >
+      {token.active && (
+        <ConfirmButton
+          label="Revoke"
+          verb="Revoke"
+          title="Revoke this token?"
+          run={() => call('DELETE', path)}
+          after={revoked}
+        >
+          Introspection reports it, and every token that was exchanged from it, as inactive at once. A resource server
+          that only checks signatures accepts it until it expires.{' '}
+          {token.parent_jti && 'It was issued by an exchange; its subject token stays valid.'}
+        </ConfirmButton>
+      )}
+    </PageHead>
+  )
+}
+
+/** The state of a token of a provider is not known. */
+function StateBadge({ of: { active, revoked_at } }: { of: Detail }) {
+  if (active === undefined) return <Badge>of a provider</Badge>
+  return <Badge tone={active ? 'good' : 'bad'}>{active ? 'active' : revoked_at ? 'revoked' : 'not active'}</Badge>
+}
+
+const TokenFacts = ({ token }: { token: Detail }) => (
+  <Card>
+    <Facts
+      of={[
+        ['jti', <Copy key="id" text={token.id} what="jti" />],
+        ['Grant', token.grant_type.replaceAll('_', ' ')],
+        ['Resource', <Mono key="resource" of={token.resource} />],
+        ['Scope', <Mono key="scope" of={token.scope} />],
+        ['Bound', token.jkt ? <Copy key="jkt" text={token.jkt} what="thumbprint" /> : 'no: every holder can use it'],
+        ['Issued', <Time key="at" at={token.issued_at} />],
+        ['Expires', <Time key="exp" at={token.expires_at} />],
+        token.revoked_at !== undefined && (['Revoked', <Time key="rev" at={token.revoked_at} />] as const),
+        token.parent_jti !== undefined &&
+          (['Exchanged from', <IdLink key="parent" page="issuances" id={token.parent_jti} />] as const),
+        ['Signed with', <code key="kid">{token.kid}</code>],
+        ['Requested from', <code key="ip">{token.ip}</code>],
+      ]}
+    />
+  </Card>
+)
+
+/** The actors as a list: first the subject, then the actors, the first one first. */
 function Chain({ token }: { token: Detail }) {
   const actors: string[] = []
   for (let at = token.act; at; at = at.act) actors.unshift(at.sub)

@@ -6,7 +6,7 @@ import { useLoad } from '../lib/load.ts'
 import type { Keys as KeysAnswer, RevokedKey } from '../lib/types.ts'
 import { Confirm, ConfirmButton } from '../parts/dialog.tsx'
 import { useVersion } from '../parts/entity.tsx'
-import { List } from '../parts/list.tsx'
+import { type Column, List } from '../parts/list.tsx'
 import { Badge, Copy, PageHead, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 
@@ -46,36 +46,38 @@ export function KeysPage() {
         rowsOf={(answer) => (answer as KeysAnswer).keys}
         keyOf={({ kid }) => kid}
         empty={null}
-        columns={[
-          {
-            title: 'Key',
-            cell: ({ kid, status }) => (
-              <>
-                <Copy text={kid} what="kid" /> <Badge tone={TONES[status]}>{status}</Badge>
-              </>
-            ),
-          },
-          { title: 'Algorithm', cell: ({ alg }) => alg },
-          { title: 'Since', cell: ({ created_at }) => <Time at={created_at} /> },
-          {
-            title: 'Safe to remove',
-            cell: ({ remove_at, status }) => <Time at={remove_at} or={status === 'current' ? 'in use' : 'not yet'} />,
-          },
-          {
-            title: 'Actions',
-            kind: 'acts',
-            cell: (key) => (
-              <button type="button" class="danger" onClick={() => setCompromised(key)}>
-                Revoke
-              </button>
-            ),
-          },
-        ]}
+        columns={columnsOf(setCompromised)}
       />
       {compromised && <Emergency of={compromised} onClose={() => setCompromised(undefined)} onDone={changed} />}
     </>
   )
 }
+
+const columnsOf = (onRevoke: (key: Key) => void): readonly Column<Key>[] => [
+  {
+    title: 'Key',
+    cell: ({ kid, status }) => (
+      <>
+        <Copy text={kid} what="kid" /> <Badge tone={TONES[status]}>{status}</Badge>
+      </>
+    ),
+  },
+  { title: 'Algorithm', cell: ({ alg }) => alg },
+  { title: 'Since', cell: ({ created_at }) => <Time at={created_at} /> },
+  {
+    title: 'Safe to remove',
+    cell: ({ remove_at, status }) => <Time at={remove_at} or={status === 'current' ? 'in use' : 'not yet'} />,
+  },
+  {
+    title: 'Actions',
+    kind: 'acts',
+    cell: (key) => (
+      <button type="button" class="danger" onClick={() => onRevoke(key)}>
+        Revoke
+      </button>
+    ),
+  },
+]
 
 function Emergency({ of: { kid, status }, onClose, onDone }: { of: Key; onClose: () => void; onDone: () => void }) {
   const path = `/admin/keys/${segment(kid)}/revoke`

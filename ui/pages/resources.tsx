@@ -113,109 +113,21 @@ const typFact = ({ access_token_typ }: ResourceAnswer): [string, ComponentChildr
 function ResourceDetail({ slug }: { slug: string }) {
   const path = `/admin/resources/${segment(slug)}`
   const { data: resource, error, reload } = useLoad(path, () => get<ResourceAnswer>(path))
-  const config = useLoad('config', () => get<{ server: { issuer: string } }>('/admin/system/config'))
   if (!resource) return <Pending title="Resource" from={from} error={error} />
-  const issuer = config.data?.server.issuer ?? ''
-  const { policy } = resource
+  const moved = (changed: ResourceAnswer) =>
+    changed.slug === slug ? reload() : go(href(['resources', changed.slug]), { replace: true })
   return (
     <div class="stack">
-      <PageHead
-        from={from}
-        title={
-          <>
-            <Name of={resource.display_name} or={resource.slug} />{' '}
-            <Badge>
-              {resource.backend_kind === 'mint' ? 'tokens signed here' : `tokens of ${resource.broker_provider_slug}`}
-            </Badge>
-          </>
-        }
-      >
-        <EditButton<ResourceAnswer>
-          operation="resource.update"
-          title="Edit the resource"
-          params={{ id: resource.id }}
-          stored={resource}
-          fields={FIELDS}
-          onChange={(changed) =>
-            changed.slug === slug ? reload() : go(href(['resources', changed.slug]), { replace: true })
-          }
-        />
-        <DeleteButton
-          what={resource.display_name || resource.slug}
-          path={`/admin/resources/${resource.id}?cascade=true`}
-          onGone={() => go(from[1])}
-        >
-          Clients can no longer get tokens for it, and the consents that name it are revoked. Tokens that were issued
-          stay on record. This cannot be undone.
-        </DeleteButton>
-      </PageHead>
+      <ResourceHead resource={resource} onChange={moved} />
       {resource.warning && (
         <p class="note warn" role="status">
           {sentence(resource.warning)}
         </p>
       )}
-      <Card>
-        <Facts
-          of={[
-            ['URI', resource.uri ? <Copy key="uri" text={resource.uri} what="URI" /> : <span class="soft">none</span>],
-            ['Slug', <code key="slug">{resource.slug}</code>],
-            ...(resource.backend_kind === 'mint' ? [typFact(resource)] : []),
-            [
-              'Metadata',
-              <Copy
-                key="meta"
-                text={`${issuer}/.well-known/oauth-protected-resource/${resource.slug}`}
-                what="metadata URL"
-              />,
-            ],
-            [
-              'For its 401 response',
-              <Copy
-                key="challenge"
-                text={`WWW-Authenticate: Bearer resource_metadata="${issuer}/.well-known/oauth-protected-resource/${resource.slug}"`}
-                what="challenge"
-              />,
-            ],
-            ['Created', <Time key="made" at={resource.created_at} />],
-            ['Changed', <Time key="changed" at={resource.updated_at} />],
-          ]}
-        />
-      </Card>
+      <IdentityCard resource={resource} />
       <AccessCard resource={resource} onChange={reload} />
-      <Card title="Scopes">
-        {resource.scopes.length === 0 ? (
-          <p class="body soft">None declared: clients need no scope, and the tokens carry none.</p>
-        ) : (
-          <Facts
-            of={resource.scopes.map(({ name, description, upstream, groups }) => [
-              <code key={name}>{name}</code>,
-              <>
-                {description || <span class="soft">no description</span>}
-                {upstream && <code> → {upstream}</code>}
-                {groups && (
-                  <small>
-                    {' '}
-                    Only for <GroupLinks of={groups} />.
-                  </small>
-                )}
-              </>,
-            ])}
-          />
-        )}
-      </Card>
-      <Card title="Policy">
-        <Facts
-          of={[
-            ['May exchange tokens for it', <Lines key="exchange" of={policy.exchange.allowed_client_ids} or="none" />],
-            ['Its resource servers', <Lines key="runtime" of={policy.runtime.client_ids} or="none" />],
-            policy.connect &&
-              ([
-                'Connect flow may return to',
-                <Lines key="connect" of={policy.connect.allowed_return_urls} or="nowhere" />,
-              ] as const),
-          ]}
-        />
-      </Card>
+      <ScopesCard of={resource.scopes} />
+      <PolicyCard of={resource.policy} />
       <Card title="Related pages">
         <div class="body actions">
           <a class="button" href={href(['issuances'], { resource: resource.slug })}>
@@ -229,3 +141,101 @@ function ResourceDetail({ slug }: { slug: string }) {
     </div>
   )
 }
+
+interface HeadProps {
+  resource: ResourceAnswer
+  onChange: (changed: ResourceAnswer) => void
+}
+
+const ResourceHead = ({ resource, onChange }: HeadProps) => (
+  <PageHead
+    from={from}
+    title={
+      <>
+        <Name of={resource.display_name} or={resource.slug} />{' '}
+        <Badge>
+          {resource.backend_kind === 'mint' ? 'tokens signed here' : `tokens of ${resource.broker_provider_slug}`}
+        </Badge>
+      </>
+    }
+  >
+    <EditButton<ResourceAnswer>
+      operation="resource.update"
+      title="Edit the resource"
+      params={{ id: resource.id }}
+      stored={resource}
+      fields={FIELDS}
+      onChange={onChange}
+    />
+    <DeleteButton
+      what={resource.display_name || resource.slug}
+      path={`/admin/resources/${resource.id}?cascade=true`}
+      onGone={() => go(from[1])}
+    >
+      Clients can no longer get tokens for it, and the consents that name it are revoked. Tokens that were issued stay
+      on record. This cannot be undone.
+    </DeleteButton>
+  </PageHead>
+)
+
+/** The names of the resource, and the texts that its server publishes. */
+function IdentityCard({ resource }: { resource: ResourceAnswer }) {
+  const config = useLoad('config', () => get<{ server: { issuer: string } }>('/admin/system/config'))
+  const metadata = `${config.data?.server.issuer ?? ''}/.well-known/oauth-protected-resource/${resource.slug}`
+  const challenge = `WWW-Authenticate: Bearer resource_metadata="${metadata}"`
+  return (
+    <Card>
+      <Facts
+        of={[
+          ['URI', resource.uri ? <Copy key="uri" text={resource.uri} what="URI" /> : <span class="soft">none</span>],
+          ['Slug', <code key="slug">{resource.slug}</code>],
+          ...(resource.backend_kind === 'mint' ? [typFact(resource)] : []),
+          ['Metadata', <Copy key="meta" text={metadata} what="metadata URL" />],
+          ['For its 401 response', <Copy key="challenge" text={challenge} what="challenge" />],
+          ['Created', <Time key="made" at={resource.created_at} />],
+          ['Changed', <Time key="changed" at={resource.updated_at} />],
+        ]}
+      />
+    </Card>
+  )
+}
+
+const ScopesCard = ({ of: scopes }: { of: ResourceAnswer['scopes'] }) => (
+  <Card title="Scopes">
+    {scopes.length === 0 ? (
+      <p class="body soft">None declared: clients need no scope, and the tokens have none.</p>
+    ) : (
+      <Facts
+        of={scopes.map(({ name, description, upstream, groups }) => [
+          <code key={name}>{name}</code>,
+          <>
+            {description || <span class="soft">no description</span>}
+            {upstream && <code> → {upstream}</code>}
+            {groups && (
+              <small>
+                {' '}
+                Only for <GroupLinks of={groups} />.
+              </small>
+            )}
+          </>,
+        ])}
+      />
+    )}
+  </Card>
+)
+
+const PolicyCard = ({ of: { exchange, runtime, connect } }: { of: ResourceAnswer['policy'] }) => (
+  <Card title="Policy">
+    <Facts
+      of={[
+        ['May exchange tokens for it', <Lines key="exchange" of={exchange.allowed_client_ids} or="none" />],
+        ['Its resource servers', <Lines key="runtime" of={runtime.client_ids} or="none" />],
+        connect &&
+          ([
+            'Connect flow may return to',
+            <Lines key="connect" of={connect.allowed_return_urls} or="nowhere" />,
+          ] as const),
+      ]}
+    />
+  </Card>
+)

@@ -20,44 +20,58 @@ const MODES = {
 } as const satisfies Record<DcrMode, readonly [name: string, about: string]>
 
 /** Registration mode and configuration. */
-export function SettingsPage() {
-  const dcr = useLoad('dcr', () => get<{ mode: DcrMode }>('/admin/settings/dcr'))
-  const config = useLoad('config', () => get<Record<string, unknown>>('/admin/system/config'))
-  const [wanted, setWanted] = useState<string>()
-  const set = async (mode: DcrMode) => {
-    await call('PATCH', '/admin/settings/dcr', { mode })
-    say(`Registration: ${MODES[mode][0].toLowerCase()}.`)
-  }
-  const found = flat(config.data ?? {}).filter(([key]) => !wanted || key.includes(wanted))
+export const SettingsPage = () => (
+  <div class="stack">
+    <PageHead title="Settings" about="The registration mode, and the configuration in force. Secrets are masked." />
+    <RegistrationCard />
+    <ConfigurationCard />
+  </div>
+)
+
+function RegistrationCard() {
+  const { data, error, reload } = useLoad('dcr', () => get<{ mode: DcrMode }>('/admin/settings/dcr'))
   return (
-    <div class="stack">
-      <PageHead title="Settings" about="The registration mode, and the configuration in force. Secrets are masked." />
-      <Card title="Who may register clients">
-        <ProblemNote error={dcr.error} />
-        {(Object.keys(MODES) as DcrMode[]).map((mode) => (
-          <div key={mode} class="body choice">
-            <div>
-              <b>{MODES[mode][0]}</b> <code class="soft">{mode}</code>
-              <p class="soft">{MODES[mode][1]}</p>
-            </div>
-            {dcr.data?.mode === mode ? (
-              <Badge tone="good">in force</Badge>
-            ) : (
-              <ConfirmButton
-                label="Use this"
-                verb="Use this"
-                harmless={mode !== 'open'}
-                title={`Let ${MODES[mode][0].toLowerCase()} register clients?`}
-                run={() => set(mode)}
-                after={dcr.reload}
-              >
-                {MODES[mode][1]} It applies at once, survives restarts, and takes precedence over dcr.mode of the
-                configuration.
-              </ConfirmButton>
-            )}
+    <Card title="Who may register clients">
+      <ProblemNote error={error} />
+      {(Object.keys(MODES) as DcrMode[]).map((mode) => (
+        <div key={mode} class="body choice">
+          <div>
+            <b>{MODES[mode][0]}</b> <code class="soft">{mode}</code>
+            <p class="soft">{MODES[mode][1]}</p>
           </div>
-        ))}
-      </Card>
+          {data?.mode === mode ? <Badge tone="good">in force</Badge> : <ModeButton mode={mode} onChange={reload} />}
+        </div>
+      ))}
+    </Card>
+  )
+}
+
+function ModeButton({ mode, onChange }: { mode: DcrMode; onChange: () => void }) {
+  const [name, about] = MODES[mode]
+  const set = async () => {
+    await call('PATCH', '/admin/settings/dcr', { mode })
+    say(`Registration: ${name.toLowerCase()}.`)
+  }
+  return (
+    <ConfirmButton
+      label="Use this"
+      verb="Use this"
+      harmless={mode !== 'open'}
+      title={`Let ${name.toLowerCase()} register clients?`}
+      run={set}
+      after={onChange}
+    >
+      {about} It applies at once, survives restarts, and takes precedence over dcr.mode of the configuration.
+    </ConfirmButton>
+  )
+}
+
+function ConfigurationCard() {
+  const { data, error } = useLoad('config', () => get<Record<string, unknown>>('/admin/system/config'))
+  const [wanted, setWanted] = useState<string>()
+  const found = flat(data ?? {}).filter(([key]) => !wanted || key.includes(wanted))
+  return (
+    <>
       <Card
         title="Configuration in force"
         aside={
@@ -70,16 +84,16 @@ export function SettingsPage() {
           />
         }
       >
-        <ProblemNote error={config.error} />
+        <ProblemNote error={error} />
         <Facts
           of={found.map(([key, value]) => [<code key={key}>{key}</code>, <Mono key="value" of={value} or="empty" />])}
         />
       </Card>
       <details>
         <summary>As JSON</summary>
-        <JsonText of={config.data} what="configuration" />
+        <JsonText of={data} what="configuration" />
       </details>
-    </div>
+    </>
   )
 }
 

@@ -5,7 +5,7 @@ import { go, href } from '../lib/router.ts'
 import type { Grants, UserAnswer } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { DeleteButton, EditButton, Pending } from '../parts/entity.tsx'
-import { Table } from '../parts/list.tsx'
+import { type Column, Table } from '../parts/list.tsx'
 import { Badge, Card, Copy, Facts, Name, PageHead, ProblemNote, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 import { GroupLinks } from './groups.tsx'
@@ -116,80 +116,80 @@ function Actions({ user, path, onChange }: { user: UserAnswer; path: string; onC
 
 function GrantsCard({ path }: { path: string }) {
   const { data, error, reload } = useLoad(`${path}/grants`, () => get<Grants>(`${path}/grants`))
-  const revoke = (kind: 'consent' | 'broker', id: string) => () =>
-    call('DELETE', `/admin/grants/${kind}/${segment(id)}`)
-  const rows = [
-    ...(data?.consent_grants ?? []).map((each) => ({
-      ...each,
-      kind: 'consent' as const,
-      to: href(['clients', each.client_id]),
-      who: each.client_id,
-      at: href(['resources', each.resource_id]),
-      where: each.resource_id,
-    })),
-    ...(data?.broker_grants ?? []).map((each) => ({
-      ...each,
-      kind: 'broker' as const,
-      to: href(['providers']),
-      who: 'upstream',
-      at: href(['providers']),
-      where: each.broker_provider_slug || each.broker_provider_id,
-      scopes: each.scopes_granted,
-    })),
-  ]
+  const rows = data ? grantRows(data) : []
   return (
     <Card title="Consents and connections">
       <ProblemNote error={error} />
       {rows.length === 0 && !error && (
         <p class="body soft">Nothing yet. A consent appears here once the user allows a client.</p>
       )}
-      {rows.length > 0 && (
-        <Table
-          label="Grants"
-          rows={rows}
-          keyOf={({ id }) => id}
-          columns={[
-            {
-              title: 'Client',
-              cell: ({ to, who }) => (
-                <a href={to}>
-                  <code>{who}</code>
-                </a>
-              ),
-            },
-            {
-              title: 'Resource',
-              cell: ({ at, where }) => (
-                <a href={at}>
-                  <code>{where}</code>
-                </a>
-              ),
-            },
-            { title: 'Scope', cell: ({ scopes }) => <code>{scopes.join(' ')}</code> },
-            { title: 'Since', cell: ({ created_at }) => <Time at={created_at} /> },
-            {
-              title: 'Actions',
-              kind: 'acts',
-              cell: ({ id, kind, revoked_at }) =>
-                revoked_at ? (
-                  <Badge tone="bad">revoked</Badge>
-                ) : (
-                  <ConfirmButton
-                    label="Revoke"
-                    verb="Revoke"
-                    title="Revoke this grant?"
-                    run={revoke(kind, id)}
-                    after={reload}
-                  >
-                    {kind === 'consent'
-                      ? 'Every token that depends on it is revoked at once. The user is asked again the next time.'
-                      : 'The upstream connection ends. Tokens that the provider issued already end only there.'}
-                  </ConfirmButton>
-                ),
-            },
-          ]}
-        />
-      )}
+      {rows.length > 0 && <Table label="Grants" rows={rows} keyOf={({ id }) => id} columns={grantColumns(reload)} />}
     </Card>
   )
 }
+
+/** A consent, or a connection to an upstream provider. */
+interface GrantRow {
+  id: string
+  kind: 'consent' | 'broker'
+  client: string
+  client_href: string
+  resource: string
+  resource_href: string
+  scopes: readonly string[]
+  created_at: string
+  revoked_at?: string
+}
+
+const grantRows = ({ consent_grants, broker_grants }: Grants): GrantRow[] => [
+  ...consent_grants.map((each) => ({
+    ...each,
+    kind: 'consent' as const,
+    client: each.client_id,
+    client_href: href(['clients', each.client_id]),
+    resource: each.resource_id,
+    resource_href: href(['resources', each.resource_id]),
+  })),
+  ...broker_grants.map((each) => ({
+    ...each,
+    kind: 'broker' as const,
+    client: 'upstream',
+    client_href: href(['providers']),
+    resource: each.broker_provider_slug || each.broker_provider_id,
+    resource_href: href(['providers']),
+    scopes: each.scopes_granted,
+  })),
+]
+
+const CodeLink = ({ to, text }: { to: string; text: string }) => (
+  <a href={to}>
+    <code>{text}</code>
+  </a>
+)
+
+const grantColumns = (onChange: () => void): readonly Column<GrantRow>[] => [
+  { title: 'Client', cell: ({ client, client_href }) => <CodeLink to={client_href} text={client} /> },
+  { title: 'Resource', cell: ({ resource, resource_href }) => <CodeLink to={resource_href} text={resource} /> },
+  { title: 'Scope', cell: ({ scopes }) => <code>{scopes.join(' ')}</code> },
+  { title: 'Since', cell: ({ created_at }) => <Time at={created_at} /> },
+  {
+    title: 'Actions',
+    kind: 'acts',
+    cell: (grant) =>
+      grant.revoked_at ? <Badge tone="bad">revoked</Badge> : <RevokeButton of={grant} onChange={onChange} />,
+  },
+]
+
+const RevokeButton = ({ of: { id, kind }, onChange }: { of: GrantRow; onChange: () => void }) => (
+  <ConfirmButton
+    label="Revoke"
+    verb="Revoke"
+    title="Revoke this grant?"
+    run={() => call('DELETE', `/admin/grants/${kind}/${segment(id)}`)}
+    after={onChange}
+  >
+    {kind === 'consent'
+      ? 'Every token that depends on it is revoked at once. The user is asked again the next time.'
+      : 'The upstream connection ends. Tokens that the provider already issued can be revoked only at the provider.'}
+  </ConfirmButton>
+)

@@ -64,42 +64,9 @@ function ImportForm({ onDone, onClose }: ImportProps) {
         void run(false)
       }}
     >
-      <div class="field">
-        <label for={`${id}-file`}>File</label>
-        <input
-          id={`${id}-file`}
-          type="file"
-          accept=".ndjson,.jsonl,.json,.csv,.txt"
-          aria-describedby={`${id}-hint`}
-          onChange={(event) => setFile(event.currentTarget.files?.[0])}
-        />
-        <span class="hint" id={`${id}-hint`}>
-          One JSON object on each line (NDJSON), or CSV whose first line names the columns: email, name, password_hash,
-          groups, role, status, email_verified.
-        </span>
-      </div>
-      {!file && (
-        <div class="field">
-          <label for={`${id}-text`}>Or paste the lines</label>
-          <textarea
-            id={`${id}-text`}
-            rows={6}
-            spellcheck={false}
-            value={pasted}
-            onInput={(event) => setPasted(event.currentTarget.value)}
-          />
-        </div>
-      )}
-      <div class="field check">
-        <input
-          id={`${id}-skip`}
-          type="checkbox"
-          checked={skips}
-          onInput={(event) => setSkips(event.currentTarget.checked)}
-        />
-        <label for={`${id}-skip`}>Skip users whose email exists already</label>
-        <span class="hint">Without it such an email is a mistake. The import never changes an existing user.</span>
-      </div>
+      <FileField id={`${id}-file`} onFile={setFile} />
+      {!file && <PasteField id={`${id}-text`} value={pasted} onText={setPasted} />}
+      <SkipField id={`${id}-skip`} checked={skips} onChange={setSkips} />
       <ProblemNote error={error} />
       {outcome && <OutcomeNote of={outcome} />}
       <div class="form-foot">
@@ -117,6 +84,44 @@ function ImportForm({ onDone, onClose }: ImportProps) {
     </form>
   )
 }
+
+const FileField = ({ id, onFile }: { id: string; onFile: (file: File | undefined) => void }) => (
+  <div class="field">
+    <label for={id}>File</label>
+    <input
+      id={id}
+      type="file"
+      accept=".ndjson,.jsonl,.json,.csv,.txt"
+      aria-describedby={`${id}-hint`}
+      onChange={(event) => onFile(event.currentTarget.files?.[0])}
+    />
+    <span class="hint" id={`${id}-hint`}>
+      One JSON object on each line (NDJSON), or CSV whose first line names the columns: email, name, password_hash,
+      groups, role, status, email_verified.
+    </span>
+  </div>
+)
+
+const PasteField = ({ id, value, onText }: { id: string; value: string; onText: (text: string) => void }) => (
+  <div class="field">
+    <label for={id}>Or paste the lines</label>
+    <textarea
+      id={id}
+      rows={6}
+      spellcheck={false}
+      value={value}
+      onInput={(event) => onText(event.currentTarget.value)}
+    />
+  </div>
+)
+
+const SkipField = ({ id, checked, onChange }: { id: string; checked: boolean; onChange: (skips: boolean) => void }) => (
+  <div class="field check">
+    <input id={id} type="checkbox" checked={checked} onInput={(event) => onChange(event.currentTarget.checked)} />
+    <label for={id}>Skip users whose email exists already</label>
+    <span class="hint">Without it such an email is a mistake. The import never changes an existing user.</span>
+  </div>
+)
 
 const OutcomeNote = ({ of: { text, faults } }: { of: Outcome }) => (
   <>

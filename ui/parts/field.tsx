@@ -1,4 +1,5 @@
-// One field of a form: drawn by the kind of its schema, written as text, read back as JSON.
+// One field of a form. The schema determines the control; the value is edited as text and read back as JSON.
+import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { words } from '../lib/format.ts'
 import type { JsonSchema } from '../lib/schema.ts'
@@ -29,7 +30,7 @@ export function writeText(schema: JsonSchema, value: unknown): string | boolean 
   return typeof value === 'object' ? JSON.stringify(value, null, 2) : String(value)
 }
 
-/** What the field shows as the API takes it. Throws for JSON that is none. */
+/** The value of the field as the API takes it. Throws for malformed JSON. */
 export function readValue(schema: JsonSchema, value: string | boolean): unknown {
   if (typeof value === 'boolean') return value
   const kind = kindOf('', schema, undefined)
@@ -65,18 +66,10 @@ interface FieldProps {
 }
 
 /** One field with its label and help. */
-export function Field({ id, name, schema, isRequired, isWrong, isLong, value, onValue, ...given }: FieldProps) {
-  const options = given.options ?? schema.items?.enum?.map((each) => [each, each] as const)
+export function Field(props: FieldProps) {
+  const { id, name, schema, isRequired, isWrong, isLong, value, onValue } = props
+  const options = props.options ?? schema.items?.enum?.map((each) => [each, each] as const)
   const kind = kindOf(name, schema, options)
-  const common = { id, name, 'aria-describedby': `${id}-hint`, 'aria-invalid': isWrong }
-  const text = String(value)
-  const onInput = (event: { currentTarget: { value: string } }) => onValue(event.currentTarget.value)
-  const label = (
-    <label for={id}>
-      {words(name)}
-      {!isRequired && kind !== 'check' && <span class="soft small"> optional</span>}
-    </label>
-  )
   const help = (
     <span class="hint" id={`${id}-hint`}>
       {schema.description}
@@ -84,26 +77,9 @@ export function Field({ id, name, schema, isRequired, isWrong, isLong, value, on
       {kind === 'json' && ' JSON.'}
     </span>
   )
-  if (kind === 'members' || kind === 'items')
-    return (
-      <fieldset class="field" aria-describedby={`${id}-hint`}>
-        <legend>{words(name)}</legend>
-        {help}
-        {kind === 'members' ? (
-          <Members id={id} schema={schema} value={text} onValue={onValue} isMerged />
-        ) : (
-          <Items id={id} name={name} schema={schema.items ?? {}} value={text} onValue={onValue} />
-        )}
-      </fieldset>
-    )
-  if (kind === 'checks')
-    return (
-      <fieldset class="field" aria-describedby={`${id}-hint`}>
-        <legend>{words(name)}</legend>
-        <Checks options={options ?? []} value={text} onValue={onValue} />
-        {help}
-      </fieldset>
-    )
+  if (kind === 'members' || kind === 'items' || kind === 'checks')
+    return <GroupField {...props} kind={kind} options={options} help={help} />
+  const common = { id, name, 'aria-describedby': `${id}-hint`, 'aria-invalid': isWrong }
   if (kind === 'check')
     return (
       <div class="field check">
@@ -113,42 +89,76 @@ export function Field({ id, name, schema, isRequired, isWrong, isLong, value, on
           checked={value === true}
           onInput={(event) => onValue(event.currentTarget.checked)}
         />
-        {label}
+        <label for={id}>{words(name)}</label>
         {help}
       </div>
     )
+  const shared = { ...common, value: String(value), onInput: (event: TextEvent) => onValue(event.currentTarget.value) }
   return (
     <div class="field">
-      {label}
+      <label for={id}>
+        {words(name)}
+        {!isRequired && <span class="soft small"> optional</span>}
+      </label>
       {kind === 'choice' ? (
-        <select {...common} value={text} onInput={onInput}>
-          {(!isRequired || text === '') && <option value="">{isRequired ? 'Choose' : 'default'}</option>}
-          {(options ?? (schema.enum ?? []).map((each) => [each, each] as const)).map(([each, shown]) => (
-            <option key={each} value={each}>
-              {shown}
-            </option>
-          ))}
-        </select>
+        <Choice {...shared} options={options ?? enumOf(schema)} isRequired={isRequired} />
       ) : kind === 'lines' || kind === 'json' || isLong ? (
-        <textarea
-          {...common}
-          rows={isLong ? 8 : kind === 'json' ? 6 : 3}
-          spellcheck={false}
-          value={text}
-          onInput={onInput}
-        />
+        <textarea {...shared} rows={isLong ? 8 : kind === 'json' ? 6 : 3} spellcheck={false} />
       ) : (
         <input
-          {...common}
+          {...shared}
           type={(kind === 'secret' ? 'password' : kind === 'number' ? 'number' : 'text') as 'password'}
           autocomplete="off"
           spellcheck={false}
-          value={text}
-          onInput={onInput}
         />
       )}
       {help}
     </div>
+  )
+}
+
+interface TextEvent {
+  currentTarget: { value: string }
+}
+interface ControlProps {
+  id: string
+  name: string
+  'aria-describedby': string
+  'aria-invalid': boolean
+  value: string
+  onInput: (event: TextEvent) => void
+}
+
+const enumOf = ({ enum: values = [] }: JsonSchema): Pairs => values.map((each) => [each, each] as const)
+
+const Choice = ({ options, isRequired, ...control }: ControlProps & { options: Pairs; isRequired: boolean }) => (
+  <select {...control}>
+    {(!isRequired || control.value === '') && <option value="">{isRequired ? 'Choose' : 'default'}</option>}
+    {options.map(([each, shown]) => (
+      <option key={each} value={each}>
+        {shown}
+      </option>
+    ))}
+  </select>
+)
+
+interface GroupProps extends FieldProps {
+  kind: 'members' | 'items' | 'checks'
+  help: ComponentChildren
+}
+
+/** A field of several controls: the members of an object, the items of a list, or boxes to check. */
+function GroupField({ id, name, schema, value, onValue, kind, options = [], help }: GroupProps) {
+  const nested = { id, value: String(value), onValue }
+  return (
+    <fieldset class="field" aria-describedby={`${id}-hint`}>
+      <legend>{words(name)}</legend>
+      {kind !== 'checks' && help}
+      {kind === 'members' && <Members {...nested} schema={schema} isMerged />}
+      {kind === 'items' && <Items {...nested} name={name} schema={schema.items ?? {}} />}
+      {kind === 'checks' && <Checks options={options} value={nested.value} onValue={onValue} />}
+      {kind === 'checks' && help}
+    </fieldset>
   )
 }
 
@@ -157,7 +167,7 @@ function Checks({ options, value, onValue }: Pick<FieldProps, 'onValue'> & { opt
   const chosen = value.split('\n').filter(Boolean)
   const toggle = (each: string) =>
     onValue((chosen.includes(each) ? chosen.filter((one) => one !== each) : [...chosen, each]).join('\n'))
-  // What is stored stays, also when it is not offered.
+  // A stored value stays, even if it is not among the options.
   const all = [
     ...options,
     ...chosen.filter((each) => !options.some(([value]) => value === each)).map((each) => [each, each] as const),

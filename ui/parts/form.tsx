@@ -1,4 +1,4 @@
-// Forms drawn from what the admin API says about its operations: fields, help and defaults are declared once, on the server.
+// Forms from the description of the operations of the admin API: fields, help and defaults are declared once, on the server.
 import { useId, useState } from 'preact/hooks'
 import { call, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
@@ -14,19 +14,19 @@ interface FormProps<T> {
   /** Such as `client.create`. */
   operation: string
   params?: Record<string, string>
-  /** What is stored; only what differs is sent. */
+  /** The stored item. Only changed members are sent. */
   stored?: object
-  /** In this order; the others are left out. */
+  /** The fields to show, in this order. */
   fields: readonly string[]
-  /** For fields whose schema does not say enough. */
+  /** The choices of fields whose schema does not list them. */
   options?: Record<string, Pairs>
-  /** Other starting values than the schema's. */
+  /** Initial values that differ from the defaults of the schema. */
   start?: Body
   verb: string
   /** Fields whose texts are long. */
   long?: readonly string[]
   onDone: (answer: T) => void
-  /** Without it there is nothing to cancel. */
+  /** Without it the form has no Cancel button. */
   onCancel?: () => void
 }
 
@@ -60,10 +60,10 @@ interface FieldsProps<T> extends Omit<FormProps<T>, 'operation' | 'fields' | 'pa
   schemas: Record<string, JsonSchema>
 }
 
-function FieldsForm<T>(props: FieldsProps<T>) {
-  const { method, path, command, creates, required, schemas, stored, start, options, long, verb, onDone, onCancel } =
-    props
-  const id = useId()
+type ValueProps = Pick<FieldsProps<unknown>, 'schemas' | 'stored' | 'start' | 'required'>
+
+/** The values of the fields, a function that sets one, and one that returns the body to send: of a stored item only the changed members. */
+function useValues({ schemas, stored, start, required }: ValueProps) {
   const from = (stored ?? start ?? {}) as Body
   const [initial] = useState<Values>(() =>
     Object.fromEntries(
@@ -74,9 +74,7 @@ function FieldsForm<T>(props: FieldsProps<T>) {
     ),
   )
   const [values, setValues] = useState(initial)
-  const [error, setError] = useState<Error>()
-  const [busy, setBusy] = useState(false)
-
+  const setValue = (name: string, value: string | boolean) => setValues((before) => ({ ...before, [name]: value }))
   const bodyOf = (): Body =>
     Object.fromEntries(
       Object.entries(schemas).flatMap(([name, schema]) => {
@@ -85,6 +83,17 @@ function FieldsForm<T>(props: FieldsProps<T>) {
         return isSame ? [] : [[name, readValue(schema, value)]]
       }),
     )
+  return [values, setValue, bodyOf] as const
+}
+
+function FieldsForm<T>(props: FieldsProps<T>) {
+  const { method, path, command, creates, required, schemas, stored, start, options, long, verb, onDone, onCancel } =
+    props
+  const id = useId()
+  const [values, setValue, bodyOf] = useValues({ schemas, stored, start, required })
+  const [error, setError] = useState<Error>()
+  const [busy, setBusy] = useState(false)
+
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
     setBusy(true)
@@ -108,7 +117,7 @@ function FieldsForm<T>(props: FieldsProps<T>) {
           options={options?.[name]}
           isLong={long?.includes(name)}
           value={values[name] ?? ''}
-          onValue={(value) => setValues((before) => ({ ...before, [name]: value }))}
+          onValue={(value) => setValue(name, value)}
         />
       ))}
       <ProblemNote error={error} />
