@@ -43,82 +43,116 @@ interface Parts {
   metrics: Metrics
 }
 
+/** What the operations of one provider need. */
+interface Connection extends Pick<Parts, 'clock' | 'crypto' | 'metrics'>, ReturnType<typeof openKeys> {
+  settings: OidcSettings['settings']
+  discovery: ReturnType<typeof openOidcDiscovery>
+  configured: (metadata: OidcMetadata) => Configuration
+}
+
 /** Creates the client of a provider. Nothing is fetched before the first use. Its functions throw the errors of translated(). */
 export function openOidcProvider({ slug, settings }: OidcSettings, parts: Parts): OidcProvider {
-  const { fetcher, clock, crypto, metrics } = parts
-  const { issuer, client_id, groups_claim } = settings
+  const { fetcher, clock } = parts
   const allowHttp = isLocalhost(parts.config.server.issuer)
-  const redirect_uri = new URL(settings.redirect_uri).href
-  const discovery = openOidcDiscovery({ issuer, fetcher, clock, allowHttp })
-  const configured = configurationOf(settings, fetcher, allowHttp)
-  const keyOptions = { fetcher, clock, ttl: OIDC_TTL, allowHttp }
+  const connection: Connection = {
+    ...parts,
+    ...openKeys(parts, allowHttp),
+    settings,
+    discovery: openOidcDiscovery({ issuer: settings.issuer, fetcher, clock, allowHttp }),
+    configured: configurationOf(settings, fetcher, allowHttp),
+  }
+  return {
+    slug,
+    settings,
+    look: lookOf(connection),
+    failures: new Buckets({ rate: FAILURES_PER_SECOND, burst: FAILURES }),
+    authorizationUrl: (login, wanted) => translated(() => authorizationUrl(connection, login, wanted)),
+    redeem: (query, login) => translated(() => redeem(connection, query, login)),
+    verifyLogout: (text) => translated(() => verifyLogout(connection, text)),
+    checkClient: () => checkClient(connection),
+  }
+}
+
+/** The keys for ID tokens, and those for logout tokens, which every caller can send. */
+function openKeys({ fetcher, clock, metrics }: Parts, allowHttp: boolean) {
+  const options = { fetcher, clock, ttl: OIDC_TTL, allowHttp }
   const keys = createRemoteKeys({
-    ...keyOptions,
+    ...options,
     // At most one fetch per sign-in: only the provider can name a key here.
     cooldown: 0,
     onLookup: (outcome) =>
       metrics.count(outcome === 'hit' ? 'core_oidc_jwks_cache_hits_total' : 'core_oidc_jwks_cache_misses_total'),
   })
-  const logoutKeys = createRemoteKeys({ ...keyOptions, cooldown: LOGOUT_COOLDOWN })
+  return { keys, logoutKeys: createRemoteKeys({ ...options, cooldown: LOGOUT_COOLDOWN }) }
+}
 
-  async function tokensFor(configuration: Configuration, query: string, { state, nonce, verifier }: OidcLogin) {
-    const startedMs = performance.now()
-    return authorizationCodeGrant(configuration, new URL(`${redirect_uri}?${query}`), {
-      pkceCodeVerifier: verifier,
-      expectedState: state,
-      expectedNonce: nonce,
-      idTokenExpected: true,
-    }).finally(() => metrics.observe('core_oidc_exchange_duration_seconds', (performance.now() - startedMs) / 1000))
-  }
+const callbackOf = ({ settings }: Connection): string => new URL(settings.redirect_uri).href
 
-  async function redeem(query: string, login: OidcLogin): Promise<OidcIdentity> {
-    const metadata = await discovery.current()
-    const configuration = configured(metadata)
-    const { id_token, access_token } = await tokensFor(configuration, query, login)
-    if (!id_token) throw refused('no_id_token')
-    const expected = { issuer, client_id, nonce: login.nonce, jwks_uri: metadata.jwks_uri }
-    const claims = await verifyIdToken({ crypto, clock, keys }, { id_token, access_token }, expected)
-    const { sub } = claims
-    const isComplete = claims['email'] && claims['name'] && claims[groups_claim]
-    const more = isComplete ? {} : await userinfo(configuration, access_token, sub)
-    return { issuer, sub, claims: { ...more, ...claims } }
-  }
-
-  /** Every page of the admin page requests this, so the result is cached for a while. */
+/** Every page of the admin page requests this, so the result is cached for a while. */
+function lookOf({ clock, keys, discovery }: Connection): OidcProvider['look'] {
   let looked: { at: number; answer: Promise<{ keys: number }> } | undefined
-  function look(): Promise<{ keys: number }> {
+  return () => {
     if (looked && clock.now() - looked.at < LOOK_SECONDS) return looked.answer
     const answer = translated(async () => ({ keys: await keys.refresh((await discovery.fetchNow()).jwks_uri) }))
     looked = { at: clock.now(), answer }
     return answer
   }
+}
 
-  return {
-    slug,
-    settings,
-    look,
-    failures: new Buckets({ rate: FAILURES_PER_SECOND, burst: FAILURES }),
-    authorizationUrl: (login, wanted) =>
-      translated(async () => {
-        const metadata = await discovery.current()
-        const params = { redirect_uri, ...requestOf(settings, metadata, login, wanted) }
-        return buildAuthorizationUrl(configured(metadata), params).href
-      }),
-    redeem: (query, login) => translated(() => redeem(query, login)),
-    verifyLogout: (text) =>
-      translated(async () => {
-        const { jwks_uri } = await discovery.current()
-        return verifyLogoutToken({ crypto, clock, keys: logoutKeys }, text, { issuer, client_id, jwks_uri })
-      }),
-    async checkClient() {
-      const login = { state: newSecret(), nonce: newSecret(), verifier: newSecret() }
-      const query = new URLSearchParams({ code: newSecret(), state: login.state, iss: issuer }).toString()
-      const configuration = configured(await discovery.current())
-      // Providers authenticate the client before they look at the code, which does not exist.
-      const error: unknown = await translated(() => tokensFor(configuration, query, login)).catch((error) => error)
-      if (error instanceof OAuthError && error.status >= 500) throw error
-    },
-  }
+async function authorizationUrl(connection: Connection, login: OidcLogin, wanted: WantedSignIn): Promise<string> {
+  const { settings, discovery, configured } = connection
+  const metadata = await discovery.current()
+  const params = { redirect_uri: callbackOf(connection), ...requestOf(settings, metadata, login, wanted) }
+  return buildAuthorizationUrl(configured(metadata), params).href
+}
+
+async function redeem(connection: Connection, query: string, login: OidcLogin): Promise<OidcIdentity> {
+  const { settings, discovery, configured, crypto, clock, keys } = connection
+  const { issuer, client_id, groups_claim } = settings
+  const metadata = await discovery.current()
+  const configuration = configured(metadata)
+  const { id_token, access_token } = await tokensFor(connection, configuration, query, login)
+  if (!id_token) throw refused('no_id_token')
+  const expected = { issuer, client_id, nonce: login.nonce, jwks_uri: metadata.jwks_uri }
+  const claims = await verifyIdToken({ crypto, clock, keys }, { id_token, access_token }, expected)
+  const { sub } = claims
+  const isComplete = claims['email'] && claims['name'] && claims[groups_claim]
+  const more = isComplete ? {} : await userinfo(configuration, access_token, sub)
+  return { issuer, sub, claims: { ...more, ...claims } }
+}
+
+function tokensFor(
+  connection: Connection,
+  configuration: Configuration,
+  query: string,
+  { state, nonce, verifier }: OidcLogin,
+) {
+  const { metrics } = connection
+  const startedMs = performance.now()
+  return authorizationCodeGrant(configuration, new URL(`${callbackOf(connection)}?${query}`), {
+    pkceCodeVerifier: verifier,
+    expectedState: state,
+    expectedNonce: nonce,
+    idTokenExpected: true,
+  }).finally(() => metrics.observe('core_oidc_exchange_duration_seconds', (performance.now() - startedMs) / 1000))
+}
+
+async function verifyLogout({ settings, discovery, crypto, clock, logoutKeys }: Connection, text: string) {
+  const { jwks_uri } = await discovery.current()
+  const { issuer, client_id } = settings
+  return verifyLogoutToken({ crypto, clock, keys: logoutKeys }, text, { issuer, client_id, jwks_uri })
+}
+
+async function checkClient(connection: Connection): Promise<void> {
+  const { settings, discovery, configured } = connection
+  const login = { state: newSecret(), nonce: newSecret(), verifier: newSecret() }
+  const query = new URLSearchParams({ code: newSecret(), state: login.state, iss: settings.issuer }).toString()
+  const configuration = configured(await discovery.current())
+  // Providers authenticate the client before they look at the code, which does not exist.
+  const error: unknown = await translated(() => tokensFor(connection, configuration, query, login)).catch(
+    (error) => error,
+  )
+  if (error instanceof OAuthError && error.status >= 500) throw error
 }
 
 const configurationOf = (
