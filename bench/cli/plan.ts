@@ -11,6 +11,7 @@ import { readMachine } from '../run/machine.ts'
 import { parseMix } from '../run/scenarios.ts'
 import { ALGS, type AlgName, type Settings, STORES, type StoreName } from '../run/settings.ts'
 import { numberIn, reading, sloFlag, wordsOf } from './flags.ts'
+import { latestReport } from './report.ts'
 
 interface PlanFlags {
   rate: number
@@ -52,22 +53,26 @@ export function addPlanCommand(program: Command, env: Env): void {
     .option('--front-threads <n>', 'server.front_threads of each instance.', numberIn(1, 64), 1)
     .option('--headroom <share>', 'Share of the capacity that is kept free.', numberIn(0, 0.9), 0.3)
     .option('--retention-days <n>', 'Days for which rows are kept before they are purged.', numberIn(1, 36_500), 30)
-    .option('--from <file>', 'The report of service bench. (default: observability.capacity_report)')
+    .option(
+      '--from <file>',
+      'The report of service bench. (default: observability.capacity_report, then the latest report of this machine)',
+    )
     .action((flags: PlanFlags) => {
       const { rate, average = rate } = flags
       if (average > rate)
         throw new UsageError(`--average (${average}) is above --rate (${rate}), which is the rate at peak load`)
-      const file = flags.from ?? loadConfig(options().config, env).config.observability.capacity_report
-      // There is no default report: costs differ between machines.
+      const here = readMachine()
+      const configured = flags.from ?? loadConfig(options().config, env).config.observability.capacity_report
+      const file = configured || latestReport(here)
       if (!file)
         throw new UsageError(
-          'no report: name one of this machine with --from or observability.capacity_report; `service bench` makes it',
+          'no report of this machine: `service bench` makes one; --from and observability.capacity_report name one',
         )
       const report = readReport(file)
       const input = {
         ...flags,
         average,
-        here: readMachine(),
+        here,
         sloMs: flags.sloP99,
         store: flags.store[0] ?? 'sqlite',
         alg: flags.alg[0] ?? 'ES256',

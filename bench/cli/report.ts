@@ -1,10 +1,10 @@
 // The report files of `service bench`: checked before anything is measured, written at the end.
-import { closeSync, existsSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { EXIT, print, UsageError } from '../../src/cli/output.ts'
 import { packageRoot } from '../../src/lib/paths.ts'
 import { renderHtml } from '../report/html.ts'
-import { type Report, resultsFolder } from '../report/report.ts'
+import { type Report, readReport, resultsFolder } from '../report/report.ts'
 import { describeRun, table, verdict } from '../report/table.ts'
 import { readVersion } from '../run/machine.ts'
 
@@ -57,6 +57,30 @@ function faultOf(work: () => void): string | undefined {
     return undefined
   } catch (error) {
     return (error as Error).message
+  }
+}
+
+/** The report that `service bench` wrote last on this machine, or undefined. Costs differ between machines, so those of others do not count. */
+export function latestReport(
+  here: Pick<Report['machine'], 'cores' | 'model'>,
+  folders: readonly string[] = [process.cwd(), defaultFolder(false)],
+): string | undefined {
+  const files = folders.flatMap((folder) =>
+    readdirSync(folder)
+      .filter((name) => REPORT_NAME.test(name))
+      .map((name) => path.join(folder, name)),
+  )
+  // The name begins with the time.
+  return files.sort((a, b) => (path.basename(a) < path.basename(b) ? 1 : -1)).find((file) => isUsable(file, here))
+}
+const REPORT_NAME = /^service-bench-\d{8}T\d{6}-.*\.json$/
+
+function isUsable(file: string, { cores, model }: Pick<Report['machine'], 'cores' | 'model'>): boolean {
+  try {
+    const { machine, settings, partial } = readReport(file)
+    return machine.cores === cores && machine.model === model && !settings.smoke && !partial
+  } catch {
+    return false
   }
 }
 

@@ -1,10 +1,17 @@
 // The flags of a resource whose values have a form of their own: scopes, and who may use it.
 import { commaParts } from '../lib/csv.ts'
 import type { FlagRule } from './action.ts'
+import { invalid } from './outcome.ts'
 
-/** `name|upstream|description`, whose missing parts are empty, or a scope as JSON. */
+/** `name|upstream|description`, whose missing parts are empty, or a scope as JSON. Throws invalid_request for `read:Read`. */
 const scopeTuple = (text: string) => {
   if (text.startsWith('{')) return asJson(text)
+  const [, named, described] = /^([a-z\d._-]+):([A-Z][^|]*)$/.exec(text) ?? []
+  if (named)
+    throw invalid(
+      `--scopes ${text} looks like a description after a colon: write '${named}||${described}', or '${text}||' for a scope with this name`,
+      'description_after_colon',
+    )
   const [name = '', upstream = '', ...description] = text.split('|')
   return { name, upstream, description: description.join('|') }
 }

@@ -109,6 +109,13 @@ test.each([
   expect(read('scopes', [text])).toEqual([scope])
 })
 
+test('a description after a colon is refused, because it would become part of the name', () => {
+  expect(() => read('scopes', ['read:Read'])).toThrow("write 'read||Read', or 'read:Read||'")
+  expect(() => read('scopes', ['read:Read all notes'])).toThrow("'read||Read all notes'")
+  expect(read('scopes', ['read:Read||'])).toEqual([{ name: 'read:Read', upstream: '', description: '' }])
+  expect(read('scopes', ['mcp:read'])).toEqual([{ name: 'mcp:read', upstream: '', description: '' }])
+})
+
 test.each([
   [['everyone'], { mode: 'everyone' }],
   [['restricted'], { mode: 'restricted' }],

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { latestReport } from '../../bench/cli/report.ts'
 import { reportWith, resultWith } from '../bench/reports.ts'
 import { runHere } from '../support/cli.ts'
 import { tempFolder } from '../support/folder.ts'
@@ -48,12 +49,25 @@ test.each([
   expect(stderr).toContain(message)
 })
 
-test('the report is the named one or the configured one; without a report the command says how to make one', async () => {
+test('the report is the named one or the configured one', async () => {
   const file = fileOf(reportWith(results))
   const config = path.join(tempFolder(), 'service.yaml')
   writeFileSync(config, `observability:\n  capacity_report: ${file}\n`)
   expect(await okHere([...args, '--config', config])).toContain(`from ${file}, a run of`)
-  const { code, stderr } = await runHere(args)
-  expect(code).toBe(2)
-  expect(stderr).toContain('no report: name one of this machine with --from or observability.capacity_report')
+})
+
+test('without a name, the report is the one that bench wrote last on this machine', () => {
+  const folder = tempFolder()
+  const plain = reportWith(results)
+  const write = (name: string, report: object) => writeFileSync(path.join(folder, name), JSON.stringify(report))
+  const here = plain.machine
+  expect(latestReport(here, [folder])).toBeUndefined()
+  write('service-bench-20260101T000000-a.json', plain)
+  write('service-bench-20260103T000000-b.json', plain)
+  write('service-bench-20260102T000000-c.json', plain)
+  write('service-bench-20260104T000000-other.json', { ...plain, machine: { ...here, cores: here.cores + 1 } })
+  write('service-bench-20260105T000000-smoke.json', { ...plain, settings: { ...plain.settings, smoke: true } })
+  write('service-bench-20260106T000000-partial.json', { ...plain, partial: true })
+  write('service-bench-20260107T000000-broken.json', {})
+  expect(latestReport(here, [folder])).toBe(path.join(folder, 'service-bench-20260103T000000-b.json'))
 })
