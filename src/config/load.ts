@@ -6,6 +6,7 @@ import { isObject } from '../lib/json.ts'
 import { putSecret } from '../lib/secret.ts'
 import { type Env, fileVariable, SecretFileError, secretVariable } from './env.ts'
 import { type ConfigSchema, envNames, isConfigKey, type Key, keysOf, memberVariable } from './key.ts'
+import type { Rule } from './rule.ts'
 import { RULES } from './rules.ts'
 import { type Config, schema } from './schema.ts'
 import { parseYaml } from './yaml.ts'
@@ -175,8 +176,13 @@ function checkRules(config: Config, env: Env, broken: readonly string[], problem
   for (const rule of RULES) {
     if (rule.keys.some((key) => broken.some((each) => key.startsWith(each)))) continue
     if (noting(problems, () => rule.bad(config, env)))
-      problems.push({ key: rule.keys.join(', '), message: rule.message })
+      problems.push({ key: rule.keys.join(', '), message: rule.message + variableOf(rule, config) })
   }
+}
+
+const variableOf = ({ variable }: Rule, config: Config): string => {
+  const name = variable?.(config)
+  return name ? ` (it names ${name})` : ''
 }
 
 /** The result, or undefined with one problem for each file of a secret that cannot be used. */

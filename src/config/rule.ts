@@ -7,6 +7,8 @@ export interface Rule {
   keys: readonly string[]
   bad(config: Config, env: Env): boolean
   message: string
+  /** The environment variable that a key names. The message of the problem then names it too. */
+  variable?(config: Config): string
 }
 
 /** Whether the issuer is not this machine. Then settings that are only for development are refused. */

@@ -178,6 +178,7 @@ export const RULES: readonly Rule[] = [
       return !isDataKey(key) || new Set(key).size === 1
     },
     message: 'must name a variable that contains 64 hex characters (256 bits), not all the same',
+    variable: (c) => c.data_encryption.aes_master.key_env,
   },
   {
     keys: ['data_encryption.aes_master.old_key_env'],
@@ -190,6 +191,7 @@ export const RULES: readonly Rule[] = [
       return Boolean(old) && (!isDataKey(old) || old?.toLowerCase() === key.toLowerCase())
     },
     message: 'must name a variable that contains 64 hex characters, other than the current key',
+    variable: (c) => c.data_encryption.aes_master.old_key_env,
   },
   {
     keys: ['data_encryption.secretstore_transit_encrypt.address'],
@@ -208,6 +210,7 @@ export const RULES: readonly Rule[] = [
       return t?.auth_method === 'token' && !secretVariable(env, t.token_env)
     },
     message: 'must name a variable that contains the token',
+    variable: (c) => c.data_encryption.secretstore_transit_encrypt.token_env,
   },
   {
     keys: ['data_encryption.secretstore_transit_encrypt.approle'],

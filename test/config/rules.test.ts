@@ -353,7 +353,9 @@ test.each(CASES)('only $keys is reported when $when', (row) => {
 })
 
 test('every rule has a configuration in this file that breaks it', () => {
-  const broken = new Set(CASES.flatMap((row) => problems(row).map(({ key, message }) => `${key} ${message}`)))
+  const messages = CASES.flatMap((row) => problems(row).map(({ key, message }) => `${key} ${message}`))
+  // The name of a variable, which some messages end with, is not part of the rule.
+  const broken = new Set(messages.map((message) => message.replace(/ \(it names \w+\)$/, '')))
   expect(RULES.map((rule) => `${rule.keys.join(', ')} ${rule.message}`).filter((rule) => !broken.has(rule))).toEqual([])
 })
 

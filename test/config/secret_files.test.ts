@@ -31,6 +31,11 @@ describe('secrets in files', () => {
     expect(config.oidc.providers[0]?.client_secret).toBe('from the file')
   })
 
+  test('a problem with a variable that a key names has the name of the variable', () => {
+    const [problem] = problemsOf({ data_encryption: { driver: 'aes_master' } }, {})
+    expect(problem?.message).toContain('(it names SERVICE_DATA_ENCRYPTION_KEY)')
+  })
+
   test('the data encryption key and the credentials of the secret store are read from files', () => {
     const file = { data_encryption: { driver: 'aes_master' } }
     const key = '0123456789abcdef'.repeat(4)
