@@ -5,8 +5,8 @@ import type { Config } from '../config/schema.ts'
 import { isLocalhost } from '../lib/url.ts'
 import { originOf } from './origin.ts'
 
-/** The addresses of both listeners, the place of the data, and settings that are unsafe in production. */
-export function bannerOf(config: Config, version: string): string {
+/** The addresses of both listeners, the place of the data, and settings that are unsafe in production, unless the log shows them on the same terminal. */
+export function bannerOf(config: Config, version: string, logIsShown: boolean): string {
   const { server, admin, storage, signing } = config
   const sqlite = storage.driver === 'sqlite'
   const rows = [
@@ -15,7 +15,7 @@ export function bannerOf(config: Config, version: string): string {
     ['data', sqlite ? path.resolve(storage.sqlite.path) : 'PostgreSQL'],
     ['keys', signing.key_store === 'keyfile' ? path.resolve(signing.key_path) : signing.key_store],
   ]
-  const unsafe = warningsOf(config, config.dcr.mode)
+  const unsafe = logIsShown ? [] : warningsOf(config, config.dcr.mode)
   const local = isLocalhost(server.issuer)
     ? ' They are accepted because the issuer is on localhost. Production refuses them.'
     : ''

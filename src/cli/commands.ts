@@ -145,4 +145,7 @@ export function addOwnCommands(program: Command): void {
     .action(() => print(readBuild(), program.opts<GlobalOptions>().json))
 }
 
-const greet = ({ config, build }: App) => void process.stderr.write(bannerOf(config, build.version))
+function greet({ config, build }: App): void {
+  const logIsShown = process.stdout.isTTY && config.observability.logging.outputs.stdout
+  process.stderr.write(bannerOf(config, build.version, logIsShown))
+}

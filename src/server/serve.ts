@@ -2,7 +2,7 @@
 
 import type { Env } from '../config/env.ts'
 import { issuerOf } from '../config/issuer.ts'
-import { loadConfig } from '../config/load.ts'
+import { type LoadedConfig, loadConfig } from '../config/load.ts'
 import { warningsOf } from '../config/notices.ts'
 import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
@@ -10,7 +10,7 @@ import type { HttpFront } from '../http/front.ts'
 import { readBuild } from '../lib/build.ts'
 import { OAuthError } from '../lib/error.ts'
 import { effectiveDcrMode } from '../oauth/registration_mode.ts'
-import { openTelemetry } from '../telemetry/open.ts'
+import { openTelemetry, type Telemetry } from '../telemetry/open.ts'
 import { type AppOptions, closeApp, openApp } from './assemble.ts'
 import { openListeners } from './listeners.ts'
 import { reloadConfig } from './reload.ts'
@@ -28,8 +28,27 @@ export interface ServeOptions extends Pick<AppOptions, 'waits' | 'newKeys'> {
 export async function serve(file: string | undefined, env: Env, options: ServeOptions = {}): Promise<number> {
   const { config, warnings } = loadConfig(file, env)
   const telemetry = await openTelemetry(config, readBuild(), env)
+  try {
+    return await serveUntilSignal({ config, warnings, telemetry }, file, env, options)
+  } catch (error) {
+    telemetry.log.error({ err: error }, 'the service ends because of an error')
+    throw error
+  } finally {
+    await telemetry.close()
+  }
+}
+
+interface Loaded extends LoadedConfig {
+  telemetry: Telemetry
+}
+
+async function serveUntilSignal(
+  { config, warnings, telemetry }: Loaded,
+  file: string | undefined,
+  env: Env,
+  { onReady, readKnees, ...how }: ServeOptions,
+): Promise<number> {
   const { log } = telemetry
-  const { onReady, readKnees, ...how } = options
   const app = await openApp(config, log, { env, telemetry, knees: await readKnees?.(config), ...how })
   const fronts: HttpFront[] = []
   try {
@@ -59,7 +78,6 @@ export async function serve(file: string | undefined, env: Env, options: ServeOp
     await Promise.all(fronts.map((front) => front.close(waitMs)))
     await closeApp(app)
     log.info('stopped')
-    await telemetry.close()
   }
 }
 

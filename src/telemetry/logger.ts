@@ -1,6 +1,7 @@
 // The log: one event per line, JSON or text. Secrets are not passed to it; objects are logged by named fields only.
 import pino from 'pino'
 import type { Config } from '../config/schema.ts'
+import { codeOf } from '../lib/error.ts'
 import type { Secret } from '../lib/secret.ts'
 import { redactFields, redactText } from './redact.ts'
 import { withSourcePlaces } from './source_place.ts'
@@ -60,7 +61,7 @@ export function openLogger(config: Config['observability']['logging'], send?: (e
   )
 }
 
-/** An error as fields of a log line: its name, message, code, stack and causes. */
+/** An error as fields of a log line: its name, message, code and causes, and the stack of an error that no condition outside of the program explains. */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return String(error)
   const { name, message, stack, cause } = error
@@ -68,10 +69,14 @@ function describeError(error: unknown): unknown {
     name,
     message,
     code: (error as { code?: unknown }).code,
-    stack: withSourcePlaces(stack ?? ''),
+    ...(isExpected(error) ? {} : { stack: withSourcePlaces(stack ?? '') }),
     ...(cause ? { cause: describeError(cause) } : {}),
   }
 }
+
+/** Errors of the system, such as a port in use, and refusals with a reason, such as a failed fetch. Their place in the program explains nothing. */
+const isExpected = (error: Error): boolean =>
+  /^E[A-Z]+$/.test(codeOf(error) ?? '') || ('reason' in error && typeof error.reason === 'string')
 
 function eventOf(line: string): LogEvent {
   const { time, level, msg = '', ...fields } = JSON.parse(line) as Omit<LogEvent, 'fields'> & Record<string, unknown>

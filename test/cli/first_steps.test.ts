@@ -55,6 +55,13 @@ describe('quickstart', () => {
     }
   })
 
+  test('the printed curl has the port of the listener, also when the issuer on localhost has another one', async () => {
+    const { stdout } = await runHere(['quickstart'], { ...env, SERVICE_SERVER_ISSUER: 'http://localhost:1' })
+    const [, base] = /^curl -s (\S+)\/oauth\/token /m.exec(stdout) ?? []
+    expect(new URL(base ?? '').port).toBe(service.app.config.server.address.split(':').at(-1))
+    expect((await fetch(`${base}/livez`)).status).toBe(200)
+  })
+
   test('quickstart says how to start a server when none is running', async () => {
     const { code, stderr } = await runHere(['quickstart'], { ...env, SERVICE_SERVER_ADDRESS: '127.0.0.1:2' })
     expect([code, stderr]).toEqual([1, expect.stringContaining('`service serve`')])

@@ -41,7 +41,7 @@ test('an error is printed with its cause once', () => {
 describe('the greeting of serve', () => {
   test('the startup message names both addresses, the data folder, and unsafe settings on localhost', () => {
     const { config } = loadConfig(undefined, {})
-    const text = bannerOf(config, '1.2.3')
+    const text = bannerOf(config, '1.2.3', false)
     expect(text).toContain('http://localhost:9000')
     expect(text).toContain('http://127.0.0.1:9001/admin/ui/')
     expect(text).toContain(path.resolve('data/service.db'))
@@ -50,12 +50,19 @@ describe('the greeting of serve', () => {
     )
   })
 
+  test('the startup message does not repeat the warnings of a log on the same terminal', () => {
+    const { config } = loadConfig(undefined, {})
+    const text = bannerOf(config, '1.2.3', true)
+    expect(text).toContain('http://localhost:9000')
+    expect(text).not.toContain('Unsafe')
+  })
+
   test('the startup message has no safety remarks when no setting is unsafe', () => {
     const { config } = loadConfig(undefined, {
       SERVICE_SESSION_SECRET: '0123456789abcdef'.repeat(2),
       SERVICE_ADMIN_API_KEY: 'fedcba9876543210'.repeat(2),
       SERVICE_DCR_MODE: 'admin_only',
     })
-    expect(bannerOf(config, '1.2.3')).not.toContain('Unsafe')
+    expect(bannerOf(config, '1.2.3', false)).not.toContain('Unsafe')
   })
 })

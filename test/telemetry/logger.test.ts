@@ -52,6 +52,15 @@ describe('JSON', () => {
     })
   })
 
+  test.each([
+    ['of the system', `Object.assign(new Error('port in use'), { code: 'EADDRINUSE' })`],
+    ['with a reason, such as a failed fetch', `Object.assign(new Error('no answer'), { reason: 'timeout' })`],
+  ])('an error %s has no stack, because its place in the program explains nothing', (_what, error) => {
+    const [line] = json(linesOf(`log.error({ err: ${error} }, 'failed')`))
+    expect(line?.err).toHaveProperty('message')
+    expect(line?.err).not.toHaveProperty('stack')
+  })
+
   test('a thrown value that is not an Error is logged as text', () => {
     expect(json(linesOf(`log.error({ err: 'just text' }, 'failed')`))[0]?.err).toBe('just text')
   })

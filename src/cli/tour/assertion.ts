@@ -7,6 +7,7 @@ import { newId } from '../../lib/id.ts'
 import { parseObject } from '../../lib/json.ts'
 import type { ClientAlg, Jwk } from '../../records/jwk.ts'
 import { readText } from '../input.ts'
+import { baseUrlOf } from '../origin.ts'
 import { UsageError } from '../output.ts'
 import { shellQuoted } from './server.ts'
 
@@ -52,7 +53,7 @@ export async function tryAssertion(config: Config, flags: AssertionFlags, now: n
     claims,
     client_assertion,
     jwks: { keys: [{ ...jwk, ...(kid === undefined ? {} : { kid }), alg, use: 'sig' }] },
-    command: commandOf(issuer, client_assertion, flags),
+    command: curlCommand(flags.issuer ?? baseUrlOf(config), client_assertion, flags),
   }
 }
 
@@ -82,7 +83,7 @@ function algOf(jwk: Jwk, asked: string | undefined): ClientAlg {
   return chosen
 }
 
-function commandOf(issuer: string, client_assertion: string, { resource, scope }: AssertionFlags): string {
+function curlCommand(base: string, client_assertion: string, { resource, scope }: AssertionFlags): string {
   const form = {
     grant_type: 'client_credentials',
     resource,
@@ -93,7 +94,7 @@ function commandOf(issuer: string, client_assertion: string, { resource, scope }
   const fields = Object.entries(form).flatMap(([name, value]) =>
     value === undefined ? [] : [`--data-urlencode ${shellQuoted(`${name}=${value}`)}`],
   )
-  return `curl -s ${shellQuoted(`${issuer.replace(/\/$/, '')}/oauth/token`)} ${fields.join(' ')}`
+  return `curl -s ${shellQuoted(`${base.replace(/\/$/, '')}/oauth/token`)} ${fields.join(' ')}`
 }
 
 /** The assertion as text for a terminal. */

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { actionNamed } from '../../admin/index.ts'
 import type { Config } from '../../config/schema.ts'
+import { baseUrlOf } from '../origin.ts'
 import type { AdminClient } from '../send.ts'
 import { makeOnce } from './make.ts'
 import { checkRunning, decodeJwt, requestToken, shellQuoted } from './server.ts'
@@ -65,13 +66,13 @@ async function clientSecret(sender: AdminClient): Promise<string> {
   return String((shown as Record<string, unknown>)['client_secret'])
 }
 
-function commandsFor({ server }: Config, secret: string, form: Record<string, string>): string[] {
+function commandsFor(config: Config, secret: string, form: Record<string, string>): string[] {
   const { slug, uri, backend_kind } = RESOURCE
   const fields = Object.entries(form).map(([name, value]) => `-d ${shellQuoted(`${name}=${value}`)}`)
   return [
     `service admin resource create --slug ${slug} --uri ${uri} --backend-kind ${backend_kind} --display-name Quickstart --scopes '${SCOPE}||Read'`,
     `service admin client create --client-id ${CLIENT_ID} --name Quickstart --grant-types client_credentials --auth-method client_secret_basic --scopes ${SCOPE}`,
-    `curl -s ${server.issuer}/oauth/token -u ${CLIENT_ID}:${secret} ${fields.join(' ')}`,
+    `curl -s ${baseUrlOf(config)}/oauth/token -u ${CLIENT_ID}:${secret} ${fields.join(' ')}`,
   ]
 }
 
