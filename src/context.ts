@@ -10,6 +10,7 @@ import type { KnownTokens } from './crypto/known_tokens.ts'
 import type { CryptoLanes } from './crypto/pool.ts'
 import type { Sealer } from './crypto/seal.ts'
 import type { Admission } from './http/admission.ts'
+import type { ClientLimiter } from './http/client_limiter.ts'
 import type { Buckets, LoginAttempts } from './http/rate_limit.ts'
 import type { RequestLog } from './http/request_log.ts'
 import type { SharedBuckets } from './http/shared_buckets.ts'
@@ -91,6 +92,8 @@ export interface App {
   readonly oidc: readonly OidcProvider[]
   /** Limit on registrations by address, which applies while `rate_limit.enabled` is true. */
   readonly registrations: SharedBuckets
+  /** The limits of single clients. */
+  readonly clientLimiter: ClientLimiter
   /** Limit on unknown user codes of devices, by session and by address. */
   readonly userCodes: SharedBuckets
   /** The last protocol steps of each client. */

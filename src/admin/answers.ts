@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { OPERATOR_AUTH_METHODS } from '../records/client.ts'
 import { ACCESS_MODES, ACCESS_TOKEN_TYPS, TOKEN_CLAIMS } from '../records/resource.ts'
+import { shownLimits } from './answers_limits.ts'
 
 const at = z.iso.datetime()
 const texts = z.array(z.string())
@@ -56,6 +57,7 @@ export const client = z.strictObject({
     .string()
     .optional()
     .describe('URI of the resource for client_credentials requests that name no resource.'),
+  limits: shownLimits,
   federated_credentials: z
     .array(federatedCredential)
     .optional()

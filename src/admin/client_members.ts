@@ -1,4 +1,5 @@
 // A client in the admin API: the members that operators write, and the members of answers.
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import type { App } from '../context.ts'
 import { issuesOf, text, word } from '../lib/field.ts'
@@ -10,6 +11,7 @@ import { federatedCredentials } from '../oauth/federated_credential.ts'
 import { findNamedResource } from '../oauth/resource.ts'
 import { type Client, OPERATOR_AUTH_METHODS } from '../records/client.ts'
 import type { Jwk } from '../records/jwk.ts'
+import { limits } from './client_limits.ts'
 import { changedFields, invalid } from './outcome.ts'
 
 const chosenId = text(2048)
@@ -35,6 +37,7 @@ export const creatable = clientRecord.in.extend({
   jwks: jwks.optional().describe(clientFields.jwks.description ?? ''),
   client_id: chosenId.optional().describe('Id of your choice. Without it the service generates one.'),
   default_resource: defaultResource.optional(),
+  limits: limits.optional(),
   token_endpoint_auth_method: authMethod.default('none'),
   federated_credentials: federatedCredentials.optional(),
 })
@@ -49,6 +52,7 @@ const mutable = {
   agent_description: clientFields.agent_description,
   dpop_bound_access_tokens: clientFields.dpop_bound_access_tokens,
   default_resource: defaultResource,
+  limits,
   jwks: jwks.describe('Public keys that verify its assertions. They replace jwks_uri.'),
   jwks_uri: clientFields.jwks_uri.describe('URL where the client publishes its public keys. It replaces jwks.'),
   federated_credentials: federatedCredentials,
@@ -73,6 +77,7 @@ export const clientJson = (client: Client) => ({
   status: client.status,
   registration_source: client.registration_source,
   ...(client.default_resource === undefined ? {} : { default_resource: client.default_resource }),
+  ...(client.limits ? { limits: client.limits } : {}),
   ...(client.federated_credentials ? { federated_credentials: client.federated_credentials } : {}),
   ...(client.operator_set ? { operator_set: client.operator_set } : {}),
   issued_at: rfc3339(client.issued_at),
@@ -116,10 +121,13 @@ export function readKeys(value: z.output<typeof jwks> | undefined): { keys: Jwk[
   return data.jwks
 }
 
+/** Members that an update can remove. */
+const OPERATORS_ONLY = ['default_resource', 'limits'] as const
+
 /** The members that an update changed: the named ones, and the ones that become permanent. */
 export function changedByOperator(before: Client, next: Client, named: readonly string[]): string[] {
   const values = Object.fromEntries(named.map((name) => [name, Reflect.get(next, name)]))
-  const limits = changedFields(before.operator_set ?? {}, next.operator_set ?? {})
-  const fields = [...new Set([...changedFields(before, values), ...limits])]
-  return before.default_resource === next.default_resource ? fields : [...fields, 'default_resource']
+  const permanent = changedFields(before.operator_set ?? {}, next.operator_set ?? {})
+  const own = OPERATORS_ONLY.filter((name) => !isDeepStrictEqual(before[name], next[name]))
+  return [...new Set([...changedFields(before, values), ...permanent, ...own])]
 }

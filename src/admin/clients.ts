@@ -13,6 +13,7 @@ import { checkFederated } from '../oauth/federated_credential.ts'
 import type { Client } from '../records/client.ts'
 import { type ActionResult, type AdminResource, action, type FlagRule } from './action.ts'
 import * as answers from './answers.ts'
+import { limitFlags, limitsAfter } from './client_limits.ts'
 import {
   changedByOperator,
   clientJson,
@@ -119,18 +120,19 @@ export const clients: AdminResource = {
           federated: federatedFlag,
           'auth-method': { field: 'token_endpoint_auth_method' },
           'jwks-file': jwksFlag,
+          ...limitFlags,
         },
         without: ['response_types'],
       },
       async run(app, { body }) {
-        const { client_id, agent, default_resource, jwks, ...fields } = body
+        const { client_id, agent, default_resource, limits = null, jwks, ...fields } = body
         const metadata = { ...fields, jwks: readKeys(jwks) }
         checkClient(metadata, offeredBy(app))
         checkFederated(app.config, metadata)
         const uri = await defaultResourceOf(app, default_resource)
         const made = newClient({ ...metadata, is_agent: agent }, 'admin', app.clock.now(), client_id)
         const { client_secret } = made
-        const client = { ...made.client, default_resource: uri }
+        const client = { ...made.client, default_resource: uri, limits: limitsAfter(undefined, limits) }
         if ((await app.store.createClient(client)) === 'exists')
           throw conflict('a client with this client_id exists already', 'client_exists')
         const { client_id: id, ...shown } = clientJson(client)
@@ -162,13 +164,14 @@ export const clients: AdminResource = {
           scopes: scopesFlag,
           'jwks-file': jwksFlag,
           federated: federatedFlag,
+          ...limitFlags,
         },
         without: Object.keys(fixed),
       },
       run: (app, { params, body }) =>
         retryStale(async () => {
           const client = await getClient(app, params.client_id)
-          const { token_endpoint_auth_method, agent, default_resource, jwks, ...rest } = body
+          const { token_endpoint_auth_method, agent, default_resource, limits, jwks, ...rest } = body
           const patch = jwks === undefined ? rest : { ...rest, jwks: readKeys(jwks) }
           const refixed = changedFields(client, { token_endpoint_auth_method, is_agent: agent })
           if (refixed.length > 0) throw invalid(`${refixed.join(', ')} cannot be changed`, 'fixed_field')
@@ -181,6 +184,7 @@ export const clients: AdminResource = {
             updated_at: app.clock.now(),
             default_resource:
               default_resource === undefined ? client.default_resource : await defaultResourceOf(app, default_resource),
+            limits: limits === undefined ? client.limits : limitsAfter(client.limits, limits),
           }
           const fields = changedByOperator(client, next, Object.keys(patch))
           if (fields.length === 0) return { shown: await shownAlone(app, client) }

@@ -5,6 +5,7 @@ import { dashed, type Flag } from './flags.ts'
 import { readItem, readSecret } from './input.ts'
 import { UsageError } from './output.ts'
 import type { AdminClient } from './send.ts'
+import { isItem } from './setup/kinds.ts'
 
 /** The flag as commander parses it. */
 export function optionOf({ name, kind, value, doc, required, either, default: fallback }: Flag): Option {
@@ -63,13 +64,11 @@ export function readFlags(
   for (const flag of flags) {
     const value = readFlag(flag, given[optionOf(flag).attributeName()])
     const part: Record<string, unknown> = said[flag.part]
-    const before = part[flag.field]
     if (value === undefined) {
       if (isMissing(flag, flags, given) && !(item && flag.part === 'body'))
         faults.push(`${dashed(flag.either ?? [flag.name])} is required`)
     } else if (flag.find) said.named.push({ flag, value: String(value) })
-    // The values of two flags for one field are merged.
-    else part[flag.field] = Array.isArray(before) ? before.concat(value) : value
+    else part[flag.field] = merged(part[flag.field], value)
   }
   faults.push(...doubled(flags, given))
   if (faults.length > 0) throw new UsageError(...faults)
@@ -99,6 +98,12 @@ export async function inputOf({ named, ...said }: Said, sender: AdminClient): Pr
     part[flag.field] = await flag.find?.(sender, value)
   }
   return said
+}
+
+/** The values of two flags for one field: lists are joined, and so are the members of objects. */
+function merged(before: unknown, value: unknown): unknown {
+  if (Array.isArray(before)) return before.concat(value)
+  return isItem(before) && isItem(value) ? { ...before, ...value } : value
 }
 
 function readFlag({ kind, read }: Flag, value: unknown): unknown {

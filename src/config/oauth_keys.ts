@@ -108,6 +108,18 @@ export const oauthKeys = {
       max: 10_000_000,
       doc: 'Burst of requests of all callers together. Instances on one PostgreSQL share this limit.',
     }),
+    per_client_requests_per_second: floatKey({
+      default: 0,
+      min: 0,
+      max: 1_000_000,
+      doc: 'Maximum number of requests per second with which one client authenticates, at all instances together. A burst is that of two seconds. 0: no limit. A client with `limits` of its own has those.',
+    }),
+    per_client_tokens_per_day: intKey({
+      default: 0,
+      min: 0,
+      max: 1_000_000_000,
+      doc: 'Maximum number of tokens that one client gets in a day (UTC), at all instances together. 0: no limit. A client with `limits` of its own has those.',
+    }),
     auth_fail_max: intKey({
       default: 10,
       min: 0,

@@ -8,6 +8,7 @@ import { audit, sentBy } from '../oauth/audit.ts'
 import { refuseDetails } from '../oauth/authorization.ts'
 import { replayedAssertion } from '../oauth/client_assertion.ts'
 import { authenticateForToken } from '../oauth/client_auth.ts'
+import { takeRequest } from '../oauth/client_limits.ts'
 import { isPublic } from '../oauth/client_metadata.ts'
 import { newNonce, replayedProof, verifyProof } from '../oauth/dpop.ts'
 import { endUses, usedBefore } from '../oauth/single_use.ts'
@@ -32,6 +33,8 @@ export async function answerClient(
   try {
     const authenticated = await authenticateForToken(app, request, form, grant.clients)
     client = authenticated.client
+    // Before its assertion counts as used, because that would cost a write.
+    await takeRequest(app, client)
     if (authenticated.use) uses.push(authenticated.use)
     refuseDetails(form)
     checkRegistered(client, grant)

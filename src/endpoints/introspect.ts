@@ -4,12 +4,14 @@ import { json, NO_STORE, parseForm, type Reply, type Request } from '../http/mes
 import { OAuthError } from '../lib/error.ts'
 import { type AccessTokenClaims, checkToken, type LiveToken, tokenType } from '../oauth/access_token.ts'
 import { authenticateClient } from '../oauth/client_auth.ts'
+import { takeRequest } from '../oauth/client_limits.ts'
 import type { Client } from '../records/client.ts'
 
 /** Answers an introspection request. A token that is not valid, or that the caller may not see, is inactive. */
 export async function introspect(app: App, request: Request): Promise<Reply> {
   const form = parseForm(request)
   const caller = await authenticateClient(app, request, form, 'confidential')
+  await takeRequest(app, caller)
   if (form.token === undefined) throw new OAuthError('invalid_request', 'token is missing', { reason: 'missing_token' })
   const checked = await checkToken(app, form.token)
   const inactive =

@@ -7,6 +7,7 @@ import { type Bearer, equalSecrets, parseBearer } from '../lib/id.ts'
 import { decodeAccessToken, hasRecordedTyp, verifyAccessToken } from '../oauth/access_token.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import { authenticateClient } from '../oauth/client_auth.ts'
+import { takeRequest } from '../oauth/client_limits.ts'
 import type { Client } from '../records/client.ts'
 
 const TYPES = ['access_token', 'refresh_token']
@@ -23,6 +24,7 @@ interface Revoked {
 export async function revoke(app: App, request: Request): Promise<Reply> {
   const form = parseForm(request)
   const client = await authenticateClient(app, request, form, 'any')
+  await takeRequest(app, client)
   if (form.token === undefined) throw new OAuthError('invalid_request', 'token is missing', { reason: 'missing_token' })
   if (form.token_type_hint !== undefined && !TYPES.includes(form.token_type_hint))
     throw new OAuthError('unsupported_token_type', `tokens of this type cannot be revoked; known: ${TYPES.join(', ')}`)

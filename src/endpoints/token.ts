@@ -4,8 +4,9 @@ import type { Grant, GrantInput } from '../grants/grant.ts'
 import { checkEnabled, grants } from '../grants/index.ts'
 import { parseForm, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
+import { giveBackToken, takeToken } from '../oauth/client_limits.ts'
 import { checkBinding } from '../oauth/dpop.ts'
-import { issue, type TokenResponse } from '../oauth/issue.ts'
+import { type Authorization, issue, type TokenResponse } from '../oauth/issue.ts'
 import { inSpan } from '../oauth/traced.ts'
 import type { SingleUse } from '../records/single_use.ts'
 import { answerClient } from './client_request.ts'
@@ -22,9 +23,26 @@ async function issueFor(app: App, grant: Grant, input: GrantInput, uses: readonl
   const { request, client, proof } = input
   checkBinding(client, proof)
   const authorization = await inSpan(app, request, `grant ${grant.name}`, (app) => grant.run(app, input))
-  const response = await issue(app, request, authorization, uses)
+  const response = await issueCounted(app, request, authorization, uses)
   if (grant.counters?.issued) app.metrics.count(grant.counters.issued, authorization.labels)
   return response
+}
+
+/** Issues a token within the limits of its client. They are checked before the code or token that was presented is used up. */
+async function issueCounted(
+  app: App,
+  request: Request,
+  authorization: Authorization,
+  uses: readonly SingleUse[],
+): Promise<TokenResponse> {
+  const { client } = authorization
+  await takeToken(app, client)
+  try {
+    return await issue(app, request, authorization, uses)
+  } catch (error) {
+    giveBackToken(app, client)
+    throw error
+  }
 }
 
 function grantFor(app: App, type: string | undefined): Grant {

@@ -56,8 +56,8 @@ export function openRequestLog(log: Logger, threads: number): RequestLog {
           log.warn({ reason, requests }, 'overload: requests were refused with 503'),
         )
       if (status === 429)
-        return counters.countAndReport(reason, (requests) =>
-          log.info({ reason, requests }, 'requests beyond a limit were refused with 429'),
+        return counters.countAndReport(`${reason} ${error.more.about?.['client_id'] ?? ''}`, (requests) =>
+          log.info({ reason, ...error.more.about, requests }, 'requests beyond a limit were refused with 429'),
         )
       // A device polls until its user decides: each refusal before that is expected.
       if (code === 'authorization_pending') return log.debug({ ...request, client_id, error: code }, 'request')

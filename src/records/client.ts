@@ -43,6 +43,13 @@ export interface ClientSecret {
   last_used_at?: number
 }
 
+/** The limits of one client. An absent one is that of the configuration; 0 is none. */
+export interface ClientLimits {
+  requests_per_second?: number
+  /** Tokens of one day (UTC). */
+  tokens_per_day?: number
+}
+
 /** How a client authenticates. */
 export interface ClientAuthentication {
   token_endpoint_auth_method: AuthMethod
@@ -75,6 +82,8 @@ export interface Client extends DocumentFields, ClientAuthentication {
   last_used_at?: number
   /** URI of the registered resource for client_credentials requests without a resource. Only operators set it. */
   default_resource?: string
+  /** Only operators set them. */
+  limits?: ClientLimits
   /**
    * For a client with a metadata document: the fields that an operator has set. The client has only what these and the document
    * both allow. For a client that registered itself: the scope that an operator has set, which is a limit from then on.

@@ -17,6 +17,7 @@ import { openBranding } from '../endpoints/branding.ts'
 import { openEventFetcher } from '../events/delivery.ts'
 import { startSender } from '../events/sender.ts'
 import { Admission, loopBusyMs } from '../http/admission.ts'
+import type { ClientLimiter } from '../http/client_limiter.ts'
 import { checkListeners } from '../http/node.ts'
 import { AttemptsInProgress, Buckets, type LoginAttempts } from '../http/rate_limit.ts'
 import { openRequestLog } from '../http/request_log.ts'
@@ -48,6 +49,7 @@ import type { Logger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import type { Telemetry } from '../telemetry/open.ts'
 import { Series } from '../telemetry/series.ts'
+import { openClientLimiter } from './client_limiter.ts'
 import { followKeys } from './follow_keys.ts'
 import { addGauges } from './gauges.ts'
 
@@ -91,6 +93,7 @@ export interface Parts {
   refreshSecret: string
   replays: ReplayCache
   loginAttempts: LoginAttempts
+  clientLimiter: ClientLimiter
   activity: ActivityLog
   knees?: Knees
   /** Returns the metrics of the whole process; the metrics of this thread when it is absent. */
@@ -132,6 +135,7 @@ async function openParts(config: Config, log: Logger, settings: Settings): Promi
     refreshSecret: await refreshSecretOf(config, store, clock),
     replays,
     loginAttempts: new AttemptsInProgress(),
+    clientLimiter: await openClientLimiter({ store, clock, log }, serves),
     activity: new ActivityLog(),
     knees,
   }
@@ -287,5 +291,6 @@ export async function closeApp(app: App): Promise<void> {
   app.series.stop()
   app.headroom.stop()
   app.keyring.close()
+  await app.clientLimiter.close()
   await Promise.all([app.store.driver.close(), app.crypto.close()])
 }

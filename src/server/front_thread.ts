@@ -9,6 +9,7 @@ import { type CryptoLanes, openCrypto, signingThreads } from '../crypto/pool.ts'
 import { sharedSource } from '../crypto/shared_keys.ts'
 import { transitParts } from '../crypto/transit_client.ts'
 import { openBranding } from '../endpoints/branding.ts'
+import type { ClientLimiter } from '../http/client_limiter.ts'
 import { type LoginAttempts, SharedBucket } from '../http/rate_limit.ts'
 import { readBuild } from '../lib/build.ts'
 import type { ReplayCache } from '../lib/replay_set.ts'
@@ -84,6 +85,7 @@ async function openThreadApp(
     refreshSecret: data.refreshSecret,
     replays: sharedReplays(supervisor),
     loginAttempts: sharedAttempts(supervisor),
+    clientLimiter: sharedLimiter(supervisor),
     scrape: () => supervisor.ask('scrape', undefined),
     activity: new ActivityLog(true),
   }
@@ -107,6 +109,12 @@ const withSharedPasswords = (crypto: CryptoLanes, supervisor: Supervisor): Crypt
 const sharedReplays = (supervisor: Supervisor): ReplayCache => ({
   add: (value, expires_at, now) => supervisor.ask('useOnce', { value, expires_at, now }),
   remove: (value) => supervisor.ask('forgetUse', value),
+})
+
+const sharedLimiter = (supervisor: Supervisor): ClientLimiter => ({
+  take: (wanted) => supervisor.ask('takeOfClient', wanted),
+  giveBackToken: (client_id) => supervisor.tell('giveBackToken', client_id),
+  close: () => Promise.resolve(),
 })
 
 const sharedAttempts = (supervisor: Supervisor): LoginAttempts => ({

@@ -2,6 +2,7 @@
 import type { Env } from '../config/env.ts'
 import type { App } from '../context.ts'
 import type { SharedKey } from '../crypto/shared_keys.ts'
+import type { ClientTake } from '../http/client_limiter.ts'
 import { unavailable } from '../lib/error.ts'
 import type { Serialised } from '../lib/secret.ts'
 import { lookUpName } from '../lib/system_names.ts'
@@ -39,7 +40,7 @@ interface FrontNotices {
 
 /** Makes the handlers of the supervisor for one front thread. */
 export function supervisorHandlers(app: App, notices: FrontNotices) {
-  const { store, crypto, replays, loginAttempts, keyring, log } = app
+  const { store, crypto, replays, loginAttempts, clientLimiter, keyring, log } = app
   return {
     ...notices,
     call: ({ op, input }: Write): unknown => store.driver.call(op, input),
@@ -58,6 +59,8 @@ export function supervisorHandlers(app: App, notices: FrontNotices) {
     },
     beginLogin: (address: string) => loginAttempts.begin(address),
     endLogin: (address: string) => loginAttempts.end(address),
+    takeOfClient: (wanted: ClientTake) => clientLimiter.take(wanted),
+    giveBackToken: (client_id: string) => clientLimiter.giveBackToken(client_id),
     scrape: (_: undefined) => app.scrape(),
     lookUpName,
     log({ level, msg, fields }: LogEvent): void {

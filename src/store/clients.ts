@@ -26,7 +26,7 @@ import {
 
 const COLUMNS = `client_id, secrets, secret_uses, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method,
   application_type, scope, status, registration_source, is_agent, agent_description, dpop_bound_access_tokens, version, issued_at, updated_at, last_used_at,
-  operator_set, document, default_resource, auth_methods, jwks, jwks_uri, federated_credentials, post_logout_redirect_uris`
+  operator_set, document, default_resource, auth_methods, jwks, jwks_uri, federated_credentials, post_logout_redirect_uris, limits`
 
 const read = (row: Row): Client => ({
   client_id: str(row.client_id),
@@ -55,6 +55,7 @@ const read = (row: Row): Client => ({
   jwks_uri: maybeStr(row.jwks_uri),
   federated_credentials: maybeDecoded(row.federated_credentials),
   post_logout_redirect_uris: maybeDecoded(row.post_logout_redirect_uris),
+  limits: maybeDecoded(row.limits),
 })
 
 interface StoredSecret extends Omit<ClientSecret, 'last_used_at'> {
@@ -107,6 +108,7 @@ const mutable = (c: Client) => [
   orNull(c.jwks_uri),
   maybeEncoded(c.federated_credentials),
   maybeEncoded(c.post_logout_redirect_uris),
+  maybeEncoded(c.limits),
   c.updated_at,
 ]
 
@@ -177,8 +179,8 @@ export function* createClient(client: Client): Op<'created' | 'exists'> {
   const added = yield* change(
     `INSERT INTO clients (secrets, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method, application_type, scope, status,
        is_agent, agent_description, dpop_bound_access_tokens, operator_set, document, default_resource,
-       auth_methods, jwks, jwks_uri, federated_credentials, post_logout_redirect_uris, updated_at, client_id, registration_source, version, issued_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (client_id) DO NOTHING`,
+       auth_methods, jwks, jwks_uri, federated_credentials, post_logout_redirect_uris, limits, updated_at, client_id, registration_source, version, issued_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (client_id) DO NOTHING`,
     ...mutable(client),
     client.client_id,
     client.registration_source,
@@ -195,7 +197,7 @@ export function* updateClient(client: Client): Op<'updated' | 'stale'> {
   const changed = yield* change(
     `UPDATE clients SET secrets = ?, client_name = ?, redirect_uris = ?, grant_types = ?, response_types = ?, token_endpoint_auth_method = ?,
        application_type = ?, scope = ?, status = ?, is_agent = ?, agent_description = ?, dpop_bound_access_tokens = ?, operator_set = ?, document = ?, default_resource = ?,
-       auth_methods = ?, jwks = ?, jwks_uri = ?, federated_credentials = ?, post_logout_redirect_uris = ?, updated_at = ?, version = version + 1
+       auth_methods = ?, jwks = ?, jwks_uri = ?, federated_credentials = ?, post_logout_redirect_uris = ?, limits = ?, updated_at = ?, version = version + 1
      WHERE client_id = ? AND version = ?`,
     ...mutable(client),
     client.client_id,

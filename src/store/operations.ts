@@ -1,6 +1,7 @@
 // Every store operation as a generator, and their types. A driver runs them.
 import * as apiKeys from './api_keys.ts'
 import * as applications from './applications.ts'
+import * as clientTokenCounts from './client_token_counts.ts'
 import * as clients from './clients.ts'
 import * as connections from './connections.ts'
 import * as consents from './consents.ts'
@@ -38,6 +39,7 @@ import * as xaa from './xaa.ts'
 export const ops = {
   ...apiKeys,
   ...applications,
+  ...clientTokenCounts,
   ...clients,
   ...connections,
   ...consents,

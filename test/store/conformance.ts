@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe } from 'vitest'
 import type { Store } from '../../src/store/index.ts'
 import { apiKeyRules } from './conformance/api_keys.ts'
 import { applicationRules } from './conformance/applications.ts'
+import { tokenCountRules } from './conformance/client_token_counts.ts'
 import { clientRules } from './conformance/clients.ts'
 import { connectionRules } from './conformance/connections.ts'
 import { consentRules } from './conformance/consents.ts'
@@ -82,6 +83,7 @@ export function conformance(open: Open): void {
   describe('failed logins', () => loginFailureRules(bench))
   describe('password links', () => passwordLinkRules(bench))
   describe('shared rate limit buckets', () => rateBucketRules(bench))
+  describe('tokens of clients with a daily limit', () => tokenCountRules(bench))
   describe('settings', () => systemRules(bench))
   describe('searches', () => searchRules(bench))
   describe('driver', () => driverRules(bench))

@@ -65,6 +65,7 @@ export const KINDS: readonly Kind[] = [
     key: ['client_id'],
     at: ({ client_id }) => ({ client_id: String(client_id) }),
     late: ['default_resource'],
+    merged: ['limits'],
     ours: ({ registration_source }) => registration_source === 'admin',
     removal: { force: true },
   },

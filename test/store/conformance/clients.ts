@@ -35,6 +35,7 @@ export function clientRules(bench: Bench): void {
       jwks: { keys: [{ kty: 'EC', crv: 'P-256', x: 'x', y: 'y', kid: 'é' }] },
       jwks_uri: 'https://b.example/jwks.json',
       federated_credentials: [{ issuer: 'https://ci.example', subject: 'repo:a/b:*', claims: { ref: 'main' } }],
+      limits: { requests_per_second: 0.5, tokens_per_day: 0 },
       version: 7,
     })
     expect(await find(plain)).toEqual(plain)

@@ -1,0 +1,55 @@
+// The limits of single clients: `limits` of a client, otherwise `rate_limit.per_client_*`. Only requests count that prove to come from the
+// client: anyone may know a client_id, and must not be able to use up the limits of that client.
+import type { App } from '../context.ts'
+import type { ClientLimit, ClientTake, ReachedLimit } from '../http/client_limiter.ts'
+import { OAuthError } from '../lib/error.ts'
+import type { Client } from '../records/client.ts'
+import { isPublic } from './client_metadata.ts'
+
+/** The limit of a client; 0 is none. `rate_limit.enabled` is about the configured limits, not about those of a client. */
+function limitOf({ rate_limit }: App['config'], { limits }: Client, name: ClientLimit): number {
+  const own = limits?.[name]
+  if (own !== undefined) return own
+  if (!rate_limit.enabled) return 0
+  return name === 'tokens_per_day' ? rate_limit.per_client_tokens_per_day : rate_limit.per_client_requests_per_second
+}
+
+/** Counts a request of a client that has authenticated. A public client has not, so that its request counts with its token. Throws slow_down. */
+export function takeRequest(app: App, client: Client): void | Promise<void> {
+  if (isPublic(client)) return
+  const requests_per_second = limitOf(app.config, client, 'requests_per_second')
+  if (requests_per_second > 0) return take(app, { client_id: client.client_id, requests_per_second })
+}
+
+/** Counts the token that a grant has allowed. The code or token that was presented proves a public client. Throws slow_down. */
+export function takeToken(app: App, client: Client): void | Promise<void> {
+  const tokens_per_day = limitOf(app.config, client, 'tokens_per_day')
+  const requests_per_second = isPublic(client) ? limitOf(app.config, client, 'requests_per_second') : 0
+  if (tokens_per_day > 0 || requests_per_second > 0)
+    return take(app, { client_id: client.client_id, requests_per_second, tokens_per_day })
+}
+
+/** Returns a token that could not be issued. */
+export function giveBackToken(app: App, client: Client): void {
+  if (limitOf(app.config, client, 'tokens_per_day') > 0) app.clientLimiter.giveBackToken(client.client_id)
+}
+
+function take({ clientLimiter }: App, wanted: ClientTake): void | Promise<void> {
+  const reached = clientLimiter.take(wanted)
+  if (reached instanceof Promise) return reached.then((reached) => refuse(wanted, reached))
+  refuse(wanted, reached)
+}
+
+function refuse({ client_id, ...limits }: ClientTake, reached: ReachedLimit | undefined): void {
+  if (!reached) return
+  const { limit, wait } = reached
+  const text =
+    limit === 'tokens_per_day'
+      ? `the client has got its ${limits.tokens_per_day} tokens of this day`
+      : `the client may send ${limits.requests_per_second} requests per second`
+  throw new OAuthError('slow_down', text, {
+    reason: `client_${limit}`,
+    about: { client_id },
+    headers: { 'retry-after': String(wait) },
+  })
+}
