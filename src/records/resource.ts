@@ -29,7 +29,7 @@ export interface ResourcePolicy {
 }
 
 export const ACCESS_TOKEN_TYPS = ['at+jwt', 'JWT'] as const
-/** The `typ` of an access token: RFC 9068, or what decoders accept that know nothing else. */
+/** The `typ` of an access token: at+jwt (RFC 9068), or JWT for decoders that accept no other type. */
 export type AccessTokenTyp = (typeof ACCESS_TOKEN_TYPS)[number]
 
 export interface Resource {

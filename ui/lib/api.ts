@@ -9,7 +9,7 @@ export const storeKey = (key: string): void => sessionStorage.setItem(KEY, key)
 /** Forgets the key and everything else of this tab. */
 export const forgetKey = (): void => sessionStorage.clear()
 
-/** A refusal of the admin API, in its own words. */
+/** A refusal of the admin API, with its message. */
 export class ApiError extends Error {
   readonly status: number
   readonly requestId: string
@@ -44,7 +44,7 @@ export async function sendRequest(method: string, path: string, body?: unknown):
   const response = await fetch(path, {
     method,
     headers,
-    // Browsers do not say that a PATCH has no body unless it has an empty one.
+    // Browsers send `content-length: 0` for a PATCH only if its body is an empty text.
     body: body !== undefined ? JSON.stringify(body) : method === 'PATCH' ? '' : undefined,
     cache: 'no-store',
     redirect: 'error',

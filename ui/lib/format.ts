@@ -1,4 +1,4 @@
-// Numbers, times and names for people.
+// Human-readable numbers, times and names.
 
 const NUMBER = new Intl.NumberFormat('en')
 const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })

@@ -36,14 +36,14 @@ const tell = () => {
 }
 window.addEventListener('popstate', tell)
 
-/** Goes somewhere; `replace` leaves no step back. */
+/** Navigates to an address. With `replace` the current entry of the browser history is replaced. */
 export function go(address: string, { replace = false } = {}): void {
   if (replace) window.history.replaceState(null, '', address)
   else window.history.pushState(null, '', address)
   tell()
 }
 
-/** The place, kept current. */
+/** The current location. The component is rendered again when it changes. */
 export function usePlace(): Location {
   const [place, setPlace] = useState(readPlace)
   useEffect(() => {

@@ -1,4 +1,4 @@
-// What the admin API says about its own operations (its OpenAPI document): forms and examples are drawn from it.
+// The description of the admin API (its OpenAPI document). Forms and examples are generated from it.
 import { get } from './api.ts'
 
 export interface JsonSchema {
@@ -33,7 +33,7 @@ export type ApiOperations = ReadonlyMap<string, Operation>
 
 let known: Promise<ApiOperations> | undefined
 
-/** Every operation that the server has as configured, by its id such as `client.create`. Read once. */
+/** Every operation that the configuration of the server enables, by its id such as `client.create`. Read once. */
 export function operations(): Promise<ApiOperations> {
   known ??= readOperations().catch((error) => {
     known = undefined
@@ -71,7 +71,7 @@ function asOperation(method: string, path: string, raw: RawOperation): Operation
 export const quotedArgument = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 
-/** The same call with curl. The key is a variable, so that it never lands in a shell's history. */
+/** The same call with curl. The key is a variable, so that the history of the shell does not contain it. */
 export function curlOf(method: string, path: string, body?: unknown): string {
   const lines = [
     `curl -sS${method === 'GET' ? '' : ` -X ${method}`} ${quotedArgument(window.location.origin + path)}`,
@@ -82,6 +82,6 @@ export function curlOf(method: string, path: string, body?: unknown): string {
   return lines.join(' \\\n')
 }
 
-/** The same with the command line, for what takes its item from standard input. */
+/** The same call with the command line, for commands that read the item from standard input. */
 export const commandLineOf = (command: string, body: unknown): string =>
   `printf %s ${quotedArgument(JSON.stringify(body))} |\n  ${command} -`

@@ -1,4 +1,4 @@
-// The last hour as lines: what the server keeps in its memory, in the shape that charts take.
+// The last hour, from the memory of the server, in the form that charts need.
 import type { ChartLine } from '../parts/chart.tsx'
 import { get } from './api.ts'
 import type { SeriesAnswer } from './types.ts'

@@ -10,7 +10,7 @@ import { Empty, IdLink, Mono, PageHead, ProblemNote, Time } from '../parts/text.
 
 const TAIL_MS = 2000
 
-/** `client_suspended` as people say it. */
+/** An action as words: `client_suspended` is "client suspended". */
 const inWords = (action: string) => action.replaceAll('_', ' ')
 const detailOf = (detail: Record<string, unknown>) =>
   Object.entries(detail)

@@ -35,11 +35,11 @@ const EDITABLE = [
   'default_resource',
 ]
 
-/** Whether its keys are set here. Those of a document come from the document. */
+/** Whether operators set the keys. The keys of a client with a metadata document come from the document. */
 const hasOwnKeys = ({ token_endpoint_auth_method, registration_source }: ClientAnswer) =>
   token_endpoint_auth_method === 'private_key_jwt' && registration_source !== 'cimd'
 
-/** The fields of a form. Keys and credentials of workload identities are for the clients that they prove. */
+/** The fields of a form. Keys and workload identities are only for clients that authenticate with them. */
 const editable = (client: ClientAnswer) => [
   ...EDITABLE,
   ...(client.federated_credentials ? ['federated_credentials'] : []),
@@ -89,7 +89,7 @@ export function ClientDetail({ client_id }: { client_id: string }) {
   )
 }
 
-/** The metadata document, fetched when it is asked for. */
+/** The metadata document, fetched when the operator requests it. */
 function DocumentCard({ path, onFetched }: { path: string; onFetched: () => void }) {
   const [fetched, setFetched] = useState<FetchedDocument>()
   const [error, setError] = useState<Error>()

@@ -8,7 +8,7 @@ import { type Column, Table } from '../parts/list.tsx'
 import { Badge, Card, Time } from '../parts/text.tsx'
 import { SecretDialog } from './client_parts.tsx'
 
-/** A time of overlap that is long enough to give a client its new secret. */
+/** The suggested overlap: long enough to give the client its new secret. */
 const USUAL_OVERLAP = '24h'
 
 type Secret = NonNullable<ClientWithSecrets['secrets']>[number]

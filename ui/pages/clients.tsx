@@ -25,7 +25,7 @@ const FILTERS: readonly Filter[] = [
   { name: 'source', label: 'Any source', options: Object.entries(SOURCES) },
 ]
 
-/** The host that answers go to, or that the document is on. */
+/** The host that receives the responses, or that serves the metadata document. */
 const hostOf = ({ client_id, redirect_uris }: ClientAnswer): string => {
   const url = /^https?:/.test(client_id) ? client_id : (redirect_uris[0] ?? '')
   return URL.canParse(url) ? new URL(url).host || new URL(url).protocol : ''

@@ -13,7 +13,7 @@ const COLUMNS: readonly Column<ClientActivityAnswer>[] = [
   { title: 'Last seen', kind: 'tight', cell: ({ steps }) => <Time at={steps.at(-1)?.at} /> },
 ]
 
-/** One line for an attempt, its steps below. */
+/** An attempt as one line, with its steps below. */
 function Attempt({ trail: { client_id, failing, steps } }: { trail: ClientActivityAnswer }) {
   const last = steps.at(-1)
   const { why, todo } = explain(last?.reason, last?.detail)

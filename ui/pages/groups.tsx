@@ -4,14 +4,14 @@ import type { GroupAnswer } from '../lib/types.ts'
 import { List } from '../parts/list.tsx'
 import { Badge, Empty, Name, PageHead } from '../parts/text.tsx'
 
-/** A group that leads to its users. */
+/** A link to the users of a group. */
 export const GroupLink = ({ of }: { of: string }) => (
   <a href={href(['users'], { group: of })}>
     <Name of={of} />
   </a>
 )
 
-/** Names of groups, each leading to its users. */
+/** Names of groups, each with a link to its users. */
 export const GroupLinks = ({ of, or = 'none' }: { of: readonly string[]; or?: string }) => (
   <>
     {of.length === 0 && <span class="soft">{or}</span>}

@@ -24,9 +24,9 @@ export interface PageEntry {
   name: string
   title: string
   group: string
-  /** The operation without which it is not there. */
+  /** The page is shown only if the server has this operation. */
   needs?: string
-  /** What is typed in stays from one of its addresses to the next. */
+  /** The inputs of the page keep their values when its address changes. */
   keeps?: true
   show: ComponentType<{ place: Location }>
 }

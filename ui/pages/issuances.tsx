@@ -27,7 +27,7 @@ const FILTERS: readonly Filter[] = [
   },
 ]
 
-/** What became of a token. */
+/** The state of a token. */
 const StateOf = ({ of }: { of: IssuanceAnswer }) =>
   of.revoked_at ? (
     <Badge tone="bad">revoked</Badge>
@@ -131,7 +131,7 @@ function IssuanceList({ place: { query } }: { place: Location }) {
   )
 }
 
-/** Counts first, changes nothing by that, and then asks. */
+/** Revokes the tokens that match. It first counts them without a change, and asks for confirmation. */
 function RevokeAll({ fitting, onClose, onDone }: { fitting: object; onClose: () => void; onDone: () => void }) {
   const ask = (dry_run: boolean) => call<RevokedAnswer>('POST', '/admin/revocations', { ...fitting, dry_run })
   const preview = useLoad('preview', () => ask(true))

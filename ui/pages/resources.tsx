@@ -96,7 +96,7 @@ function ResourceList() {
 
 const from: [string, string] = ['Resources', href(['resources'])]
 
-/** The type of its access tokens, and what is lost with JWT. */
+/** The type of its access tokens, with a warning about JWT. */
 const typFact = ({ access_token_typ }: ResourceAnswer): [string, ComponentChildren] => [
   'Token type',
   <>

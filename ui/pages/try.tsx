@@ -14,7 +14,7 @@ const TABS = [
   { name: 'assertion', title: 'Check an ID-JAG', needs: 'try.idJag', show: CheckAssertion },
 ] as const
 
-/** Things to try. */
+/** The trial operations as tabs. */
 export function Try({ place: { segments } }: { place: Location }) {
   const offered = useLoad('operations', operations)
   const [token, setToken] = useState('')

@@ -11,7 +11,7 @@ import { OperationForm } from '../parts/form.tsx'
 import { Badge, Card, Code, CopyButton, JsonText, Time } from '../parts/text.tsx'
 
 interface Props {
-  /** A token that was minted here. */
+  /** A token that was issued by the form. */
   token: string
   onToken: (token: string) => void
 }
@@ -19,7 +19,7 @@ type Refusal = NonNullable<Checked['refusal']>
 
 const Waiting = ({ children }: { children: ComponentChildren }) => <p class="body soft">{children}</p>
 
-/** What refused it, for an operator. */
+/** Why the request was refused. */
 const Refused = ({ of: { error, error_description, reason } }: { of: Refusal }) => {
   const { why, todo } = explain(reason, error_description)
   return (
@@ -33,7 +33,7 @@ const Refused = ({ of: { error, error_description, reason } }: { of: Refusal }) 
   )
 }
 
-/** Mints a client_credentials token. */
+/** Issues a client_credentials token. */
 export function MintToken({ onToken }: Props) {
   const [minted, setMinted] = useState<Minted>()
   const config = useLoad('config', () => get<{ server: { issuer: string } }>('/admin/system/config'))
@@ -105,7 +105,7 @@ const curlFor = (issuer: string) =>
     '  -d resource="$RESOURCE"',
   ].join(' \\\n')
 
-/** Takes a token apart. */
+/** Decodes a token. */
 export function DecodeToken({ token }: Props) {
   const [decoded, setDecoded] = useState<Decoded>()
   const exp = decoded?.claims?.['exp']

@@ -80,7 +80,7 @@ export function Chart({ label, times, lines, format }: ChartProps) {
   )
 }
 
-/** The last hour; less of it in the first one. */
+/** The time range: the last hour, or less if the server started later. */
 function rangeFrom(first: number | null): [number, number] {
   const now = Date.now() / 1000
   return [Math.max(now - HOUR, Math.min(first ?? now, now - LEAST)), now]
@@ -121,7 +121,7 @@ const optionsFor = (
 })
 
 const MINUTE = 60
-/** One row for every minute: an hour of ten seconds would be a wall of numbers. */
+/** One row for every minute, because a row for every ten seconds would be too many for an hour. */
 function NumbersTable({ label, times, lines, format }: ChartProps) {
   const rows = times.map((at, i) => ({ at, i })).filter(({ at, i }) => at % MINUTE === 0 || i === times.length - 1)
   return (

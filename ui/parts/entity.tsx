@@ -1,4 +1,4 @@
-// What the pages of registry entries have in common: the list with its button for a new one, buttons for editing and deleting, the frame of one entry.
+// What the pages of items have in common: the list with its create button, the edit and delete buttons, and the page of an item that is loading.
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { call, segment } from '../lib/api.ts'
@@ -9,7 +9,7 @@ import { type Column, List, type ListProps } from './list.tsx'
 import { Empty, PageHead, ProblemNote } from './text.tsx'
 import { say } from './toast.tsx'
 
-/** A number that changes when a list must be read again, and what changes it. */
+/** A number that changes when a list must be read again, and the function that changes it. */
 export const useVersion = (): [version: number, changed: () => void] => {
   const [version, setVersion] = useState(0)
   return [version, () => setVersion((before) => before + 1)]
@@ -17,16 +17,16 @@ export const useVersion = (): [version: number, changed: () => void] => {
 
 interface EntriesProps<T> extends Omit<ListProps<T>, 'label' | 'empty'> {
   title: string
-  /** Of the table, where it is not the title. */
+  /** The label of the table. Default: the title. */
   label?: string
   about: string
-  /** The button for a new one: above the list, and where nothing is yet. */
+  /** The create button: above the list, and on the empty list. */
   create: ComponentChildren
-  /** Where nothing is yet: that, and what belongs there. */
+  /** The title of the empty list. */
   none: string
   children: ComponentChildren
 }
-/** A page that lists entries of one kind and makes new ones. */
+/** A page that lists the items of one kind, with a create button. */
 export const Entries = <T,>({ title, label = title, about, create, none, children, ...list }: EntriesProps<T>) => (
   <>
     <PageHead title={title} about={about}>
@@ -46,7 +46,7 @@ export const Entries = <T,>({ title, label = title, about, create, none, childre
 )
 
 interface EditProps<T> {
-  /** Of the button, where the page has several. */
+  /** The label of the button, if the page has several. */
   label?: string
   operation: string
   title: string
@@ -56,7 +56,7 @@ interface EditProps<T> {
   options?: Record<string, Pairs>
   onChange: (changed: T) => void
 }
-/** A button that edits what is stored. */
+/** A button that opens the form of a stored item. */
 export const EditButton = <T,>({ onChange, ...form }: EditProps<T>) => (
   <FormButton<T>
     label="Edit"
@@ -75,7 +75,7 @@ interface DeleteProps {
   onGone: () => void
   children: ComponentChildren
 }
-/** A button that deletes after it asked. */
+/** A button that deletes an item after a confirmation. */
 export const DeleteButton = ({ what, path, onGone, children }: DeleteProps) => (
   <ConfirmButton
     label="Delete"
@@ -92,15 +92,15 @@ export const DeleteButton = ({ what, path, onGone, children }: DeleteProps) => (
 )
 
 interface RowActions<T> {
-  /** What edits a row. Without it rows cannot be edited. */
+  /** The form that edits a row. Without it rows cannot be edited. */
   edit?: Pick<EditProps<T>, 'operation' | 'title' | 'fields'>
-  /** The list of the admin API; a row is below it by its id. */
+  /** The path of the list in the admin API. The path of a row is this path and its id. */
   path: string
-  /** The name of a row in the question before it is deleted. */
+  /** The name of a row in the confirmation of its deletion. */
   what: (row: T) => string
   /** The effect of a deletion. */
   effect: ComponentChildren
-  /** Buttons before these. */
+  /** Further buttons, before edit and delete. */
   more?: (row: T) => ComponentChildren
   onChange: () => void
 }
@@ -119,7 +119,7 @@ export const actionsColumn = <T extends { id: string }>(of: RowActions<T>): Colu
   ),
 })
 
-/** An entry that is not there yet, or cannot be read. */
+/** The page of an item that is loading, or that cannot be read. */
 export const Pending = ({ title, from, error }: { title: string; from: [string, string]; error?: Error }) => (
   <>
     <PageHead title={title} from={from} />

@@ -50,7 +50,7 @@ export function readValue(schema: JsonSchema, value: string | boolean): unknown 
   }
 }
 
-/** Values to choose from, each with how it is shown. */
+/** Values to choose from, each with its text. */
 export type Pairs = readonly (readonly [value: string, text: string])[]
 
 interface FieldProps {
@@ -162,7 +162,7 @@ function GroupField({ id, name, schema, value, onValue, kind, options = [], help
   )
 }
 
-/** One box for each of the options; the value is the checked ones, one on each line. */
+/** One box for each of the options. The value contains the checked ones, one on each line. */
 function Checks({ options, value, onValue }: Pick<FieldProps, 'onValue'> & { options: Pairs; value: string }) {
   const chosen = value.split('\n').filter(Boolean)
   const toggle = (each: string) =>
@@ -194,7 +194,7 @@ interface NestedProps extends Pick<FieldProps, 'onValue'> {
 const textsOf = ({ properties = {} }: JsonSchema, from: Record<string, unknown>): Texts =>
   Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, writeText(schema, from[name])]))
 
-/** The members as JSON takes them. Empty ones are left out, except those that are needed. */
+/** The members as JSON values. Empty ones are omitted, except those that are needed. */
 const readTexts = ({ properties = {} }: JsonSchema, texts: Texts, needed: readonly string[]): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(properties).flatMap(([name, schema]) => {
@@ -211,7 +211,7 @@ const readOr = (schema: JsonSchema, text: string | boolean): unknown => {
   }
 }
 
-/** One field for each member of an object. The server merges some objects: then a stored member that was emptied is sent as empty. */
+/** One field for each member of an object. The server merges some objects; for these a stored member that is now empty is sent as empty. */
 function Members({ id, schema, value, onValue, isMerged }: NestedProps & { isMerged?: boolean }) {
   const [stored] = useState<Record<string, unknown>>(() => JSON.parse(value || '{}'))
   const [texts, setTexts] = useState(() => textsOf(schema, stored))

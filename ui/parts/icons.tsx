@@ -1,4 +1,4 @@
-// The few drawings there are.
+// The icons.
 import type { ComponentChildren } from 'preact'
 
 const Icon = ({ children, ...rest }: { children: ComponentChildren; class?: string }) => (

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../lib/api.ts'
 import { Mark } from './icons.tsx'
 
-/** Asks for the key; `why` says why it is asked for again. */
+/** Asks for the key. `why` is the reason why it is requested again. */
 export function KeyPrompt({ why, onKey }: { why?: string; onKey: (key: string) => Promise<void> }) {
   const [problem, setProblem] = useState<string>()
   const [busy, setBusy] = useState(false)

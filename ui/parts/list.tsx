@@ -1,4 +1,4 @@
-// Lists: searched and paged by the server; filters and place are in the address, so that they can be shared.
+// Lists: the server searches and pages them. Filters and the page are in the address, so that a view can be shared.
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { get, type QueryParams } from '../lib/api.ts'
@@ -15,25 +15,25 @@ export interface Column<T> {
 export interface Filter {
   name: string
   label: string
-  /** Without options it is a text. */
+  /** The choices. Without them the filter is a text field. */
   options?: Pairs
-  /** The one that `/` leads to, searched while one types. */
+  /** The search field: the key `/` moves to it, and it searches during typing. */
   search?: true
 }
 export interface ListProps<T> {
   label: string
-  /** The admin API's list. */
+  /** The path of the list in the admin API. */
   path: string
   /** Fixed parameters. */
   query?: QueryParams
   filters?: readonly Filter[]
   columns: readonly Column<T>[]
   keyOf: (row: T) => string
-  /** What the rows are in the answer. */
+  /** The rows in an answer. Default: the answer is the list of rows. */
   rowsOf?: (answer: unknown) => T[]
-  /** Rows on a page; none for lists that the server does not page. */
+  /** Number of rows on a page. Absent for lists that the server does not page. */
   page?: number
-  /** For a list in which nothing is yet. */
+  /** The text of an empty list. */
   empty: ComponentChildren
   everyMs?: number
   /** Changes when the list must be read again. */
@@ -47,7 +47,7 @@ export function List<T>(props: ListProps<T>) {
   const place = usePlace()
   const chosen = Object.fromEntries(filters.map(({ name }) => [name, place.query[name]]))
   const after = page === undefined ? undefined : place.query['after']
-  // One more than is shown tells whether there is a next page.
+  // One row more than a page is read, to find out whether there is a next page.
   const asked = { ...query, ...chosen, after, limit: page === undefined ? undefined : page + 1 }
   const read = async () => (props.rowsOf ?? ((answer) => answer as T[]))(await get(path, asked))
   const { data = [], error, busy, ...list } = useLoad(JSON.stringify([path, asked, version]), read, everyMs)
@@ -98,7 +98,7 @@ export function List<T>(props: ListProps<T>) {
 
 type TableProps<T> = Pick<ListProps<T>, 'label' | 'columns' | 'keyOf'> & { rows: readonly T[]; busy?: boolean }
 
-/** Rows that are there, as a table. */
+/** Given rows as a table. */
 export const Table = <T,>({ label, columns, rows, keyOf, busy }: TableProps<T>) => (
   <div class="table">
     <table class="cards" aria-label={label} aria-busy={busy}>

@@ -80,7 +80,7 @@ const Lost = () => (
   </Empty>
 )
 
-/** `/` leads to the search field, as everywhere. */
+/** The key `/` moves to the search field. */
 function focusSearch(event: KeyboardEvent): void {
   const isTyping = event.target instanceof Element && event.target.matches('input, textarea, select')
   if (event.key !== '/' || isTyping || event.metaKey || event.ctrlKey || event.altKey) return

@@ -12,11 +12,11 @@ type Children = { children?: ComponentChildren }
 export const Name = ({ of, or = 'no name' }: { of: string | undefined; or?: string }) =>
   of ? <bdi>{plain(of)}</bdi> : <span class="soft">{or}</span>
 
-/** A text as it is typed in. */
+/** A text in a monospaced font. */
 export const Mono = ({ of, or = 'none' }: { of: string | undefined; or?: string }) =>
   of ? <code>{of}</code> : <span class="soft">{or}</span>
 
-/** An id that leads to its page. */
+/** An id with a link to its page. */
 export const IdLink = ({ page, id }: { page: string; id: string | undefined }) =>
   id ? (
     <a href={href([page, id])}>
@@ -42,7 +42,7 @@ export const Badge = ({ tone = '', children }: Children & { tone?: Tone }) => (
   <span class={`badge ${tone}`}>{children}</span>
 )
 
-/** The head of a page; `from` leads back. */
+/** The head of a page. `from` is the link back to the list. */
 export const PageHead = ({
   title,
   from,
@@ -84,7 +84,7 @@ export const Empty = ({ title, children }: Children & { title: string }) => (
   </div>
 )
 
-/** What went wrong, in the words of the server. */
+/** An error with the message of the server. */
 export const ProblemNote = ({ error }: { error: Error | undefined }) =>
   error ? (
     <p class="note bad" role="alert">

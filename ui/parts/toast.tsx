@@ -9,10 +9,10 @@ const SHOWN_MS = 5000
 let count = 0
 let show: (said: Said) => void = () => {}
 
-/** Says what was done. */
+/** Shows a message about a completed action. */
 export const say = (text: string): void => show({ id: ++count, text })
 
-/** Where it is said. */
+/** The place of the messages on the page. */
 export function Toasts() {
   const [said, setSaid] = useState<Said[]>([])
   useEffect(() => {
