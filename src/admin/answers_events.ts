@@ -37,3 +37,22 @@ export const webhookSecret = z.strictObject({
   earlier_until: at.describe('The earlier secret signs too until then.'),
 })
 export const redelivery = delivery
+
+export const stream = z.strictObject({
+  stream_id: z.string(),
+  iss: z.string(),
+  aud: z.string().describe('The client of the resource server.'),
+  delivery: z.strictObject({ method: z.string(), endpoint_url: z.string() }),
+  events_supported: z.array(z.string()),
+  events_requested: z.array(z.string()),
+  events_delivered: z.array(z.string()),
+  description: z.string(),
+  status: z.enum(['enabled', 'paused', 'disabled']),
+  reason: z.string().optional(),
+  failing_since: at.optional(),
+  last_error: z.string().optional(),
+  delivered_at: at.optional().describe('The last accepted push, or the last poll that acknowledged events.'),
+  deliveries: z.array(delivery).describe('The last pushes, latest first.'),
+  created_at: at,
+  updated_at: at,
+})

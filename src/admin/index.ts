@@ -18,6 +18,7 @@ import { providers } from './providers.ts'
 import { resourcePolicies } from './resource_policies.ts'
 import { resources } from './resources.ts'
 import { revocations } from './revocations.ts'
+import { streams } from './streams.ts'
 import { subjectMappings } from './subject_mappings.ts'
 import { dcr, keys, system } from './system.ts'
 import { tries } from './try.ts'
@@ -41,6 +42,7 @@ export const adminResources: readonly AdminResource[] = [
   revocations,
   auditTrail,
   webhooks,
+  streams,
   connections,
   idps,
   xaaPolicies,

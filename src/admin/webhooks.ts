@@ -1,7 +1,7 @@
 // Admin operations on webhooks: URLs that receive audit events.
 import { z } from 'zod'
 import type { App } from '../context.ts'
-import { attemptDelivery } from '../events/delivery.ts'
+import { attemptDelivery, wantedActions } from '../events/delivery.ts'
 import { feedEnd } from '../events/feed_end.ts'
 import { checkReceiverUrl } from '../events/receiver_url.ts'
 import {
@@ -10,7 +10,7 @@ import {
   rotatedSigningSecrets,
   sealReceiverSecret,
 } from '../events/signing_secret.ts'
-import { actionsOf, unknownPatterns } from '../events/webhook_actions.ts'
+import { unknownPatterns } from '../events/webhook_actions.ts'
 import { bool, distinct, endpoint, text } from '../lib/field.ts'
 import { isId, newId } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
@@ -63,11 +63,11 @@ async function webhookJson(app: App, receiver: EventReceiver, known?: EventCurso
   }
 }
 
-const pendingOf = ({ store, clock, config }: App, { events, created_at }: EventReceiver, after: EventCursor) =>
+const pendingOf = ({ store, clock, config }: App, receiver: EventReceiver, after: EventCursor) =>
   store.countFeed({
     after,
-    actions: actionsOf(events),
-    since: Math.max(created_at, clock.now() - config.events.retention),
+    actions: wantedActions(receiver),
+    since: Math.max(receiver.created_at, clock.now() - config.events.retention),
     limit: MAX_PENDING,
   })
 
@@ -217,6 +217,7 @@ export const webhooks: AdminResource = {
         const event = isId(event_id) ? await app.store.findAuditEvent({ id: event_id }) : undefined
         if (!event) throw notFound('event')
         const made = await attemptDelivery(app, receiver, event)
+        if (!made) throw notFound('event')
         return { shown: attemptJson(made), changed: { detail: { ...facts(receiver), event_id } } }
       },
     }),

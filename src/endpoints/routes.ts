@@ -24,6 +24,7 @@ import { finishOidc, startOidc } from './oidc.ts'
 import { setPassword, showPasswordLink } from './password_link.ts'
 import { register } from './register.ts'
 import { revoke } from './revoke.ts'
+import { streamRoutes } from './ssf_routes.ts'
 import { token } from './token.ts'
 import { ACCOUNT_PATH, basePath } from './urls.ts'
 import { userinfo } from './userinfo.ts'
@@ -102,6 +103,8 @@ export function publicRoutes(app: App): Route[] {
     { method: 'GET', path: `${PATHS.connect}/{provider}/callback`, handle: on(connectCallback), renderError },
     { method: 'GET', path: PATHS.connections, handle: on(showConnections), renderError },
     { method: 'DELETE', path: `${PATHS.connections}/{provider}`, handle: on(deleteConnection) },
+
+    ...streamRoutes(app, on),
 
     ...(app.config.ui.logo_file ? [{ method: 'GET', path: LOGO_PATH, handle: on(showLogo) } as const] : []),
 

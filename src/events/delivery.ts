@@ -5,17 +5,19 @@ import { userAgent } from '../lib/build.ts'
 import { OAuthError } from '../lib/error.ts'
 import { FetchError } from '../net/error.ts'
 import { createFetcher } from '../net/fetch.ts'
-import type { Fetcher, FetchReply, FetchRequest } from '../net/fetcher.ts'
+import type { Fetcher, FetchRequest } from '../net/fetcher.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
 import { type DeliveryAttempt, type EventReceiver, MAX_RECEIVERS } from '../records/event_receiver.ts'
 import { webhookBody } from './event_json.ts'
 import { checkReceiverUrl, receiverRules } from './receiver_url.ts'
-import { openSigningSecrets } from './signing_secret.ts'
+import { signSecurityEvent } from './security_event_token.ts'
+import { STREAM_ACTIONS, securityEvents } from './security_events.ts'
+import { openPushHeader, openSigningSecrets } from './signing_secret.ts'
 import { webhookHeaders } from './standard_webhooks.ts'
 import { actionsOf } from './webhook_actions.ts'
 
 /** The body of the response is not used. A longer one is an error, so that no receiver occupies memory. */
-const LIMITS = { maxBytes: 64 * 1024, timeoutMs: 10_000, allowHttp: true } as const
+const LIMITS = { method: 'POST', maxBytes: 64 * 1024, timeoutMs: 10_000, allowHttp: true } as const
 
 /** The client for events. Every receiver may have a request in flight, so that slow ones do not delay others. */
 export const openEventFetcher = (config: Config): Fetcher =>
@@ -26,20 +28,67 @@ export const openEventFetcher = (config: Config): Fetcher =>
     maxPerHost: MAX_RECEIVERS,
   })
 
-/** Whether a receiver wants an event. The place where a receiver begins may be before events that are older than itself. */
-export const wants = (receiver: EventReceiver, event: AuditEvent): boolean =>
-  event.created_at >= receiver.created_at && actionsOf(receiver.events).some((action) => action === event.action)
+type EventRequest = Pick<FetchRequest, 'headers' | 'body' | 'accept'>
 
-/** Sends an event once. Never rejects: a failure is an attempt with an error. */
-export async function attemptDelivery(app: App, receiver: EventReceiver, event: AuditEvent): Promise<DeliveryAttempt> {
-  const { eventFetcher: fetcher } = app
+interface ReceiverKind {
+  /** The audit actions that concern a receiver. */
+  actions(receiver: EventReceiver): readonly string[]
+  /** The requests that send an event, in order. None when the event does not concern the receiver after all. */
+  requests(app: App, receiver: EventReceiver, event: AuditEvent): Promise<EventRequest[]>
+}
+
+const KINDS: Readonly<Record<EventReceiver['kind'], ReceiverKind>> = {
+  webhook: {
+    actions: ({ events }) => actionsOf(events),
+    async requests(app, receiver, event) {
+      const body = webhookBody(event, app.config.events.include_pii)
+      const secrets = (await openSigningSecrets(app, receiver)).map(({ secret }) => secret)
+      return [{ headers: webhookHeaders(event.id, app.clock.now(), body, secrets), body }]
+    },
+  },
+  stream: {
+    actions: () => STREAM_ACTIONS,
+    async requests(app, receiver, event) {
+      const found = await securityEvents(app, receiver, event)
+      const authorization = found.length > 0 ? await openPushHeader(app, receiver) : ''
+      const headers = { 'content-type': 'application/secevent+jwt', ...(authorization ? { authorization } : {}) }
+      return Promise.all(
+        found.map(async (each) => ({
+          headers,
+          accept: 'application/json',
+          body: await signSecurityEvent(app, receiver, event, each),
+        })),
+      )
+    },
+  },
+}
+
+/** The audit actions that concern a receiver. */
+export const wantedActions = (receiver: EventReceiver): readonly string[] => KINDS[receiver.kind].actions(receiver)
+
+/** Whether an event concerns a receiver. The place where a receiver begins may be before events that are older than itself. */
+export const wants = (receiver: EventReceiver, event: AuditEvent): boolean =>
+  event.created_at >= receiver.created_at && wantedActions(receiver).includes(event.action)
+
+/** Whether an event is too old to be sent. */
+export const isExpired = ({ clock, config }: App, { created_at }: AuditEvent): boolean =>
+  created_at < clock.now() - config.events.retention
+
+/** Sends an event once. Never rejects: a failure is an attempt with an error. Undefined when there is nothing to send. */
+export async function attemptDelivery(
+  app: App,
+  receiver: EventReceiver,
+  event: AuditEvent,
+): Promise<DeliveryAttempt | undefined> {
   const about = { event_id: event.id, type: event.action, at: app.clock.now() }
   try {
-    const url = receiver.url ?? ''
-    // The configuration may have changed since the URL was accepted.
-    checkReceiverUrl(app.config, url)
-    const reply = await fetcher.fetch(url, { ...LIMITS, ...(await webhookRequest(app, receiver, event)) })
-    return { ...about, status: reply.status, ...faultOf(reply) }
+    const requests = await KINDS[receiver.kind].requests(app, receiver, event)
+    let status: number | undefined
+    for (const request of requests) {
+      status = await send(app, receiver.url ?? '', request)
+      if (status < 200 || status > 299) return { ...about, status, error: `HTTP ${status}` }
+    }
+    return status === undefined ? undefined : { ...about, status }
   } catch (error) {
     if (!(error instanceof FetchError || error instanceof OAuthError))
       app.log.error({ err: error, receiver_id: receiver.id }, 'an event could not be sent')
@@ -47,14 +96,9 @@ export async function attemptDelivery(app: App, receiver: EventReceiver, event: 
   }
 }
 
-const faultOf = ({ status }: FetchReply) => (status >= 200 && status < 300 ? {} : { error: `HTTP ${status}` })
-
-async function webhookRequest(
-  app: App,
-  receiver: EventReceiver,
-  event: AuditEvent,
-): Promise<Pick<FetchRequest, 'method' | 'headers' | 'body'>> {
-  const body = webhookBody(event, app.config.events.include_pii)
-  const secrets = (await openSigningSecrets(app, receiver)).map(({ secret }) => secret)
-  return { method: 'POST', headers: webhookHeaders(event.id, app.clock.now(), body, secrets), body }
+/** Returns the status of the response. */
+async function send({ config, eventFetcher: fetcher }: App, url: string, request: EventRequest): Promise<number> {
+  // The configuration may have changed since the URL was accepted.
+  checkReceiverUrl(config, url)
+  return (await fetcher.fetch(url, { ...LIMITS, ...request })).status
 }

@@ -6,7 +6,7 @@ import { withTimeout } from '../lib/timeout.ts'
 import { type EventCursor, type EventReceiver, SENDER } from '../records/event_receiver.ts'
 import type { FeedEvent } from '../store/event_feed.ts'
 import { afterAttempt, passed } from './cursor.ts'
-import { attemptDelivery, wants } from './delivery.ts'
+import { attemptDelivery, isExpired, wants } from './delivery.ts'
 import { feedEnd } from './feed_end.ts'
 
 const TICK_MS = 200
@@ -141,17 +141,18 @@ class EventSender {
 
   /** The cursor behind an event, or before it when it was not accepted. Undefined when it must not be sent now. */
   async #pass(cursor: EventCursor, item: FeedEvent): Promise<EventCursor | undefined> {
-    const { store, clock, config, metrics } = this.#app
+    const { store, clock, metrics } = this.#app
     const receivers = await store.listReceivers({})
     const receiver = receivers.find(({ id }) => id === cursor.receiver_id)
     if (this.#closed || !receiver || !isSentTo(receiver)) return undefined
     if (!wants(receiver, item.event)) return passed(cursor, item)
     const { kind } = receiver
-    if (item.event.created_at < clock.now() - config.events.retention) {
+    if (isExpired(this.#app, item.event)) {
       metrics.count('ext_event_deliveries_total', { kind, result: 'expired' })
       return passed(cursor, item)
     }
     const made = await attemptDelivery(this.#app, receiver, item.event)
+    if (!made) return passed(cursor, item)
     metrics.count('ext_event_deliveries_total', { kind, result: made.error ? 'failed' : 'delivered' })
     const next = afterAttempt(cursor, item, made, clock.now())
     return (await this.#save(next)) ? next : undefined

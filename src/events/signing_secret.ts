@@ -41,6 +41,12 @@ async function openText({ atRest }: App, { id, secret, secret_clear = '[]' }: Ev
   return atRest.open('event_receiver', eventReceiverRow(id), secret)
 }
 
+/** The Authorization header of a push stream; empty without one. */
+export const openPushHeader = async (app: App, receiver: EventReceiver): Promise<string> =>
+  receiver.secret === undefined && receiver.secret_clear === undefined
+    ? ''
+    : (JSON.parse(await openText(app, receiver)) as string)
+
 /** The secrets that sign now, the current one first. */
 export async function openSigningSecrets(app: App, receiver: EventReceiver): Promise<SigningSecret[]> {
   const now = app.clock.now()

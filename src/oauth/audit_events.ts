@@ -20,6 +20,7 @@ const provider = ['broker_provider_id', 'slug', 'protocol'] as const
 const resource = ['resource_id', 'slug'] as const
 const toll = ['tokens', 'families', 'requests', 'clients'] as const
 
+const stream = ['stream_id'] as const
 const webhook = ['webhook_id', 'host'] as const
 
 /** By name. `token_issued` and `upstream_token_issued` are read from the issuances. */
@@ -136,6 +137,13 @@ export const AUDIT_EVENTS = {
   resource_updated: {
     doc: 'A resource, or one of the lists of its policy, was changed.',
     detail: [...resource, 'fields', 'policy', 'added', 'removed'],
+  },
+  stream_created: { doc: 'A stream of security events was created.', detail: stream },
+  stream_deleted: { doc: 'A stream of security events was deleted.', detail: stream },
+  stream_updated: { doc: 'A stream of security events was changed.', detail: [...stream, 'fields', 'status'] },
+  stream_verification_requested: {
+    doc: 'A receiver requested a verification event, which follows on its stream.',
+    detail: [...stream, 'state'],
   },
   subject_mapping_created: { doc: 'A subject of an identity provider was mapped to a user.', detail: mapping },
   subject_mapping_deleted: { doc: 'A subject mapping was deleted.', detail: mapping },

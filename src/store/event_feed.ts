@@ -26,12 +26,20 @@ export function* readSqliteFeedEnd(): Op<number> {
 }
 
 /** The next events after a place and before an end, in order. */
-export function* listFeed(w: { after: FeedPlace; end: number; limit: number }): Op<FeedEvent[]> {
+export function* listFeed(w: {
+  after: FeedPlace
+  end: number
+  limit: number
+  /** Only events of these actions; by default all. */
+  actions?: readonly string[]
+}): Op<FeedEvent[]> {
+  const wanted = w.actions ? `AND action IN (${w.actions.map(() => '?').join(', ')})` : ''
   const rows = yield* all(
-    'SELECT * FROM audit_events WHERE (feed_order, id) > (?, ?) AND feed_order < ? ORDER BY feed_order, id LIMIT ?',
+    `SELECT * FROM audit_events WHERE (feed_order, id) > (?, ?) AND feed_order < ? ${wanted} ORDER BY feed_order, id LIMIT ?`,
     w.after.feed_order,
     idBytes(w.after.event_id),
     w.end,
+    ...(w.actions ?? []),
     w.limit,
   )
   return rows.map((row) => {

@@ -160,6 +160,23 @@ export function* saveEventCursor({ cursor: c, holder }: { cursor: EventCursor; h
   return saved === 1
 }
 
+/** Stores what a polled stream has acknowledged, unless another poll moved the cursor since it was read. */
+export function* saveAcknowledged({ before, cursor: c }: { before: EventCursor; cursor: EventCursor }): Op<boolean> {
+  const saved = yield* change(
+    `UPDATE event_cursors SET feed_order = ?, event_id = ?, acknowledged = ?, delivered_at = ?
+     WHERE receiver_id = ? AND feed_order = ? AND event_id = ? AND acknowledged = ?`,
+    c.feed_order,
+    idBytes(c.event_id),
+    JSON.stringify(c.acknowledged),
+    orNull(c.delivered_at),
+    c.receiver_id,
+    before.feed_order,
+    idBytes(before.event_id),
+    JSON.stringify(before.acknowledged),
+  )
+  return saved === 1
+}
+
 /** Takes or renews a lease. False while another one holds it. */
 export function* takeLease(l: { name: string; holder: string; now: number; until: number }): Op<boolean> {
   const taken = yield* change(

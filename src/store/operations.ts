@@ -24,6 +24,7 @@ import { findSuccessors, recordRetry } from './refresh_retries.ts'
 import * as resources from './resources.ts'
 import * as retention from './retention.ts'
 import * as revocations from './revocations.ts'
+import * as revokedTokens from './revoked_tokens.ts'
 import { listSealed, replaceSealed } from './sealed.ts'
 import * as sessions from './sessions.ts'
 import * as signingKeys from './signing_keys.ts'
@@ -57,6 +58,7 @@ export const ops = {
   ...resources,
   ...retention,
   ...revocations,
+  ...revokedTokens,
   ...sessions,
   ...signingKeys,
   ...singleUses,

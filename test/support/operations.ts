@@ -62,6 +62,18 @@ const webhook: Make = async (service) => {
   return { params: { id } }
 }
 
+/** The client of a new resource server. */
+async function resourceServer(service: TestService): Promise<string> {
+  const { client_id } = await addClient(service)
+  await addResource(service, { policy: { runtime: { client_ids: [client_id] } } })
+  return client_id
+}
+const stream: Make = async (service) => {
+  const client_id = await resourceServer(service)
+  const { stream_id } = await okAdmin<{ stream_id: string }>(service, 'POST', '/admin/streams', { client_id })
+  return { params: { id: stream_id } }
+}
+
 /** By operationId or its beginning. Other operations need no preparation. */
 const MAKERS: Readonly<Record<string, Make>> = {
   'user.import': async () => ({ body: { users: [{ email: `${newId()}@example.com` }] } }),
@@ -107,6 +119,13 @@ const MAKERS: Readonly<Record<string, Make>> = {
     const found = await app.store.listLockouts({ now, limit: 1000, offset: 0 })
     return { params: { id: found.find(({ address }) => address === key.address)?.id ?? '' } }
   },
+  'stream.list': async () => ({}),
+  'stream.create': async (service) => ({ body: { client_id: await resourceServer(service) } }),
+  'stream.update': async (service) => ({
+    ...(await stream(service)),
+    body: { status: 'paused', reason: 'Maintenance' },
+  }),
+  stream,
   'webhook.list': async () => ({}),
   'webhook.create': async () => ({ body: WEBHOOK }),
   'webhook.update': async (service) => ({ ...(await webhook(service)), body: { description: 'Chat' } }),

@@ -3,6 +3,7 @@
 
 import { type Endpoint, FORM, NOT_ITS_FORM, PAGE, TO_LOGIN } from './endpoint.ts'
 import { PAGE_ENDPOINTS } from './page_endpoints.ts'
+import { STREAM_ENDPOINTS } from './stream_endpoints.ts'
 
 const CLIENT = {
   client_id: 'The client, unless it is in an `Authorization: Basic` header.',
@@ -176,4 +177,5 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
 
   ...PAGE_ENDPOINTS,
+  ...STREAM_ENDPOINTS,
 }

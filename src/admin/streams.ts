@@ -1,0 +1,135 @@
+// Admin operations on streams: security events for the servers of resources (OpenID SSF 1.0, CAEP).
+import { z } from 'zod'
+import type { App } from '../context.ts'
+import { createStream, STREAM_STATUSES, streamFields, streamJson, withInput } from '../events/stream.ts'
+import { name, text, word } from '../lib/field.ts'
+import { rfc3339 } from '../lib/time.ts'
+import type { EventCursor, EventReceiver } from '../records/event_receiver.ts'
+import { type AdminResource, action } from './action.ts'
+import * as answers from './answers_events.ts'
+import { changedFields, notFound, retryStale } from './outcome.ts'
+
+const creatable = z.strictObject({
+  client_id: name(2048).describe('The client of the resource server: one on the runtime list of a resource.'),
+  ...streamFields,
+  delivery: streamFields.delivery.optional(),
+  events_requested: streamFields.events_requested.prefault([]),
+  description: streamFields.description.prefault(''),
+})
+const patchable = z
+  .strictObject({
+    ...streamFields,
+    status: word(STREAM_STATUSES).describe(
+      'paused and disabled streams deliver nothing; events wait for events.retention.',
+    ),
+    reason: text().describe('Why the status was changed, for the receiver.'),
+  })
+  .partial()
+
+/** A stream in the form of the admin API. */
+async function shownStream(app: App, stream: EventReceiver, known?: EventCursor) {
+  const cursor = known ?? (await app.store.findEventCursor({ receiver_id: stream.id }))
+  if (!cursor) throw notFound('stream')
+  const { failing_since, last_error, delivered_at, recent } = cursor
+  const { status_reason: reason } = stream.settings
+  return {
+    ...streamJson(app, stream),
+    description: stream.settings.description ?? '',
+    status: stream.status,
+    ...(reason ? { reason } : {}),
+    ...(failing_since === undefined ? {} : { failing_since: rfc3339(failing_since) }),
+    ...(last_error === undefined ? {} : { last_error }),
+    ...(delivered_at === undefined ? {} : { delivered_at: rfc3339(delivered_at) }),
+    deliveries: recent.map(({ at, ...rest }) => ({ ...rest, at: rfc3339(at) })),
+    created_at: rfc3339(stream.created_at),
+    updated_at: rfc3339(stream.updated_at),
+  }
+}
+
+/** Finds a stream by id. Throws not_found. */
+async function getStream({ store }: App, id: string): Promise<EventReceiver> {
+  const stream = await store.findReceiver({ id })
+  if (stream?.kind !== 'stream') throw notFound('stream')
+  return stream
+}
+
+const changed = ({ id, client_id, status }: EventReceiver, fields?: string[]) => ({
+  client_id,
+  detail: { stream_id: id, ...(fields ? { fields, status } : {}) },
+})
+
+export const streams: AdminResource = {
+  name: 'stream',
+  doc: 'Streams of security events for the servers of resources (OpenID Shared Signals).',
+  actions: {
+    list: action({
+      method: 'GET',
+      path: '/admin/streams',
+      doc: 'Lists streams, oldest first.',
+      answer: z.array(answers.stream),
+      async run(app) {
+        const [found, cursors] = await Promise.all([
+          app.store.listReceivers({ kind: 'stream' }),
+          app.store.listEventCursors(),
+        ])
+        const cursorOf = (id: string) => cursors.find(({ receiver_id }) => receiver_id === id)
+        return { shown: await Promise.all(found.map((each) => shownStream(app, each, cursorOf(each.id)))) }
+      },
+    }),
+    create: action({
+      method: 'POST',
+      path: '/admin/streams',
+      doc: 'Creates a stream for a resource server. It has the events about the resources whose runtime list has the client.',
+      answer: answers.stream,
+      status: 201,
+      body: creatable,
+      audit: 'stream_created',
+      cli: { flags: { delivery: { field: 'delivery', value: 'file', json: true } } },
+      async run(app, { body: { client_id, ...input } }) {
+        const stream = await createStream(app, client_id, input)
+        return { shown: await shownStream(app, stream), changed: changed(stream) }
+      },
+    }),
+    get: action({
+      method: 'GET',
+      path: '/admin/streams/{id}',
+      doc: 'Shows a stream with its last deliveries.',
+      answer: answers.stream,
+      run: async (app, { params }) => ({ shown: await shownStream(app, await getStream(app, params.id)) }),
+    }),
+    update: action({
+      method: 'PATCH',
+      path: '/admin/streams/{id}',
+      doc: 'Changes the named members of a stream.',
+      answer: answers.stream,
+      body: patchable,
+      audit: 'stream_updated',
+      cli: { flags: { delivery: { field: 'delivery', value: 'file', json: true } } },
+      run: (app, { params, body: { status, reason, ...input } }) =>
+        retryStale(async () => {
+          const stored = await getStream(app, params.id)
+          const next = await withInput(app, stored, input)
+          const settings = { ...next.settings, ...(reason === undefined ? {} : { status_reason: reason }) }
+          const written = { ...next, settings, status: status ?? stored.status }
+          const { updated_at: _, ...before } = stored
+          const fields = changedFields(before, { ...written, updated_at: undefined })
+          if (fields.length === 0) return { shown: await shownStream(app, stored) }
+          if ((await app.store.updateReceiver(written)) === 'stale') return 'stale'
+          const named = Object.keys({ ...input, ...(status ? { status } : {}), ...(reason ? { reason } : {}) })
+          return { shown: await shownStream(app, written), changed: changed(written, named) }
+        }),
+    }),
+    delete: action({
+      method: 'DELETE',
+      path: '/admin/streams/{id}',
+      doc: 'Deletes a stream. Events that wait for it are not delivered.',
+      status: 204,
+      audit: 'stream_deleted',
+      async run(app, { params }) {
+        const stream = await getStream(app, params.id)
+        if (!(await app.store.deleteReceiver({ id: stream.id }))) throw notFound('stream')
+        return { changed: changed(stream) }
+      },
+    }),
+  },
+}

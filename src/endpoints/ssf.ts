@@ -1,0 +1,204 @@
+// The transmitter of shared signals (OpenID SSF 1.0): its configuration, and the streams of a client that serves a resource.
+import { z } from 'zod'
+import { issuerOf } from '../config/issuer.ts'
+import type { App } from '../context.ts'
+import { poll } from '../events/poll.ts'
+import {
+  checkServesResource,
+  createStream,
+  STREAM_STATUSES,
+  streamFields,
+  streamJson,
+  transmitterMetadata,
+  withInput,
+} from '../events/stream.ts'
+import { empty, json, NO_STORE, parseJson, parseParams, type Reply, type Request } from '../http/message.ts'
+import { listProblems } from '../lib/bounded.ts'
+import { OAuthError } from '../lib/error.ts'
+import { bool, int, issuesOf, listOf, text, word } from '../lib/field.ts'
+import { checkToken } from '../oauth/access_token.ts'
+import { audit, sentBy } from '../oauth/audit.ts'
+import { authenticateClient } from '../oauth/client_auth.ts'
+import { checkBound, useProof } from '../oauth/dpop.ts'
+import { scopeNames } from '../oauth/resource.ts'
+import type { EventReceiver } from '../records/event_receiver.ts'
+
+/** GET /.well-known/ssf-configuration. */
+export const ssfConfiguration = ({ config }: App): Reply =>
+  json(200, transmitterMetadata(config.server.issuer, issuerOf(config)), { 'cache-control': 'public, max-age=3600' })
+
+const MANAGE = 'ssf.manage'
+
+/** The client of a request: by its credentials, or by its own access token for this service with the scope ssf.manage. */
+async function callerOf(app: App, request: Request): Promise<string> {
+  const [, token] = /^(?:bearer|dpop) +(\S+) *$/i.exec(request.headers.authorization ?? '') ?? []
+  if (token === undefined) return (await authenticateClient(app, request, {}, 'confidential')).client_id
+  const live = await checkToken(app, token)
+  const refuse = (reason: string) => new OAuthError('invalid_token', 'the access token is not valid here', { reason })
+  if (typeof live === 'string') throw refuse(live)
+  const { claims, issuance } = live
+  request.notes.client_id = claims.client_id
+  // A token for another audience, or of a user, must not manage streams.
+  if (issuance.resource !== issuerOf(app.config)) throw refuse('other_audience')
+  if (claims.sub !== claims.client_id) throw refuse('not_a_client')
+  if (claims.cnf) checkBound(claims.cnf.jkt, await useProof(app, request, token))
+  if (scopeNames(claims.scope ?? '').includes(MANAGE)) return claims.client_id
+  throw new OAuthError('insufficient_scope', `the scope ${MANAGE} is required`, { reason: 'no_ssf_manage' })
+}
+
+/** A stream of the caller. Throws not_found for every other one. */
+async function ownStream(app: App, client_id: string, id: string | undefined): Promise<EventReceiver> {
+  const stream = id === undefined ? undefined : await app.store.findReceiver({ id })
+  if (stream?.kind !== 'stream' || stream.client_id !== client_id)
+    throw new OAuthError('not_found', 'there is no such stream', { reason: 'unknown_stream' })
+  return stream
+}
+
+function bodyOf<S extends z.ZodType>(schema: S, request: Request): z.output<S> {
+  const result = schema.safeParse(request.body.length === 0 ? {} : parseJson(request))
+  if (result.success) return result.data
+  const problems = issuesOf(result.error).map(({ path, message }) => `${path || 'the body'} ${message}`)
+  throw new OAuthError('invalid_request', listProblems(problems), { reason: 'bad_input' })
+}
+
+const queryId = (request: Request): string | undefined => parseParams(request.query)['stream_id']
+const id = text(100)
+const creatable = z.object(streamFields).partial()
+const patchable = z
+  .object({ ...streamFields, stream_id: id })
+  .partial()
+  .required({ stream_id: true })
+
+const note = (app: App, request: Request, action: 'stream_created' | 'stream_deleted', stream: EventReceiver) =>
+  audit(app, {
+    action,
+    actor_id: stream.client_id ?? '',
+    client_id: stream.client_id,
+    ...sentBy(request),
+    detail: { stream_id: stream.id },
+  })
+
+/** POST /ssf/streams. */
+export async function createOwnStream(app: App, request: Request): Promise<Reply> {
+  const client_id = await callerOf(app, request)
+  const stream = await createStream(app, client_id, bodyOf(creatable, request))
+  await note(app, request, 'stream_created', stream)
+  return json(201, streamJson(app, stream), NO_STORE)
+}
+
+/** GET /ssf/streams: one stream, or all of the caller. */
+export async function readOwnStreams(app: App, request: Request): Promise<Reply> {
+  const client_id = await callerOf(app, request)
+  const named = queryId(request)
+  if (named !== undefined) return json(200, streamJson(app, await ownStream(app, client_id, named)), NO_STORE)
+  const streams = (await app.store.listReceivers({ kind: 'stream' })).filter((each) => each.client_id === client_id)
+  return json(
+    200,
+    streams.map((each) => streamJson(app, each)),
+    NO_STORE,
+  )
+}
+
+/** Changes a stream of the caller, until no other change comes first. */
+async function changeOwn(
+  app: App,
+  request: Request,
+  client_id: string,
+  stream_id: string,
+  decide: (stream: EventReceiver) => EventReceiver | Promise<EventReceiver>,
+): Promise<EventReceiver> {
+  for (let left = 5; left > 0; left--) {
+    const next = await decide(await ownStream(app, client_id, stream_id))
+    if ((await app.store.updateReceiver(next)) === 'stale') continue
+    const detail = { stream_id, status: next.status }
+    await audit(app, { action: 'stream_updated', actor_id: client_id, client_id, ...sentBy(request), detail })
+    return next
+  }
+  throw new OAuthError('conflict', 'others are changing the stream at the moment; try again', { reason: 'stale' })
+}
+
+/** PATCH and PUT /ssf/streams. A replacement has the defaults of the members that it does not name. */
+export const changeOwnStream =
+  (replaces: boolean) =>
+  async (app: App, request: Request): Promise<Reply> => {
+    const client_id = await callerOf(app, request)
+    const { stream_id, ...input } = bodyOf(patchable, request)
+    const blank = { events_requested: [], description: '' }
+    const stream = await changeOwn(app, request, client_id, stream_id, (stored) =>
+      withInput(app, stored, replaces ? { ...blank, ...input } : input),
+    )
+    return json(200, streamJson(app, stream), NO_STORE)
+  }
+
+/** DELETE /ssf/streams. */
+export async function deleteOwnStream(app: App, request: Request): Promise<Reply> {
+  const stream = await ownStream(app, await callerOf(app, request), queryId(request))
+  await app.store.deleteReceiver({ id: stream.id })
+  await note(app, request, 'stream_deleted', stream)
+  return empty(204, NO_STORE)
+}
+
+const statusJson = ({ id: stream_id, status, settings: { status_reason: reason } }: EventReceiver) => ({
+  stream_id,
+  status,
+  ...(reason ? { reason } : {}),
+})
+
+/** GET /ssf/status. */
+export async function readStreamStatus(app: App, request: Request): Promise<Reply> {
+  return json(200, statusJson(await ownStream(app, await callerOf(app, request), queryId(request))), NO_STORE)
+}
+
+const statusBody = z.object({ stream_id: id, status: word(STREAM_STATUSES), reason: text().optional() })
+/** POST /ssf/status. */
+export async function changeStreamStatus(app: App, request: Request): Promise<Reply> {
+  const client_id = await callerOf(app, request)
+  const { stream_id, status, reason } = bodyOf(statusBody, request)
+  const stream = await changeOwn(app, request, client_id, stream_id, (stored) => ({
+    ...stored,
+    status,
+    settings: { ...stored.settings, status_reason: reason },
+    updated_at: app.clock.now(),
+  }))
+  return json(200, statusJson(stream), NO_STORE)
+}
+
+const verifyBody = z.object({ stream_id: id, state: text(1024).optional() })
+/** POST /ssf/verify: the verification event follows on the stream. */
+export async function verifyStream(app: App, request: Request): Promise<Reply> {
+  const client_id = await callerOf(app, request)
+  const { stream_id, state } = bodyOf(verifyBody, request)
+  await ownStream(app, client_id, stream_id)
+  await audit(app, {
+    action: 'stream_verification_requested',
+    actor_id: client_id,
+    client_id,
+    ...sentBy(request),
+    detail: { stream_id, ...(state === undefined ? {} : { state }) },
+  })
+  return empty(204, NO_STORE)
+}
+
+const MAX_EVENTS = 100
+const jti = text(255)
+const pollBody = z.object({
+  maxEvents: int(0, 1_000_000).prefault(MAX_EVENTS),
+  returnImmediately: bool().prefault(false),
+  ack: listOf(jti, { max: 1000 }).prefault([]),
+  setErrs: z.record(jti, z.unknown()).prefault({}),
+})
+/** POST /ssf/poll/{id} (RFC 8936). */
+export async function pollStream(app: App, request: Request): Promise<Reply> {
+  const client_id = await callerOf(app, request)
+  const stream = await ownStream(app, client_id, request.params['id'])
+  await checkServesResource(app, client_id)
+  const { maxEvents, ack, setErrs, ...input } = bodyOf(pollBody, request)
+  if (stream.url !== undefined)
+    throw new OAuthError('invalid_request', 'events of this stream are pushed', { reason: 'push_stream' })
+  if (stream.status !== 'enabled') return json(200, { sets: {} }, NO_STORE)
+  const refused = Object.keys(setErrs)
+  if (refused.length > 0)
+    app.log.warn({ client_id, stream_id: stream.id, events: refused.length }, 'a receiver refused security events')
+  const done = [...ack, ...refused]
+  return json(200, await poll(app, stream, { ...input, maxEvents: Math.min(maxEvents, MAX_EVENTS), done }), NO_STORE)
+}

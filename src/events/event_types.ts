@@ -1,0 +1,16 @@
+// The types of security events that streams have.
+const CAEP = 'https://schemas.openid.net/secevent/caep/event-type'
+export const SESSION_REVOKED = `${CAEP}/session-revoked`
+export const CREDENTIAL_CHANGE = `${CAEP}/credential-change`
+export const TOKEN_CLAIMS_CHANGE = `${CAEP}/token-claims-change`
+export const TOKEN_REVOKED = 'https://schemas.openid.net/secevent/oauth/event-type/token-revoked'
+/** Sent whatever a stream requested (OpenID SSF 1.0 §8.1.4, §8.1.5). */
+export const VERIFICATION = 'https://schemas.openid.net/secevent/ssf/event-type/verification'
+export const STREAM_UPDATED = 'https://schemas.openid.net/secevent/ssf/event-type/stream-updated'
+
+/** What a stream may request. */
+export const STREAM_EVENTS = [SESSION_REVOKED, CREDENTIAL_CHANGE, TOKEN_CLAIMS_CHANGE, TOKEN_REVOKED] as const
+
+/** Delivery methods: push (RFC 8935) and poll (RFC 8936). */
+export const PUSH = 'urn:ietf:rfc:8935'
+export const POLL = 'urn:ietf:rfc:8936'

@@ -1,0 +1,166 @@
+// Polling of a stream (RFC 8936). An event comes again until it is acknowledged. A poll that need not return at once waits for events
+// without occupying a thread: one look at the end of the audit trail serves all polls that wait.
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { App } from '../context.ts'
+import type { EventCursor, EventReceiver, FeedPlace } from '../records/event_receiver.ts'
+import type { FeedEvent } from '../store/event_feed.ts'
+import { passed } from './cursor.ts'
+import { isExpired, wants } from './delivery.ts'
+import { feedEnd } from './feed_end.ts'
+import { jtiOf, signSecurityEvent } from './security_event_token.ts'
+import { type SecurityEvent, STREAM_ACTIONS, securityEvents } from './security_events.ts'
+
+export interface PollInput {
+  maxEvents: number
+  returnImmediately: boolean
+  /** The jti of events that are not sent again: acknowledged, or reported as errors. */
+  done: readonly string[]
+}
+export interface PollAnswer {
+  sets: Record<string, string>
+  moreAvailable?: boolean
+}
+
+/** Audit events that one poll reads. */
+const WINDOW = 500
+const PAGE = 100
+/** After every id. */
+const LAST_EVENT = '_____________________w'
+/** Acknowledged events behind one that is not. */
+const MAX_ACKNOWLEDGED = 2000
+const ATTEMPTS = 3
+/** A response comes before the timeouts of proxies and of this service. */
+const WAIT_MS = 20_000
+const LOOK_MS = 250
+/** Polls of one stream that wait at the same time. */
+const MAX_WAITING = 4
+
+interface Waiting {
+  item: FeedEvent
+  security: SecurityEvent
+}
+
+/** Answers a poll of a stream that is enabled. */
+export async function poll(app: App, stream: EventReceiver, input: PollInput): Promise<PollAnswer> {
+  const first = await read(app, stream, input)
+  if (input.returnImmediately || first.waiting.length > 0) return answerOf(app, stream, first.waiting, input)
+  return (await inRoom(app, stream.id, () => waitFor(app, stream.id, input, first.end))) ?? { sets: {} }
+}
+
+/** Waits until something happens, or until the time is over. */
+async function waitFor(app: App, id: string, input: PollInput, from: number): Promise<PollAnswer | undefined> {
+  const untilMs = performance.now() + WAIT_MS
+  let end = from
+  while (performance.now() < untilMs && !app.lifecycle.draining) {
+    await sleep(LOOK_MS, undefined, { ref: false })
+    if ((await sharedEnd(app)) === end) continue
+    // The stream may have been deleted or paused meanwhile.
+    const stream = (await app.store.listReceivers({ kind: 'stream' })).find((each) => each.id === id)
+    if (stream?.status !== 'enabled') return undefined
+    const found = await read(app, stream, { ...input, done: [] })
+    if (found.waiting.length > 0) return answerOf(app, stream, found.waiting, input)
+    end = found.end
+  }
+  return undefined
+}
+
+async function answerOf(
+  app: App,
+  stream: EventReceiver,
+  waiting: readonly Waiting[],
+  { maxEvents }: PollInput,
+): Promise<PollAnswer> {
+  const sent = waiting.slice(0, maxEvents)
+  const sets = await Promise.all(
+    sent.map(async ({ item, security }) => [
+      jtiOf(item.event, security),
+      await signSecurityEvent(app, stream, item.event, security),
+    ]),
+  )
+  return { sets: Object.fromEntries(sets), ...(waiting.length > sent.length ? { moreAvailable: true } : {}) }
+}
+
+/** The events that wait, and the place up to which the trail was read. Moves the cursor behind what is acknowledged. */
+async function read(app: App, stream: EventReceiver, input: PollInput) {
+  for (let left = ATTEMPTS; ; left--) {
+    const [end, cursor] = [await feedEnd(app.store), await app.store.findEventCursor({ receiver_id: stream.id })]
+    if (!cursor) return { end, waiting: [] }
+    const walked = await walk(app, stream, cursor, end, input)
+    const saved = !walked.moved || (await app.store.saveAcknowledged({ before: cursor, cursor: walked.cursor }))
+    // Another poll of the stream moved the cursor first. Without success the events come again.
+    if (saved || left === 1) return { end, waiting: walked.waiting }
+  }
+}
+
+async function walk(app: App, stream: EventReceiver, from: EventCursor, end: number, { maxEvents, done }: PollInput) {
+  const acknowledged = new Set([...from.acknowledged, ...done])
+  const waiting: Waiting[] = []
+  const kept: string[] = []
+  let cursor = from
+  let place: FeedPlace = from
+  for (let seen = 0; seen < WINDOW && waiting.length <= maxEvents; seen += PAGE) {
+    const page = await app.store.listFeed({ after: place, end, limit: PAGE, actions: STREAM_ACTIONS })
+    for (const item of page) {
+      place = item
+      const found = await waitingOf(app, stream, item)
+      const open = found.filter((each) => !acknowledged.has(jtiOf(item.event, each.security)))
+      waiting.push(...open)
+      if (waiting.length === 0) cursor = passed(cursor, item)
+      else kept.push(...found.map(({ security }) => jtiOf(item.event, security)).filter((jti) => acknowledged.has(jti)))
+    }
+    if (page.length < PAGE) {
+      // Nothing waits up to the end: the next poll begins there.
+      if (waiting.length === 0) cursor = passed(cursor, { feed_order: end - 1, event_id: LAST_EVENT })
+      break
+    }
+  }
+  const next = { ...cursor, acknowledged: kept.slice(0, MAX_ACKNOWLEDGED), delivered_at: app.clock.now() }
+  const moved =
+    cursor.feed_order !== from.feed_order ||
+    cursor.event_id !== from.event_id ||
+    next.acknowledged.length !== from.acknowledged.length
+  return { cursor: next, moved, waiting }
+}
+
+async function waitingOf(app: App, stream: EventReceiver, item: FeedEvent): Promise<Waiting[]> {
+  if (!wants(stream, item.event) || isExpired(app, item.event)) return []
+  return (await securityEvents(app, stream, item.event)).map((security) => ({ item, security }))
+}
+
+/** What the polls of an app share while they wait. */
+interface Room {
+  ms: number
+  end: Promise<number>
+  /** Polls that wait, by stream. */
+  waiting: Map<string, number>
+}
+const rooms = new WeakMap<App['config'], Room>()
+function roomOf({ config }: App): Room {
+  const known = rooms.get(config) ?? { ms: Number.NEGATIVE_INFINITY, end: Promise.resolve(0), waiting: new Map() }
+  rooms.set(config, known)
+  return known
+}
+
+/** The end of the trail, read at most once in LOOK_MS / 2 for all polls. */
+function sharedEnd(app: App): Promise<number> {
+  const room = roomOf(app)
+  if (performance.now() - room.ms < LOOK_MS / 2) return room.end
+  room.ms = performance.now()
+  room.end = feedEnd(app.store)
+  return room.end
+}
+
+/** Runs a poll that waits. Further polls of a stream with too many of them do not wait. */
+async function inRoom<T>(app: App, id: string, wait: () => Promise<T>): Promise<T | undefined> {
+  const { waiting } = roomOf(app)
+  const before = waiting.get(id) ?? 0
+  if (before >= MAX_WAITING) return undefined
+  waiting.set(id, before + 1)
+  try {
+    return await wait()
+  } finally {
+    const left = (waiting.get(id) ?? 1) - 1
+    if (left > 0) waiting.set(id, left)
+    else waiting.delete(id)
+  }
+}

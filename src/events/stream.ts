@@ -1,0 +1,145 @@
+// Streams of security events (OpenID SSF 1.0 §8): what a receiver may set, and the form in which a stream is shown.
+import { z } from 'zod'
+import { issuerOf } from '../config/issuer.ts'
+import type { App } from '../context.ts'
+import { OAuthError } from '../lib/error.ts'
+import { endpoint, listOf, text, word } from '../lib/field.ts'
+import { newId } from '../lib/id.ts'
+import { type EventReceiver, MAX_RECEIVERS } from '../records/event_receiver.ts'
+import { POLL, PUSH, STREAM_EVENTS } from './event_types.ts'
+import { feedEnd } from './feed_end.ts'
+import { checkReceiverUrl } from './receiver_url.ts'
+import { resourcesOf } from './security_events.ts'
+import { sealReceiverSecret } from './signing_secret.ts'
+
+/** Paths of the transmitter. */
+export const SSF_PATHS = {
+  streams: '/ssf/streams',
+  status: '/ssf/status',
+  verify: '/ssf/verify',
+  poll: '/ssf/poll',
+} as const
+
+const MAX_EVENTS = 50
+const delivery = z
+  .object({
+    method: word([PUSH, POLL]).describe('urn:ietf:rfc:8935 (push) or urn:ietf:rfc:8936 (poll).'),
+    endpoint_url: endpoint()
+      .optional()
+      .describe('Where events are pushed. https, unless events.allow_hosts has the host.'),
+    authorization_header: text(4096)
+      .optional()
+      .describe('Authorization header of every push. It is never shown again.'),
+  })
+  .refine(
+    ({ method, endpoint_url }) => method === POLL || endpoint_url !== undefined,
+    'endpoint_url is required for push',
+  )
+
+/** The members of a stream that its receiver sets. */
+export const streamFields = {
+  delivery: delivery.describe('How events are delivered. Default: poll.'),
+  events_requested: listOf(text(300), { max: MAX_EVENTS }).describe('URIs of event types. Unknown ones are ignored.'),
+  description: text().describe('What it is for.'),
+}
+export const STREAM_STATUSES = ['enabled', 'paused', 'disabled'] as const
+
+type Delivery = z.output<typeof delivery>
+export interface StreamInput {
+  delivery?: Delivery
+  events_requested?: string[]
+  description?: string
+}
+
+/** Streams of one client: one for each of its processes is enough. */
+const MAX_STREAMS = 10
+
+const refuse = (description: string, reason: string, code: 'access_denied' | 'conflict') =>
+  new OAuthError(code, description, { reason })
+
+/** Throws access_denied for a client that serves no resource. */
+export async function checkServesResource(app: App, client_id: string): Promise<void> {
+  if ((await resourcesOf(app, client_id)).length === 0)
+    throw refuse('the client is on the runtime list of no resource', 'not_on_runtime_list', 'access_denied')
+}
+
+/** Creates a stream for the client of a resource server. Throws access_denied, invalid_request, or conflict when it has too many. */
+export async function createStream(app: App, client_id: string, input: StreamInput): Promise<EventReceiver> {
+  await checkServesResource(app, client_id)
+  const now = app.clock.now()
+  const id = `st_${newId()}`
+  const blank: EventReceiver = {
+    id,
+    kind: 'stream',
+    client_id,
+    events: [],
+    status: 'enabled',
+    settings: {},
+    version: 1,
+    created_at: now,
+    updated_at: now,
+  }
+  const receiver = await withInput(app, blank, input)
+  const known = await app.store.listReceivers({ kind: 'stream' })
+  const tooMany = refuse('the client has too many streams already: delete one', 'too_many_receivers', 'conflict')
+  if (known.filter((each) => each.client_id === client_id).length >= MAX_STREAMS) throw tooMany
+  const start = (await feedEnd(app.store)) - 1
+  if ((await app.store.createReceiver({ receiver, start })) === 'too_many')
+    throw refuse(`there are ${MAX_RECEIVERS} webhooks and streams already`, 'too_many_receivers', 'conflict')
+  return receiver
+}
+
+/** A stream with the members that an input names. Throws invalid_request for a URL that must not be called. */
+export async function withInput(
+  app: App,
+  stream: EventReceiver,
+  { delivery, events_requested = stream.events, description = stream.settings.description }: StreamInput,
+): Promise<EventReceiver> {
+  const next = {
+    ...stream,
+    events: events_requested,
+    settings: { ...stream.settings, ...(description === undefined ? {} : { description }) },
+    updated_at: app.clock.now(),
+  }
+  if (delivery === undefined) return next
+  const url = delivery.method === PUSH ? delivery.endpoint_url : undefined
+  if (url !== undefined) checkReceiverUrl(app.config, url)
+  const header = delivery.method === PUSH ? delivery.authorization_header : undefined
+  // A push endpoint that stays the same keeps its header.
+  const kept = header === undefined && url === stream.url
+  const secret = kept ? {} : await sealReceiverSecret(app, stream.id, header ?? '')
+  return { ...next, ...secret, url }
+}
+
+/** A stream as its receiver sees it. */
+export function streamJson({ config }: App, stream: EventReceiver) {
+  const { id, url, client_id = '', events, settings } = stream
+  return {
+    stream_id: id,
+    iss: issuerOf(config),
+    aud: client_id,
+    delivery:
+      url === undefined
+        ? { method: POLL, endpoint_url: `${config.server.issuer}${SSF_PATHS.poll}/${id}` }
+        : { method: PUSH, endpoint_url: url },
+    events_supported: [...STREAM_EVENTS],
+    events_requested: events,
+    events_delivered: STREAM_EVENTS.filter((type) => events.includes(type)),
+    ...(settings.description ? { description: settings.description } : {}),
+  }
+}
+
+/** The transmitter configuration (OpenID SSF 1.0 §7.1). */
+export function transmitterMetadata(issuer: string, iss: string) {
+  return {
+    spec_version: '1_0',
+    issuer: iss,
+    jwks_uri: `${issuer}/.well-known/jwks.json`,
+    delivery_methods_supported: [PUSH, POLL],
+    configuration_endpoint: issuer + SSF_PATHS.streams,
+    status_endpoint: issuer + SSF_PATHS.status,
+    verification_endpoint: issuer + SSF_PATHS.verify,
+    authorization_schemes: [{ spec_urn: 'urn:ietf:rfc:6749' }, { spec_urn: 'urn:ietf:rfc:7617' }],
+    default_subjects: 'ALL',
+  }
+}
