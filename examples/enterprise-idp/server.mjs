@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 
-const { PORT = '3000' } = process.env
+const { PORT = '3001' } = process.env
 const ISSUER = `http://localhost:${PORT}`
 const { privateKey, publicKey } = await generateKeyPair('ES256')
 /** What it signs, by path: an assertion for the service, or an access token of its own. */

@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 
-const { PORT = '3000' } = process.env
+const { PORT = '3002' } = process.env
 const ISSUER = `http://localhost:${PORT}`
 const { privateKey, publicKey } = await generateKeyPair('RS256')
 const keys = [{ ...(await exportJWK(publicKey)), kid: 'workloads-1', alg: 'RS256', use: 'sig' }]

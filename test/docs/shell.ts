@@ -106,7 +106,8 @@ export async function runDoc(doc: Doc, programs?: string): Promise<RanDoc> {
       .replaceAll('<transit>', String(transit?.address))
       .replaceAll('localhost:9000', `localhost:${port}`)
       .replaceAll('localhost:9001', `localhost:${adminPort}`)
-      .replaceAll('3000', String(examplePort))
+      // Each kind of example has a port of its own. A guide uses one of them.
+      .replaceAll(/(?<!\d)300[0-3](?!\d)/g, String(examplePort))
       .replaceAll('https://auth.example.com', issuer)
       .replaceAll('/backup/', `${folder}/backup/`)
   writeFileSync(path.join(folder, 'commands.sh'), scriptOf(doc, replaced))
