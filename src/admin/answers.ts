@@ -195,6 +195,7 @@ const consent = z.strictObject({
   user_id: z.string(),
   client_id: z.string(),
   resource_id: z.string(),
+  resource_slug: z.string().optional(),
   scopes: texts,
   ...grantTimes,
 })

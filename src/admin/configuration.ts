@@ -1,6 +1,9 @@
 // The configuration of the running service.
+import { z } from 'zod'
 import { ConfigError, redacted } from '../config/load.ts'
 import { OAuthError } from '../lib/error.ts'
+import { word } from '../lib/field.ts'
+import { formatDuration } from '../lib/time.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers_service.ts'
 
@@ -11,9 +14,16 @@ export const configResource: AdminResource = {
     show: action({
       method: 'GET',
       path: '/admin/system/config',
-      doc: 'Shows the effective configuration. Secrets are masked, durations are in seconds.',
+      doc: 'Shows the effective configuration. Secrets are masked.',
       answer: answers.configuration,
-      run: async ({ config }) => ({ shown: redacted(config) }),
+      query: z.strictObject({
+        durations: word(['seconds', 'text'])
+          .prefault('seconds')
+          .describe('Durations as numbers of seconds, or with units such as 1h30m.'),
+      }),
+      run: async ({ config }, { query: { durations } }) => ({
+        shown: redacted(config, durations === 'text' ? formatDuration : undefined),
+      }),
     }),
     reload: action({
       method: 'POST',

@@ -1,6 +1,7 @@
 // Admin operations on the consents and upstream connections of users.
 import { z } from 'zod'
 import { connect, disconnect } from '../broker/connection.ts'
+import type { App } from '../context.ts'
 import { name, text } from '../lib/field.ts'
 import { isId } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
@@ -15,11 +16,12 @@ import { getProvider } from './providers.ts'
 import { getUser } from './users.ts'
 
 /** A consent in the form of the admin API. */
-const consentJson = (consent: Consent) => ({
+const consentJson = (consent: Consent, slug: string | undefined) => ({
   id: consent.id,
   user_id: consent.user_id,
   client_id: consent.client_id,
   resource_id: consent.resource_id,
+  ...(slug === undefined ? {} : { resource_slug: slug }),
   scopes: scopeNames(consent.scope),
   created_at: rfc3339(consent.created_at),
   updated_at: rfc3339(consent.updated_at),
@@ -57,7 +59,9 @@ export const consentGrants: AdminResource = {
         const connections = await app.store.listBrokerGrants({ user_id: id })
         const providers = await app.store.listProviders()
         const broker_grants = connections.map((each) => brokerGrantJson(each, providers))
-        return { shown: { consent_grants: consents.map(consentJson), broker_grants } }
+        const slugs = await slugsOf(app, consents)
+        const consent_grants = consents.map((each) => consentJson(each, slugs.get(each.resource_id)))
+        return { shown: { consent_grants, broker_grants } }
       },
     }),
     revokeConsent: action({
@@ -115,4 +119,11 @@ export const consentGrants: AdminResource = {
       },
     }),
   },
+}
+
+/** The slugs of the resources of consents, by id. */
+async function slugsOf({ store }: App, consents: readonly Consent[]): Promise<Map<string, string>> {
+  const ids = [...new Set(consents.map(({ resource_id }) => resource_id))]
+  const found = await Promise.all(ids.map((name) => store.findResourceByName({ name })))
+  return new Map(found.flatMap((resource) => (resource ? [[resource.id, resource.slug]] : [])))
 }

@@ -26,7 +26,7 @@ export const importable = z.strictObject({
     .describe(
       'Hash of the password: argon2id in PHC form, or bcrypt. Without it the user cannot sign in with a password.',
     ),
-  role: role.default('user').describe('Role of the user.'),
+  role: role.default('user').describe('A label for operators. It gives no rights.'),
   status: word(['active', 'disabled']).default('active').describe('A disabled user cannot sign in.'),
   groups: groupNames().default([]).describe('Names of the groups of the user.'),
   email_verified: bool().default(true).describe(EMAIL_VERIFIED),

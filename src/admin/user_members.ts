@@ -18,7 +18,7 @@ export const newUser = z.object({
   email: email.describe('Email for sign-in. Unique, case is ignored.'),
   password: newPassword.describe(`At least ${MIN_PASSWORD} characters; stored only as a hash.`),
   name: text(255).default('').describe('Display name.'),
-  role: role.default('user').describe('Role of the user.'),
+  role: role.default('user').describe('A label for operators. It gives no rights: the admin API has keys of its own.'),
   groups: groupNames().default([]).describe(GROUPS),
   email_verified: z.boolean().default(true).describe(EMAIL_VERIFIED),
 })
@@ -35,7 +35,7 @@ export const userChange = z
     email: email.describe('New email.'),
     name: text(255).describe('New display name.'),
     password: newPassword.describe('New password. It ends the sessions of the user.'),
-    role: role.describe('New role.'),
+    role: role.describe('New role. A label for operators, which gives no rights.'),
     groups: groupNames().describe(GROUPS),
     email_verified: z.boolean().describe(EMAIL_VERIFIED),
     oidc_subject: oidcSubject,

@@ -238,11 +238,15 @@ const masked = (value: unknown, members: readonly string[] = []): unknown =>
     : value
 
 /** The effective configuration with every secret replaced: `***` when set, empty when not. */
-export function redacted(config: Config): Record<string, unknown> {
+export function redacted(
+  config: Config,
+  shownDuration: (seconds: number) => unknown = Number,
+): Record<string, unknown> {
   const shown = {}
   for (const { path, key } of keysOf(schema)) {
     const value = path.reduce<unknown>((at, part) => (at as Record<string, unknown>)[part], config)
-    put(shown, path, key.secret && value ? MASK : masked(value, key.masked))
+    const open = key.form === 'duration' ? shownDuration(Number(value)) : masked(value, key.masked)
+    put(shown, path, key.secret && value ? MASK : open)
   }
   return shown
 }

@@ -36,6 +36,7 @@ test('the consents, families and connections of a user are shown', async () => {
         user_id: user.id,
         client_id: client.client_id,
         resource_id: resource.id,
+        resource_slug: resource.slug,
         scopes: ['mcp:read', 'mcp:write'],
         created_at: expect.stringMatching(/Z$/),
         updated_at: expect.stringMatching(/Z$/),

@@ -126,6 +126,13 @@ test('the effective configuration is shown without its secrets', async () => {
   for (const secret of [ADMIN_KEY, SESSION_SECRET]) expect(everything).not.toContain(secret)
 })
 
+test('the configuration is shown with durations as text on request', async () => {
+  const config = await okAdmin(service, 'GET', '/admin/system/config?durations=text')
+  expect(config).toMatchObject({
+    session: { secret: '***', max_age: '24h' },
+  })
+})
+
 test.each(['POST', 'PUT', 'PATCH', 'DELETE'])('the configuration cannot be changed with %s', async (method) => {
   expect((await callAdmin(service, method, '/admin/system/config', { dcr: { mode: 'open' } })).status).toBe(405)
 })

@@ -67,7 +67,8 @@ function ModeButton({ mode, onChange }: { mode: DcrMode; onChange: () => void })
 }
 
 function ConfigurationCard() {
-  const { data, error } = useLoad('config', () => get<Record<string, unknown>>('/admin/system/config'))
+  const path = '/admin/system/config?durations=text'
+  const { data, error } = useLoad(path, () => get<Record<string, unknown>>(path))
   const [wanted, setWanted] = useState<string>()
   const found = flat(data ?? {}).filter(([key]) => !wanted || key.includes(wanted))
   return (

@@ -147,7 +147,7 @@ const grantRows = ({ consent_grants, broker_grants }: Grants): GrantRow[] => [
     kind: 'consent' as const,
     client: each.client_id,
     client_href: href(['clients', each.client_id]),
-    resource: each.resource_id,
+    resource: each.resource_slug ?? each.resource_id,
     resource_href: href(['resources', each.resource_id]),
   })),
   ...broker_grants.map((each) => ({
