@@ -1,4 +1,4 @@
-// The answers of operations on groups, and on many users or resources at once.
+// The answers of operations on groups, lockouts, password links and sign-ins, and on many users or resources at once.
 import { z } from 'zod'
 
 const texts = z.array(z.string())
@@ -44,6 +44,21 @@ export const lockout = z.strictObject({
   since: z.iso.datetime(),
   locked_at: z.iso.datetime(),
   locked_until: z.iso.datetime().describe('Time at which the lockout ends.'),
+})
+
+export const userSession = z.strictObject({
+  id: z.string(),
+  browser: z.string().optional().describe('Browser that the User-Agent header of the sign-in names.'),
+  system: z.string().optional().describe('Operating system or device that the header names.'),
+  address: z.string().optional().describe('Address that the sign-in came from.'),
+  user_agent: z.string().optional().describe('The header itself. The browser chose its text.'),
+  provider_issuer: z
+    .string()
+    .optional()
+    .describe('Issuer of the upstream provider at which the user signed in. Absent after a sign-in with a password.'),
+  created_at: z.iso.datetime(),
+  last_used_at: z.iso.datetime().optional().describe('Time of the last use, at most five minutes late.'),
+  expires_at: z.iso.datetime(),
 })
 
 export const passwordLinkAnswer = z.strictObject({

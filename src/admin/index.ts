@@ -23,6 +23,7 @@ import { subjectMappings } from './subject_mappings.ts'
 import { dcr, keys, system } from './system.ts'
 import { tries } from './try.ts'
 import { tryIdJag } from './try_id_jag.ts'
+import { userSessions } from './user_sessions.ts'
 import { users } from './users.ts'
 import { webhooks } from './webhooks.ts'
 import { xaaPolicies } from './xaa_policies.ts'
@@ -31,6 +32,7 @@ export const adminResources: readonly AdminResource[] = [
   clients,
   clientSecrets,
   users,
+  userSessions,
   groups,
   lockouts,
   resources,

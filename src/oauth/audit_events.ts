@@ -209,7 +209,7 @@ export const AUDIT_EVENTS = {
     detail: ['user_id', 'sessions'],
   },
   user_sessions_ended: {
-    doc: 'A user ended one session or all other sessions on the account page.',
+    doc: 'A user ended one session or all other sessions on the account page, or an operator ended one session.',
     detail: ['user_id', 'sessions'],
   },
   user_signed_out: {

@@ -14,6 +14,7 @@ export type UserAnswer = z.output<typeof answers.user>
 export type AccessOfUser = z.output<typeof people.accessOfUser>
 export type GroupAnswer = z.output<typeof people.group>
 export type PasswordLinkAnswer = z.output<typeof people.passwordLinkAnswer>
+export type SessionAnswer = z.output<typeof people.userSession>
 export type LockoutAnswer = z.output<typeof people.lockout>
 export type Grants = z.output<typeof answers.grantsOfUser>
 export type ResourceAnswer = z.output<typeof answers.resource>

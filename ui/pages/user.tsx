@@ -11,6 +11,7 @@ import { say } from '../parts/toast.tsx'
 import { GroupLinks } from './groups.tsx'
 import { PasswordLinkButton } from './password_link.tsx'
 import { UserAccess } from './user_access.tsx'
+import { UserSessions } from './user_sessions.tsx'
 
 const from: [string, string] = ['Users', href(['users'])]
 
@@ -48,6 +49,7 @@ export function UserDetail({ id }: { id: string }) {
       </Card>
       <UserAccess key={JSON.stringify(user)} path={path} />
       <GrantsCard path={path} />
+      <UserSessions path={path} />
       <Card title="Related pages">
         <div class="body actions">
           <a class="button" href={href(['issuances'], { user_id: user.id })}>
