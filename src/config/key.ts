@@ -28,6 +28,8 @@ export interface Key<T = unknown> {
   /** Names of environment variables in addition to the one that is derived from the path; null means that there is none. */
   readonly env: readonly string[] | null
   readonly secret: boolean
+  /** The problem of a key that is written in the file without a value. Default: the key has its default. */
+  readonly whenNull?: string
   /** Members of its records that are never shown. */
   readonly masked?: readonly string[]
   /** The keys of the members of its records, where they were declared as keys; `id` names the member that identifies a record. */
@@ -80,13 +82,15 @@ export const urlKey = (o: Options<string>) =>
     { default: '', ...o },
   )
 /** A color that can be read on each of the colors `against`, and each of them on it. It may be empty if that is its default. */
-export const colorKey = ({ against, ...o }: Options<string> & { default: string; against: readonly string[] }) =>
-  make(
+export const colorKey = ({ against, ...o }: Options<string> & { default: string; against: readonly string[] }) => ({
+  ...make(
     'color such as #2456d3',
     readableColor(against, o.default === ''),
     { type: 'string', pattern: '^(#[0-9A-Fa-f]{6})?$' },
     o,
-  )
+  ),
+  whenNull: 'has no value: write the color in quotes, such as "#2456d3", because # begins a comment in YAML',
+})
 /** A link for users. */
 export const linkKey = (o: Options<string>) =>
   make(

@@ -98,7 +98,7 @@ function findValue(
   }
   let value: unknown = written
   for (const part of path) value = isObject(value) && Object.hasOwn(value, part) ? value[part] : undefined
-  return { value: withVariables(path, key, value ?? undefined, env), from: name }
+  return { value: withVariables(path, key, value, env), from: name }
 }
 
 const textOf = (env: Env, variable: string, key?: Key): string | undefined =>
@@ -126,6 +126,7 @@ type Read = { value: unknown } | { issues: { path: string; message: string }[] }
 
 function read(key: Key, value: unknown): Read {
   if (isUnexpanded(value)) return { issues: [{ path: '', message: UNEXPANDED }] }
+  if (value === null && key.whenNull) return { issues: [{ path: '', message: key.whenNull }] }
   const result = key.type.safeParse(value ?? key.default)
   return result.success ? { value: result.data } : { issues: issuesOf(result.error) }
 }

@@ -4,6 +4,8 @@ import { load, problemsOf } from './loading.ts'
 
 const problemOf = (ui: Record<string, unknown>) => problemsOf({ ui }).map(({ key, message }) => `${key} ${message}`)
 
+const COLORS: Record<string, string> = { accent_color: '#00695c', accent_color_dark: '#8db2ff' }
+
 describe('the accent color', () => {
   test.each([['#2456d3'], ['#B00020'], ['#00695c'], ['#000000']])(
     '%s can be read in the light scheme',
@@ -40,6 +42,20 @@ describe('the accent color', () => {
       expect.stringMatching(/^ui\.accent_color must be a color such as #2456d3/),
     ])
   })
+
+  test.each(['accent_color', 'accent_color_dark'])(
+    '%s without quotes is a comment, and the problem says so',
+    (name) => {
+      for (const line of [`${name}: #0a5`, `${name}:`, `${name}: null`])
+        expect(problemsOf(`ui:\n  product_name: Acme\n  ${line}\n`)).toEqual([
+          { key: `ui.${name}`, message: expect.stringMatching(/^has no value: write the color in quotes/) },
+        ])
+      expect(problemsOf('ui:\n  product_name:\n')).toEqual([])
+      expect(
+        load(`ui:\n  ${name}: #0a5\n`, { [`SERVICE_UI_${name.toUpperCase()}`]: COLORS[name] ?? '' }).warnings,
+      ).toEqual([])
+    },
+  )
 
   test('the default can be read', () => {
     expect(problemOf({})).toEqual([])
