@@ -12,12 +12,11 @@ import { styleSheet } from './style.ts'
 /** The path of the logo, below the path of the issuer. */
 export const LOGO_PATH = '/ui/logo'
 
-/** Reads the logo and makes the parts of every page. Throws ConfigError for a file that is not a usable logo. */
-export function openBranding(config: Config): Branding {
+/** Makes the parts of every page. A process that serves no pages has no `logo`. */
+export function openBranding(config: Config, logo: Logo | undefined): Branding {
   const { server, ui } = config
   const { host } = new URL(server.issuer)
   const name = ui.product_name || host
-  const logo = ui.logo_file === '' ? undefined : readLogo(ui.logo_file)
   const logoUrl = logo && `${server.issuer}${LOGO_PATH}`
   const style = styleSheet(ui)
   return {
@@ -52,8 +51,9 @@ const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 /** The start of an SVG document: nothing but a declaration, comments and a plain document type are before its root. */
 const SVG = /^\ufeff?\s*(<\?xml[^>]*\?>\s*)?(<!--[^>]*-->\s*|<!doctype svg[^>[]*>\s*)*<svg[\s>]/i
 
-/** Reads the file. Throws ConfigError when it cannot be read, is too large, or is neither PNG nor SVG. */
-function readLogo(file: string): Logo {
+/** Reads the logo. Undefined when none is configured. Throws ConfigError when it cannot be read, is too large, or is neither PNG nor SVG. */
+export function readLogo({ ui: { logo_file: file } }: Config): Logo | undefined {
+  if (file === '') return undefined
   const fault = (message: string) => new ConfigError([{ key: 'ui.logo_file', message }])
   let bytes: Buffer
   try {

@@ -13,7 +13,7 @@ import { type CryptoLanes, openCrypto } from '../crypto/pool.ts'
 import { createSealer } from '../crypto/seal.ts'
 import { keyPlace, keySource } from '../crypto/sources.ts'
 import { transitParts } from '../crypto/transit_client.ts'
-import { openBranding } from '../endpoints/branding.ts'
+import { openBranding, readLogo } from '../endpoints/branding.ts'
 import { openEventFetcher } from '../events/delivery.ts'
 import { startSender } from '../events/sender.ts'
 import { Admission, loopBusyMs } from '../http/admission.ts'
@@ -116,7 +116,7 @@ export async function openApp(config: Config, log: Logger, options: AppOptions =
 
 async function openParts(config: Config, log: Logger, settings: Settings): Promise<Parts> {
   const { clock, env, serves, creates, newKeys, knees } = settings
-  const branding = openBranding(config)
+  const branding = openBranding(config, serves ? readLogo(config) : undefined)
   const store = await openDatabase(config, log, settings)
   // The storage thread starts meanwhile.
   if (serves) await loadHttpClient()

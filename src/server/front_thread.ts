@@ -8,7 +8,7 @@ import { type Keyring, openKeyring } from '../crypto/keyring.ts'
 import { type CryptoLanes, openCrypto, signingThreads } from '../crypto/pool.ts'
 import { sharedSource } from '../crypto/shared_keys.ts'
 import { transitParts } from '../crypto/transit_client.ts'
-import { openBranding } from '../endpoints/branding.ts'
+import { openBranding, readLogo } from '../endpoints/branding.ts'
 import type { ClientLimiter } from '../http/client_limiter.ts'
 import { type LoginAttempts, SharedBucket } from '../http/rate_limit.ts'
 import { readBuild } from '../lib/build.ts'
@@ -75,7 +75,7 @@ async function openThreadApp(
   const threads = Math.max(1, Math.floor(signingThreads(config.server.crypto_threads) / config.server.front_threads))
   const crypto = openCrypto({ threads, eager: true }, log)
   const parts: Parts = {
-    branding: openBranding(config),
+    branding: openBranding(config, readLogo(config)),
     store,
     keyring: withSupervisorKeys(keyring, supervisor),
     crypto: withSharedPasswords(crypto, supervisor),

@@ -1,17 +1,18 @@
 // The name, logo, color and links of the operator on the pages for users, and what keeps them from being HTML.
 // SERVICE_TEST_SHOTS names a folder for screenshots.
 import { createHash, randomUUID } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect } from 'vitest'
 import { ConfigError, loadConfig } from '../../src/config/load.ts'
-import { openBranding } from '../../src/endpoints/branding.ts'
+import { openBranding, readLogo } from '../../src/endpoints/branding.ts'
 import { okAdmin } from '../support/admin.ts'
 import { Browser } from '../support/browser.ts'
 import { CHROMIUM, test } from '../support/chromium.ts'
+import { runHere } from '../support/cli.ts'
 import { atEndOfFile } from '../support/end_of_file.ts'
 import { authorizeUrl, signIn } from '../support/flow.ts'
-import { tempFile } from '../support/folder.ts'
+import { tempFile, tempFolder } from '../support/folder.ts'
 import { addClient, addUser, startService, type TestService } from '../support/service.ts'
 import { failureOf } from '../support/thrown.ts'
 import { flawsOf } from './probe.ts'
@@ -34,7 +35,10 @@ async function branded(env: Record<string, string>): Promise<TestService> {
   return service
 }
 
-const load = async (env: Record<string, string>) => openBranding(loadConfig(undefined, env).config)
+const load = async (env: Record<string, string>) => {
+  const { config } = loadConfig(undefined, env)
+  return openBranding(config, readLogo(config))
+}
 const styleIn = (text: string) => /<style>([\s\S]*)<\/style>/.exec(text)?.[1] ?? ''
 
 test('without a configuration a page has no image, no links and no name beside the host', async () => {
@@ -106,6 +110,28 @@ describe('a logo that is refused at the start', () => {
     expect(error instanceof ConfigError && error.problems).toEqual([
       { key: 'ui.logo_file', message: expect.stringMatching(message) },
     ])
+  })
+})
+
+describe('a logo file that is missing', () => {
+  test('stops no command that only needs the configuration, and is a finding of doctor', async () => {
+    const file = tempFile('logo.svg', SVG)
+    const env = {
+      SERVICE_UI_LOGO_FILE: file,
+      SERVICE_STORAGE_SQLITE_PATH: tempFile('service.db', ''),
+      SERVICE_SIGNING_KEY_PATH: tempFolder(),
+    }
+    const doctor = async () => {
+      const { stdout } = await runHere(['doctor', '--json'], env)
+      return (JSON.parse(stdout) as { check: string; result: string }[]).filter(({ check }) => check === 'logo')
+    }
+    expect(await doctor()).toMatchObject([{ result: 'ok' }])
+    rmSync(file)
+    expect(await doctor()).toMatchObject([{ result: 'fail', message: expect.stringContaining('ENOENT') }])
+    for (const command of [['migrate'], ['purge'], ['admin', 'user', 'list']])
+      expect(await runHere(command, env), command.join(' ')).toMatchObject({ code: 0 })
+    const { code, stderr } = await runHere(['serve'], env)
+    expect([code, stderr]).toEqual([1, expect.stringContaining('ui.logo_file')])
   })
 })
 

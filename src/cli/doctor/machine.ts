@@ -3,6 +3,7 @@ import { existsSync, type Stats, statfsSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { warningsOf } from '../../config/notices.ts'
 import type { Config } from '../../config/schema.ts'
+import { readLogo } from '../../endpoints/branding.ts'
 import { splitAddress } from '../../http/front.ts'
 import { loadNative } from '../../http/uws.ts'
 import { isLoopbackHost } from '../../lib/url.ts'
@@ -18,10 +19,20 @@ export function checkMachine(config: Config, warnings: readonly string[]): Findi
   return [
     ...(unsafe.length === 0 ? [ok('configuration', 'no key is unknown, missing or unsafe')] : []),
     ...unsafe.map((message) => warn('configuration', message, 'see docs/reference/configuration.md')),
+    ...logo(config),
     engine(config),
     ...(config.storage.driver === 'sqlite' ? database(path.resolve(config.storage.sqlite.path)) : []),
     adminAddress(config),
   ]
+}
+
+/** `serve` does not start without a logo that is configured. */
+function logo(config: Config): Finding[] {
+  try {
+    return readLogo(config) ? [ok('logo', config.ui.logo_file)] : []
+  } catch (error) {
+    return [fail('logo', (error as Error).message, 'correct ui.logo_file: `serve` does not start without the file')]
+  }
 }
 
 function engine({ server }: Config): Finding {
