@@ -70,7 +70,7 @@ function secretConcerns({ config, keyring, clock }: App): PossibleConcern[] {
 
 /** What the listeners accept, and from where. */
 function exposureConcerns({ config }: App, mode: Awaited<ReturnType<typeof effectiveDcrMode>>): PossibleConcern[] {
-  const { server, admin, rate_limit, cimd } = config
+  const { server, admin, rate_limit, cimd, device } = config
   const isLocal = isLocalhost(server.issuer)
   const adminHost = admin.address.slice(0, admin.address.lastIndexOf(':'))
   return [
@@ -80,6 +80,13 @@ function exposureConcerns({ config }: App, mode: Awaited<ReturnType<typeof effec
       severity: isLocal ? 'warn' : 'bad',
       because: 'every caller may register a client with any redirect URI',
       instead: 'approved_redirects or admin_only, on the page Settings',
+    },
+    {
+      when: mode === 'open' && device.enabled,
+      key: 'device.enabled',
+      severity: isLocal ? 'warn' : 'bad',
+      because: 'every caller may register a client and send users its device codes (phishing)',
+      instead: 'device.enabled: false, or dcr.mode approved_redirects or admin_only',
     },
     {
       when: server.issuer.startsWith('http:') && !isLocal,

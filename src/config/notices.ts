@@ -11,6 +11,10 @@ export function warningsOf(config: Config, dcrMode: Config['dcr']['mode']): stri
       'dcr.mode is open: every caller may register a client with any redirect URI; for development only',
     ],
     [
+      dcrMode === 'open' && config.device.enabled,
+      'device.enabled with dcr.mode open: every caller may register a client and send users its device codes (phishing); set dcr.mode: approved_redirects or admin_only',
+    ],
+    [
       isProduction(config) && config.server.issuer.startsWith('http:'),
       'server.issuer is plain http: tokens and passwords are sent unencrypted unless a proxy adds TLS',
     ],

@@ -25,11 +25,18 @@ test('a well configured service has no findings except those of the test key', a
 
 test.each([
   ['dcr.mode', { SERVICE_DCR_MODE: 'open' }],
+  ['device.enabled', { SERVICE_DCR_MODE: 'open', SERVICE_DEVICE_ENABLED: 'true' }],
   ['session.secret', { SERVICE_SESSION_SECRET: '' }],
   ['rate_limit.enabled', { SERVICE_RATE_LIMIT_ENABLED: 'false' }],
   ['cimd.allow_private_addresses', { SERVICE_CIMD_ALLOW_PRIVATE_ADDRESSES: 'true' }],
 ])('%s is a finding when it is unsafe', async (key, env) => {
   expect((await concerns({ ...SOUND, ...env })).map((each) => each.key)).toContain(key)
+})
+
+test('device codes are no finding while operators register the clients', async () => {
+  expect((await concerns({ ...SOUND, SERVICE_DEVICE_ENABLED: 'true' })).map(({ key }) => key)).toEqual([
+    'admin.api_key',
+  ])
 })
 
 test('an old signing key is a finding until it is rotated', async () => {

@@ -17,6 +17,15 @@ describe('warnings of a start', () => {
     expect(warnings(over(PRODUCTION, { dcr: { mode: 'open' } }), 'admin_only')).toEqual([])
   })
 
+  test('device codes with open registration cause a warning of their own', () => {
+    const device = over(PRODUCTION, { device: { enabled: true } })
+    expect(warnings(device)).toEqual([])
+    expect(warnings(device, 'open')).toEqual([
+      expect.stringContaining('dcr.mode is open'),
+      expect.stringMatching(/^device\.enabled with dcr\.mode open: .*\(phishing\)/),
+    ])
+  })
+
   test('a public issuer without TLS causes a warning', () => {
     expect(warnings(over(PRODUCTION, { server: { issuer: 'http://auth.example.com' } }))).toEqual([
       expect.stringContaining('server.issuer'),
