@@ -14,8 +14,7 @@ import {
   refuseClient,
   type SentAssertion,
 } from './assertion_kind.ts'
-import { resolveDocumentClient } from './cimd.ts'
-import { resolveClient } from './find_client.ts'
+import { findClientOrDocument, resolveDocumentClient } from './cimd.ts'
 
 /** Tolerance in seconds for clock differences. */
 const SKEW = 30
@@ -38,7 +37,7 @@ export const privateKeyJwt: AssertionKind = {
     checkAudience(app, sent)
     const exp = checkTimes(app, sent)
     const jti = checkJti(app, sent)
-    const client = await resolveClient(app, iss)
+    const client = await findClientOrDocument(app, iss)
     if (!client) throw refuseClient('unknown_client')
     const findKeys: AssertionCandidate['findKeys'] = (query) => findClientKeys(app, client, query)
     // After this time an assertion with the same exp would be refused as expired.

@@ -2,10 +2,9 @@
 import type { App } from '../context.ts'
 import type { Client } from '../records/client.ts'
 import { refuseClient } from './assertion_kind.ts'
-import { isUrlShaped, resolveDocumentClient } from './cimd.ts'
+import { findClientOrDocument } from './cimd.ts'
 import { isPublic } from './client_metadata.ts'
 import { findSecret, isLiveSecret, noteSecretUse } from './client_secret.ts'
-import { resolveClient } from './find_client.ts'
 
 export interface SecretCredentials {
   client_id: string
@@ -15,7 +14,7 @@ export interface SecretCredentials {
 
 /** The client whose secret was sent, or a public client that sent none. Throws invalid_client. */
 export async function verifySecret(app: App, { client_id, client_secret }: SecretCredentials): Promise<Client> {
-  const client = await findNamed(app, client_id)
+  const client = await findClientOrDocument(app, client_id)
   // The same work for a client that does not exist.
   const secret = client_secret === undefined ? undefined : findSecret(client, client_secret)
   if (!client) throw refuseClient('unknown_client')
@@ -31,8 +30,3 @@ export async function verifySecret(app: App, { client_id, client_secret }: Secre
   if (secret) noteSecretUse(app, client, secret)
   return client
 }
-
-/** A client document that is not stored yet can ask for a device code, and poll until its first user consents. */
-const findNamed = async (app: App, client_id: string): Promise<Client | undefined> =>
-  (await resolveClient(app, client_id)) ??
-  (app.config.device.enabled && isUrlShaped(client_id) ? resolveDocumentClient(app, client_id) : undefined)

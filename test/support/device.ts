@@ -44,7 +44,7 @@ export function codesOf({ status, body }: Answer): DeviceCodes {
 /** Sends the device code to the token endpoint. */
 export const poll = (
   { issuer }: Pick<TestService, 'issuer'>,
-  client: Credentials,
+  client: Credentials | undefined,
   { device_code }: Pick<DeviceCodes, 'device_code'>,
   headers: Record<string, string> = {},
   fields: Fields = {},
