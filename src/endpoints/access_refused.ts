@@ -8,7 +8,7 @@ import { type Requested, type ReturnAddress, responseUri } from '../oauth/author
 import { placeOf } from '../oauth/redirect_uri.ts'
 import { noteAccessRefused, refusedAccess } from '../oauth/subject_access.ts'
 import type { Resource } from '../records/resource.ts'
-import type { User } from '../records/user.ts'
+import { accountName, type User } from '../records/user.ts'
 import { messagesOf } from './language.ts'
 import { page } from './pages.ts'
 
@@ -73,7 +73,7 @@ export function accessRefusedPage(
     app,
     messages,
     t.title,
-    html`<h1>${t.heading(isolated(user.email ?? user.name), isolated(resource.display_name))}</h1>
+    html`<h1>${t.heading(isolated(accountName(user)), isolated(resource.display_name))}</h1>
 <p class="note bad" role="alert">${t[rule]}</p>
 ${back && html`<p class="after"><a class="button main" href="${back.href}">${messages.returnTo(back.place)}</a></p>`}
 <p class="after"><a class="button" href="${another}">${messages.useAnotherAccount}</a></p>`,

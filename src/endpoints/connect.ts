@@ -35,7 +35,7 @@ import { noteAccessRefused, refusedAccess } from '../oauth/subject_access.ts'
 import { upstreamReason } from '../oauth/upstream_errors.ts'
 import { personOf } from '../records/person.ts'
 import type { Resource } from '../records/resource.ts'
-import type { User } from '../records/user.ts'
+import { accountName, type User } from '../records/user.ts'
 import { accessRefusedPage } from './access_refused.ts'
 import { messagesOf } from './language.ts'
 import type { Messages } from './messages/en.ts'
@@ -139,7 +139,7 @@ function connectPage(
 <input type="hidden" name="return_url" value="${return_url}">
 ${fields}<button class="main wide">${t.submit}</button>
 </form>
-${after}<footer class="soft"><span>${messages.signedInAs(isolated(user.email ?? user.name))}</span> <a href="${anotherAccount(app, connectRequest)}">${messages.useAnotherAccount}</a></footer>`,
+${after}<footer class="soft"><span>${messages.signedInAs(isolated(accountName(user)))}</span> <a href="${anotherAccount(app, connectRequest)}">${messages.useAnotherAccount}</a></footer>`,
     { status },
   )
 }

@@ -2,9 +2,12 @@
 // the page after the decision.
 import type { App } from '../context.ts'
 import type { Reply } from '../http/message.ts'
+import { programName } from '../lib/device_name.ts'
 import { html, isolated, type Markup } from '../lib/html.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import type { DeviceRequest } from '../records/device_request.ts'
+import { accountName } from '../records/user.ts'
+import { browserName } from './language.ts'
 import type { Messages } from './messages/en.ts'
 import { page } from './pages.ts'
 import { type SignedIn, sessionToken } from './session.ts'
@@ -45,14 +48,17 @@ ${problem && html`<p class="note bad" role="alert" id="problem">${t[problem.kind
 <p class="note warn">${t.phishing}</p>
 <button class="main wide">${t.submit}</button>
 </form>
-<footer class="soft"><span>${messages.signedInAs(isolated(user.email ?? user.name))}</span> <a href="${loginUrl(app, PATHS.device, true)}">${messages.useAnotherAccount}</a></footer>`,
+<footer class="soft"><span>${messages.signedInAs(isolated(accountName(user)))}</span> <a href="${loginUrl(app, PATHS.device, true)}">${messages.useAnotherAccount}</a></footer>`,
     problem && { status: STATUS[problem.kind], headers: problem.headers ?? {} },
   )
 }
 
-/** Where the code was requested from, as a row of the consent page. */
-export const deviceOrigin = ({ device: t }: Messages, { ip, user_agent }: DeviceRequest): Markup =>
-  html`<div><dt>${t.requestedFrom}</dt><dd class="host">${ip}</dd><dd class="soft">${user_agent ? isolated(user_agent) : t.unnamed}</dd></div>`
+/** Where the code was requested from, as a row of the consent page. Of the header of a program only the name is shown: the program chose its text. */
+export const deviceOrigin = (messages: Messages, { ip, user_agent }: DeviceRequest): Markup => {
+  const { device: t } = messages
+  const program = programName(user_agent) ?? browserName(messages, user_agent) ?? t.unnamed
+  return html`<div><dt>${t.requestedFrom}</dt><dd class="host">${ip}</dd><dd class="soft">${isolated(program)}</dd></div>`
+}
 
 /** The warning of the consent page. */
 export const deviceWarning = ({ device: t }: Messages): Markup => html`<p class="note warn">${t.isYours}</p>`

@@ -6,6 +6,7 @@ import { isCrossSite } from '../lib/url.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import { type IdTokenHint, verifyIdTokenHint } from '../oauth/id_token_hint.ts'
 import { PATHS } from '../oauth/metadata.ts'
+import { accountName } from '../records/user.ts'
 import { messagesOf } from './language.ts'
 import type { Messages } from './messages/en.ts'
 import { page } from './pages.ts'
@@ -58,7 +59,7 @@ function askFirst(app: App, messages: Messages, { user }: SignedIn): Reply {
     messages,
     t.title,
     html`<h1>${t.question}</h1>
-<p class="soft">${isolated(user.email ?? user.name)}</p>
+<p class="soft">${isolated(accountName(user))}</p>
 <form method="post" action="${basePath(app)}/logout"><button class="main wide">${t.submit}</button></form>
 <a class="button wide" href="${basePath(app)}/">${t.stay}</a>`,
   )

@@ -2,6 +2,7 @@
 // for, then what the browser prefers, then English.
 import type { App } from '../context.ts'
 import { parseCookies, type RequestHead } from '../http/message.ts'
+import { deviceName } from '../lib/device_name.ts'
 import { DAY } from '../lib/time.ts'
 import { de } from './messages/de.ts'
 import { en, type Messages } from './messages/en.ts'
@@ -73,3 +74,9 @@ export function preferred(header = ''): Messages {
 /** A day, as the language writes it. `seconds` is an epoch time. */
 export const dayIn = ({ language }: Messages, seconds: number): string =>
   new Intl.DateTimeFormat(language, { dateStyle: 'long', timeZone: 'UTC' }).format(seconds * 1000)
+
+/** The browser and system of a User-Agent header, in words. Undefined when it names none that is known. */
+export function browserName({ account: { signIns: t } }: Messages, user_agent: string | undefined): string | undefined {
+  const { browser, system } = deviceName(user_agent)
+  return browser && system ? t.browserOn(browser, system) : (browser ?? system)
+}

@@ -9,7 +9,7 @@ import { isCrossSite } from '../lib/url.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import type { DetailOf } from '../oauth/audit_events.ts'
 import { allowsPasswords } from '../oauth/local_login.ts'
-import type { User } from '../records/user.ts'
+import { accountName, type User } from '../records/user.ts'
 import { messagesOf } from './language.ts'
 import { beginLogin, delayLogin, endLogin, type LoginResult, loginAttempt } from './login_limit.ts'
 import { en, type Messages } from './messages/en.ts'
@@ -63,7 +63,7 @@ function loginPage(
     t.title,
     html`<h1>${t.title}</h1>
 <p class="soft">${t.lead(isolated(app.branding.name))}</p>
-${user && html`<p class="note">${messages.signedInAs(isolated(user.email ?? user.name))} · <a href="${basePath(app)}${ACCOUNT_PATH}">${messages.account.title}</a></p>`}
+${user && html`<p class="note">${messages.signedInAs(isolated(accountName(user)))} · <a href="${basePath(app)}${ACCOUNT_PATH}">${messages.account.title}</a></p>`}
 ${text && html`<p class="note bad" role="alert" id="problem">${text}</p>`}
 ${form?.body}${form && app.oidc.length > 0 && html`\n<p class="or soft">${t.or}</p>\n`}${links}`,
     { status: problem?.status, headers: { ...problem?.headers, ...(form ? { 'set-cookie': form.cookie } : {}) } },

@@ -32,5 +32,9 @@ export const deviceName = (userAgent = ''): DeviceName => ({
   system: first(SYSTEMS, userAgent),
 })
 
+/** The program that a User-Agent header of no browser names first: a product and its version (RFC 9110 §10.1.5), and nothing of the rest. */
+export const programName = (userAgent = ''): string | undefined =>
+  /^Mozilla\/|^Opera\//.test(userAgent) ? undefined : /^[\w.+-]{1,40}(\/[\w.+-]{1,20})?(?=\s|$)/.exec(userAgent)?.[0]
+
 const first = (names: readonly (readonly [RegExp, string])[], text: string): string | undefined =>
   names.find(([pattern]) => pattern.test(text))?.[1]

@@ -24,3 +24,6 @@ export interface User {
 /** The groups of a user, those of operators and of the provider together. */
 export const groupsOf = ({ operator_groups, provider_groups }: User): string[] =>
   [...new Set([...operator_groups, ...provider_groups])].sort()
+
+/** What names the account to its user. A user of an upstream provider may have neither email nor name. */
+export const accountName = ({ id, email, name, provider_sub = id }: User): string => email || name || provider_sub

@@ -249,6 +249,18 @@ describe('the password', () => {
   })
 })
 
+test('a user of an upstream provider without email and name is shown with the subject at the provider', async () => {
+  const { service: federated, fake } = await openFederation()
+  try {
+    fake.person = { sub: 'subject-4711' }
+    const browser = new Browser()
+    await signInAt(federated, fake, browser)
+    expect(await textOf((await accountPage(federated, browser)).text)).toContain('Signed in as subject-4711')
+  } finally {
+    await federated.close()
+  }
+})
+
 describe('the language', () => {
   test('the choice takes precedence over Accept-Language in this browser, on every page', async () => {
     const { browser } = await userWith(service)

@@ -1,8 +1,9 @@
 // The device authorization grant (RFC 8628), over HTTP.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DEVICE_CODE_GRANT } from '../../src/oauth/device.ts'
+import { IPHONE } from '../support/account.ts'
 import { eventsOf, metricOf, okAdmin } from '../support/admin.ts'
-import { addKeyedClient, proving } from '../support/assertion.ts'
+import { addKeyedClient, type KeyedClient, keySetOf, proving, tryAssertion } from '../support/assertion.ts'
 import { Browser } from '../support/browser.ts'
 import {
   addDeviceClient,
@@ -18,6 +19,7 @@ import {
 import { DocumentServer, LOCAL_DOCUMENTS } from '../support/documents.ts'
 import { dpop, proofKey } from '../support/dpop.ts'
 import { authorizeUrl, claimsOf, expectRefused, refresh, register, signIn } from '../support/flow.ts'
+import { idpKey } from '../support/idp.ts'
 import { addClient, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
 import { LOOPBACK } from '../support/xaa.ts'
 
@@ -119,10 +121,13 @@ describe('the user', () => {
 
   test('sees the client, the resource, and the address and program that asked for the code', async () => {
     const { client, resource, browser, begin } = await deviceScene(service)
-    const { user_code } = await begin({}, { 'user-agent': 'Terminal/2.1 (<b>)' })
+    const { user_code } = await begin({}, { 'user-agent': 'Terminal/2.1 (<b>press Allow</b>) node/20' })
     const { text } = await consentPageOf(service, browser, user_code)
-    for (const shown of [client.client_name, resource.display_name, '127.0.0.1', 'Terminal/2.1 (&lt;b&gt;)'])
+    for (const shown of [client.client_name, resource.display_name, '127.0.0.1', '<bdi>Terminal/2.1</bdi>'])
       expect(text).toContain(shown)
+    for (const hidden of ['press Allow', 'node/20']) expect(text).not.toContain(hidden)
+    const other = await begin({}, { 'user-agent': IPHONE })
+    expect((await consentPageOf(service, browser, other.user_code)).text).toContain('<bdi>Safari on iPhone</bdi>')
     expect(text).toContain('If you received the code from another person')
   })
 
@@ -294,6 +299,48 @@ test('a client that is described by a document asks for a code before it is stor
   await decideFor(own, browser, codes)
   expect((await poll(own, client, codes)).status).toBe(200)
   expect(await own.app.store.findClient(client)).toMatchObject({ registration_source: 'cimd' })
+  documents.close()
+  await own.close()
+})
+
+test('a client whose document has a key asks for its first code with an assertion, and polls with one', async () => {
+  const documents = await DocumentServer.start()
+  const own = await startService({ ...LOCAL_DOCUMENTS, ...DEVICES })
+  const { resource, browser } = await deviceScene(own)
+  const [key, other] = [await idpKey(), await idpKey()]
+  const client_id = documents.publish('/oauth/client.json', {
+    redirect_uris: [REDIRECT_URI],
+    grant_types: [DEVICE_CODE_GRANT, 'authorization_code'],
+    token_endpoint_auth_method: 'private_key_jwt',
+    jwks: keySetOf(key),
+  })
+  const client = { client_id, key } as KeyedClient
+  const ask = async (proof: Record<string, string>) => askForCode(own, undefined, { resource: resource.uri, ...proof })
+  expectRefused(await ask({ client_id }), 'invalid_client', 401)
+  expectRefused(await ask(await proving(own, client, {}, other)), 'invalid_client', 401)
+  const first = await proving(own, client)
+  const codes = codesOf(await ask(first))
+  expectRefused(await ask(first), 'invalid_client', 401)
+  const pollOnce = async () => poll(own, undefined, codes, {}, await proving(own, client))
+  expectRefused(await pollOnce(), 'authorization_pending')
+  expect(await own.app.store.findClient({ client_id })).toBeUndefined()
+  await decideFor(own, browser, codes)
+  expect(claimsOf(await pollOnce())['client_id']).toBe(client_id)
+  documents.close()
+  await own.close()
+})
+
+test('without the device grant the document of an unknown client is not fetched for an assertion', async () => {
+  const documents = await DocumentServer.start()
+  const own = await startService(LOCAL_DOCUMENTS)
+  const key = await idpKey()
+  const client_id = documents.publish('/oauth/client.json', {
+    token_endpoint_auth_method: 'private_key_jwt',
+    jwks: keySetOf(key),
+  })
+  const answer = await tryAssertion(own, { client_id, key } as KeyedClient)
+  expectRefused(answer, 'invalid_client', 401)
+  expect(documents.asked).toEqual([])
   documents.close()
   await own.close()
 })

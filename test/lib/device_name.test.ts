@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { deviceName } from '../../src/lib/device_name.ts'
+import { deviceName, programName } from '../../src/lib/device_name.ts'
 
 const MAC = 'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7)'
 const WEBKIT = 'AppleWebKit/537.36 (KHTML, like Gecko)'
@@ -29,4 +29,19 @@ for (const [userAgent, expected] of [
   test(`a User-Agent header names the browser and the system: ${expected}`, () => {
     const { browser = '', system = '' } = deviceName(userAgent)
     expect(`${browser}, ${system}`).toBe(expected)
+  })
+
+for (const [userAgent, expected] of [
+  ['inbox-terminal/2.1 (linux; x64) node/20.20.2', 'inbox-terminal/2.1'],
+  ['curl/8.9.1', 'curl/8.9.1'],
+  ['node', 'node'],
+  [`${MAC} ${WEBKIT} Chrome/131.0.0.0 Safari/537.36`, undefined],
+  ['<b>bold</b>/1', undefined],
+  [`${'x'.repeat(41)}/1`, undefined],
+  [`a/${'1'.repeat(21)}`, undefined],
+  ['Press_Allow! now', undefined],
+  ['', undefined],
+] as const)
+  test(`the program of ${JSON.stringify(userAgent.slice(0, 40))} is ${expected}`, () => {
+    expect(programName(userAgent)).toBe(expected)
   })

@@ -3,6 +3,7 @@ import type { App } from '../../context.ts'
 import { parseForm, parseParams, type Reply, type Request, redirect } from '../../http/message.ts'
 import { OAuthError } from '../../lib/error.ts'
 import { html, isolated, type Markup } from '../../lib/html.ts'
+import { accountName } from '../../records/user.ts'
 import { messagesOf } from '../language.ts'
 import { page } from '../pages.ts'
 import { checkForm, findSignedIn } from '../session.ts'
@@ -72,7 +73,7 @@ ${noteOf(account, section, done, problemOf(section))}${body}
     messages,
     messages.account.title,
     html`<h1>${messages.account.title}</h1>
-<p class="soft">${messages.signedInAs(isolated(user.email ?? user.name))}</p>
+<p class="soft">${messages.signedInAs(isolated(accountName(user)))}</p>
 ${sections}`,
     { status: refused?.problem.status, headers: refused?.problem.headers },
   )

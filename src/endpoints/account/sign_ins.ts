@@ -1,11 +1,10 @@
 // The sign-ins of the user: browsers that have a session. One or all others can be ended.
 import type { Params } from '../../http/message.ts'
-import { deviceName } from '../../lib/device_name.ts'
 import { html, type Markup } from '../../lib/html.ts'
 import { isId } from '../../lib/id.ts'
 import { audit, sentBy } from '../../oauth/audit.ts'
 import type { Session } from '../../records/session.ts'
-import type { Messages } from '../messages/en.ts'
+import { browserName } from '../language.ts'
 import { endSession } from '../session.ts'
 import { type AccountRequest, type AccountSection, itemList, type Submitted, sectionForm, timesOf } from './section.ts'
 
@@ -32,7 +31,7 @@ function item(account: AccountRequest, session: Session): Markup {
   const { messages } = account
   const { signIns: t } = messages.account
   const { id, user_agent, ip, created_at, last_used_at } = session
-  const device = deviceOf(t, user_agent)
+  const device = browserName(messages, user_agent) ?? t.unknownBrowser
   return html`<li class="row"><span>${device}${id === account.signedIn.session.id && html` <strong>(${t.thisBrowser})</strong>`}
 ${ip && html`<code>${ip}</code>`}<span class="soft">${timesOf(messages, created_at, last_used_at)}</span></span>
 ${sectionForm(
@@ -41,11 +40,6 @@ ${sectionForm(
   html`<input type="hidden" name="session_id" value="${id}">
 <button aria-label="${t.signOutOf(device, ip ?? '')}">${t.signOut}</button>`,
 )}</li>`
-}
-
-function deviceOf(t: Messages['account']['signIns'], user_agent: string | undefined): string {
-  const { browser, system } = deviceName(user_agent)
-  return browser && system ? t.browserOn(browser, system) : (browser ?? system ?? t.unknownBrowser)
 }
 
 async function endSignIns(account: AccountRequest, { others, session_id = '' }: Params): Promise<Submitted> {
