@@ -19,9 +19,10 @@ import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Client } from '../records/client.ts'
 import type { DeviceRequest } from '../records/device_request.ts'
 import type { Resource } from '../records/resource.ts'
+import { accountName } from '../records/user.ts'
 import { CODE_LIFETIME } from './authorize.ts'
 import { decidedPage, deviceOrigin, deviceWarning } from './device_page.ts'
-import { messagesOf } from './language.ts'
+import { localesOf, messagesOf } from './language.ts'
 import type { Messages } from './messages/en.ts'
 import { errorPage, page } from './pages.ts'
 import { findSignedIn, type SignedIn, sessionToken } from './session.ts'
@@ -43,7 +44,7 @@ export async function showConsent(app: App, request: Request): Promise<Reply> {
   if (!signedIn) return toLogin(app, pathAndQuery(request))
   const pending = await findPending(app, id, signedIn)
   if (!pending) return refuse(app, request, 400, 'expired')
-  return consentPage(app, messagesOf(request), pending, signedIn)
+  return consentPage(app, request, pending, signedIn)
 }
 
 interface Pending {
@@ -75,7 +76,8 @@ async function findPending(
   return { request, client, resource, device }
 }
 
-function consentPage(app: App, messages: Messages, pending: Pending, signedIn: SignedIn): Reply {
+function consentPage(app: App, http: Request, pending: Pending, signedIn: SignedIn): Reply {
+  const messages = messagesOf(http)
   const { request, client, resource, device } = pending
   const { user } = signedIn
   const { consent: t } = messages
@@ -90,7 +92,7 @@ ${device ? deviceOrigin(messages, device) : html`<div><dt>${t.afterwards}</dt><d
 </dl>
 ${device ? deviceWarning(messages) : isOnDevice(request.redirect_uri) && html`<p class="note warn">${t.onDevice}</p>`}
 ${client.registration_source !== 'admin' && html`<p class="note warn">${namedBy(client, t)}</p>`}
-<form method="post" action="${basePath(app)}/consent">
+<form method="post" action="${basePath(app)}/consent${localesQuery(http)}">
 <input type="hidden" name="session_id" value="${request.id}">
 <input type="hidden" name="csrf_token" value="${sessionToken(app, signedIn, `consent ${request.id}`)}">
 ${request.scope === '' ? html`<p class="note">${t.withoutScopes}</p>` : scopeChoice(request, resource, t)}
@@ -99,8 +101,14 @@ ${request.scope === '' ? html`<p class="note">${t.withoutScopes}</p>` : scopeCho
 <button class="main" name="action" value="allow">${t.allow}</button>
 </div>
 </form>
-<footer class="soft"><span>${messages.signedInAs(isolated(user.email ?? user.name))}</span> <a href="${device ? loginUrl(app, PATHS.device, true) : asSomebodyElse(app, request)}">${messages.useAnotherAccount}</a> <a href="${basePath(app)}${ACCOUNT_PATH}">${messages.account.title}</a></footer>`,
+<footer class="soft"><span>${messages.signedInAs(isolated(accountName(user)))}</span> <a href="${device ? loginUrl(app, PATHS.device, true) : asSomebodyElse(app, request)}">${messages.useAnotherAccount}</a> <a href="${basePath(app)}${ACCOUNT_PATH}">${messages.account.title}</a></footer>`,
   )
+}
+
+/** The page after the decision has the language that the application asked for too. */
+function localesQuery(request: Request): string {
+  const query = new URLSearchParams(localesOf(request)).toString()
+  return query && `?${query}`
 }
 
 type ConsentMessages = Messages['consent']

@@ -4,7 +4,7 @@ import { messagesOf, preferred } from '../../src/endpoints/language.ts'
 import { de } from '../../src/endpoints/messages/de.ts'
 import { es } from '../../src/endpoints/messages/es.ts'
 import type { RequestHead } from '../../src/http/message.ts'
-import { Browser } from '../support/browser.ts'
+import { Browser, formsOf } from '../support/browser.ts'
 import { authorizeUrl, signIn } from '../support/flow.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 
@@ -88,7 +88,7 @@ describe('over HTTP', () => {
   })
   afterAll(() => service.close())
 
-  test('ui_locales gives its language to the login page, to its problem, and to the consent page', async () => {
+  test('ui_locales gives its language to the login page, to its problem, to the consent page, and to the page after a decision', async () => {
     const [browser, resource, client] = [new Browser(), await addResource(service), await addClient(service)]
     const { client_id } = client
     const login = await browser.follow(
@@ -97,10 +97,14 @@ describe('over HTTP', () => {
     const user = await addUser(service)
     const failed = await signIn(service, browser, login, user.email, 'wrong')
     const consent = await browser.follow((await signIn(service, browser, failed, user.email)).location ?? '')
+    const [form] = formsOf(consent)
+    const undecided = await browser.post(service.issuer + form?.action, Object.fromEntries(form?.fields ?? []))
+    expect(undecided.status).toBe(400)
     for (const [page, text] of [
       [login, 'Passwort'],
       [failed, de.login.failure],
       [consent, de.consent.scopes],
+      [undecided, de.consent.noDecision],
     ] as const) {
       expect(page.text).toContain('<html lang="de">')
       expect(page.text).toContain(text)
