@@ -111,6 +111,14 @@ const MAKERS: Readonly<Record<string, Make>> = {
   'user.update': async (service) => ({ ...(await user(service)), body: { name: 'Other' } }),
   user,
   'user.passwordLink': user,
+  'user.session.list': user,
+  'user.session.end': async (service) => {
+    const { id } = await addUser(service)
+    const now = service.app.clock.now()
+    const session = { id: newId(), user_id: id, created_at: now, expires_at: now + 60 }
+    await service.app.store.createSession(session)
+    return { params: { id, session_id: session.id } }
+  },
   'lockout.list': async () => ({}),
   'lockout.delete': async ({ app }) => {
     const now = app.clock.now()
