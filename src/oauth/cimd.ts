@@ -24,7 +24,6 @@ import {
   keepDocumentClient,
   openDocumentChanges,
 } from './document_client.ts'
-import { resolveClient } from './find_client.ts'
 import { matchesPattern } from './redirect_pattern.ts'
 import { effectiveDcrMode } from './registration_mode.ts'
 import {
@@ -81,14 +80,6 @@ export async function resolveDocumentClient(app: App, client_id: string): Promis
   const isKnown = stored !== undefined || last?.client !== undefined
   return loading.run(client_id, () => fetchInTurn(app, client_id, isKnown))
 }
-
-/**
- * The client that authenticates itself: the stored one, or with device.enabled the client of a document. Before its first user consents, such a
- * client can ask for a device code, and poll.
- */
-export const findClientOrDocument = async (app: App, client_id: string): Promise<Client | undefined> =>
-  (await resolveClient(app, client_id)) ??
-  (app.config.device.enabled && isUrlShaped(client_id) ? resolveDocumentClient(app, client_id) : undefined)
 
 /**
  * The client to use: the stored client, updated from the document unless it was changed later. Without a stored client it is the described

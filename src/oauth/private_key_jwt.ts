@@ -14,7 +14,8 @@ import {
   refuseClient,
   type SentAssertion,
 } from './assertion_kind.ts'
-import { findClientOrDocument, resolveDocumentClient } from './cimd.ts'
+import { resolveDocumentClient } from './cimd.ts'
+import { findClientOrDocument } from './find_client.ts'
 
 /** Tolerance in seconds for clock differences. */
 const SKEW = 30

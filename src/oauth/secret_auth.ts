@@ -2,9 +2,9 @@
 import type { App } from '../context.ts'
 import type { Client } from '../records/client.ts'
 import { refuseClient } from './assertion_kind.ts'
-import { findClientOrDocument } from './cimd.ts'
 import { isPublic } from './client_metadata.ts'
 import { findSecret, isLiveSecret, noteSecretUse } from './client_secret.ts'
+import { findClientOrDocument } from './find_client.ts'
 
 export interface SecretCredentials {
   client_id: string
