@@ -44,7 +44,7 @@ describe('the accent color', () => {
   })
 
   test.each(['accent_color', 'accent_color_dark'])(
-    '%s without quotes is a comment, and the problem says so',
+    '%s without quotes is a comment, and the problem asks for quotes',
     (name) => {
       for (const line of [`${name}: #0a5`, `${name}:`, `${name}: null`])
         expect(problemsOf(`ui:\n  product_name: Acme\n  ${line}\n`)).toEqual([
