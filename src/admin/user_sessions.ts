@@ -9,7 +9,7 @@ import { type AdminResource, action } from './action.ts'
 import * as answers from './answers_people.ts'
 import { notFound } from './outcome.ts'
 
-/** A session in the form of the admin API. Its id is no secret: the cookie is sealed. */
+/** A session in the form of the admin API. The id alone cannot be used to sign in, because the cookie is sealed. */
 const sessionJson = ({ id, created_at, expires_at, last_used_at, ip, user_agent, oidc_issuer }: Session) => ({
   id,
   ...deviceName(user_agent),
