@@ -190,6 +190,11 @@ export const explained = z.strictObject({
   claims: members
     .optional()
     .describe('Claims of the token, without its id. Absent when none of this service would be issued.'),
+  id_token: members
+    .optional()
+    .describe(
+      'Claims of the ID token after a sign-in now, without at_hash and nonce. Absent when no ID token would be issued.',
+    ),
   refusal: refusal.optional(),
 })
 export const examined = z.strictObject({

@@ -8,6 +8,7 @@ import { OAuthError } from '../lib/error.ts'
 import { name, text, word } from '../lib/field.ts'
 import { inToken } from '../oauth/access.ts'
 import { claimsOf } from '../oauth/access_token.ts'
+import { idTokenClaims, signInClaims } from '../oauth/openid.ts'
 import { nameOf } from '../oauth/resource.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers_service.ts'
@@ -21,6 +22,8 @@ async function explain(app: App, asked: ExplainedRequest, grant: Grant) {
   const explained = EXPLAINED_GRANTS.get(grant.type)
   if (!explained) throw invalid('this grant cannot be explained', 'unknown_grant')
   if (explained.user && asked.user === undefined) throw invalid('user is required for this grant', 'missing_user')
+  if (!explained.signIn && asked.resource === undefined)
+    throw invalid('resource is required for this grant', 'missing_resource')
   const scene: Scene = { asked, grant }
   const outcomes = new Map<ExplainedRule, 'passed' | 'failed'>()
   const steps = () =>
@@ -39,7 +42,7 @@ async function explain(app: App, asked: ExplainedRequest, grant: Grant) {
         throw error
       }
     })
-    const claims = issued.resource.backend_kind === 'mint' ? { claims: claimsFor(app, grant, issued) } : {}
+    const claims = issued.resource?.backend_kind === 'broker' ? {} : claimsFor(app, grant, issued)
     return { ok: true, steps: steps(), ...claims }
   } catch (error) {
     if (!(error instanceof OAuthError) || error.status >= 500) throw error
@@ -55,15 +58,28 @@ function noteFailure(outcomes: Map<ExplainedRule, string>, rules: readonly Expla
   for (const [i, rule] of rules.entries()) if (i <= failed) outcomes.set(rule, i < failed ? 'passed' : 'failed')
 }
 
-/** The claims of the token, without its id. */
-function claimsFor(app: App, grant: Grant, { client, sub, resource, scope, lifetime, act, about }: WouldIssue) {
+/** The claims of the access token, without its id, and those of the ID token, if there is one. */
+function claimsFor(app: App, grant: Grant, { resource, lifetime, client, about, identity, ...issued }: WouldIssue) {
   const now = app.clock.now()
+  const { sub, scope, act } = issued
   const issuance = {
-    ...{ id: '', grant_type: grant.name, client_id: client.client_id, sub, resource: nameOf(resource), scope, act },
+    ...{
+      id: '',
+      grant_type: grant.name,
+      client_id: client.client_id,
+      sub,
+      resource: resource && nameOf(resource),
+      scope,
+      act,
+    },
     ...{ issued_at: now, expires_at: now + Math.floor(lifetime), kid: '', is_agent: client.is_agent, ip: '' },
   }
-  const { jti, ...claims } = claimsOf(issuance, issuerOf(app.config))
-  return { ...claims, ...(about ? inToken(about) : {}) }
+  const issuer = issuerOf(app.config)
+  const { jti, ...claims } = claimsOf(issuance, issuer)
+  return {
+    claims: { ...claims, ...(identity ? signInClaims(identity) : {}), ...(about ? inToken(about) : {}) },
+    ...(identity ? { id_token: idTokenClaims(issuer, issuance, identity) } : {}),
+  }
 }
 
 const types = grants.map(({ type }) => type) as [string, ...string[]]
@@ -84,7 +100,11 @@ export const tryExplain: AdminResource = {
         user: name()
           .optional()
           .describe('Id or email of the user. Required for every grant except client_credentials.'),
-        resource: name(2048).describe('URI of the resource; for an exchange also the slug of a broker resource.'),
+        resource: name(2048)
+          .optional()
+          .describe(
+            'URI of the resource; for an exchange also the slug of a broker resource. Only a sign-in with the scope openid needs none.',
+          ),
         scope: text(8192).optional().describe('Scope of the request.'),
         actor: name(2048)
           .optional()

@@ -34,11 +34,12 @@ export const explainedExchange: ExplainedGrant = {
     'connection',
   ],
   user: true,
+  signIn: false,
   async decide(app, scene, ask) {
     const { asked } = scene
     const caller = await clientOf(app, scene, ask)
     const user = await userOf(app, scene, ask)
-    const target = await resourceOf(scene, ask, () => resolveTarget(app, asked.resource))
+    const target = await resourceOf(scene, ask, () => resolveTarget(app, asked.resource ?? ''))
     const { source: name } = asked
     const source = name === undefined ? undefined : await ask(['resource_known'], () => resolveMint(app, name))
     await consentOf(app, scene, user, target)

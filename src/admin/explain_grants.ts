@@ -7,7 +7,7 @@ import { jwtBearer } from '../grants/jwt_bearer.ts'
 import { refreshToken } from '../grants/refresh_token.ts'
 import { tokenExchange } from '../grants/token_exchange.ts'
 import { authorizedScope, machineScope, refreshedScope } from '../oauth/requested_scope.ts'
-import { remainingScope, resolveMint, scopeNames } from '../oauth/resource.ts'
+import { remainingScope, scopeNames } from '../oauth/resource.ts'
 import { allowedByPolicies } from '../oauth/xaa_policy.ts'
 import type { Client } from '../records/client.ts'
 import type { Resource } from '../records/resource.ts'
@@ -18,57 +18,67 @@ import {
   clientOf,
   consentOf,
   type ExplainedGrant,
+  maybeAccessFor,
+  maybeMintOf,
+  mintOf,
   refuse,
-  resourceOf,
+  signInFor,
   userOf,
 } from './explain_steps.ts'
 
 const CLIENT = ['grant_enabled', 'client_active', 'grant_registered'] as const
 
 const code: ExplainedGrant = {
-  rules: [...CLIENT, 'resource_known', 'scope', 'user_active', 'access', 'scope_groups', 'consent'],
+  rules: [...CLIENT, 'resource_known', 'scope', 'user_active', 'access', 'scope_groups', 'consent', 'openid'],
   user: true,
+  signIn: true,
   async decide(app, scene, ask) {
     const client = await clientOf(app, scene, ask)
-    const resource = await resourceOf(scene, ask, () => resolveMint(app, scene.asked.resource))
+    const resource = await maybeMintOf(app, scene, ask)
     const asked = await ask(['scope'], () => authorizedScope(app, scene.asked.scope, resource, client))
     const user = await userOf(app, scene, ask)
-    const { scope, about } = await accessFor(app, scene, ask, client, resource, user, asked)
+    const { scope: names, about } = await maybeAccessFor(app, scene, ask, client, resource, user, asked)
     // Without a consent, the user is asked for one.
     await ask(['consent'], () => consentOf(app, scene, user, resource))
+    const scope = names.join(' ')
+    const { identity, audience } = await signInFor(app, scene, ask, user, scope)
     const lifetime = app.config.dcr.default_token_expiry
-    return { client, sub: user.id, resource, scope: scope.join(' '), about, lifetime }
+    return { client, sub: user.id, resource: resource ?? audience, scope, about, identity, lifetime }
   },
 }
 
 const refresh: ExplainedGrant = {
-  rules: [...CLIENT, 'user_active', 'resource_known', 'consent', 'access', 'scope_groups', 'scope'],
+  rules: [...CLIENT, 'user_active', 'resource_known', 'consent', 'access', 'scope_groups', 'scope', 'openid'],
   user: true,
+  signIn: true,
   async decide(app, scene, ask) {
     const client = await clientOf(app, scene, ask)
     const user = await userOf(app, scene, ask)
-    const resource = await resourceOf(scene, ask, () => resolveMint(app, scene.asked.resource))
+    const resource = await maybeMintOf(app, scene, ask)
     const { scope: granted } = await ask(['consent'], async () => {
       const consent = await consentOf(app, scene, user, resource)
       if (!consent) throw refuse('invalid_grant', 'the user has not signed in at this client', 'consent_missing')
       return consent
     })
     const names = scopeNames(granted)
-    const { scope: allowed, about } = await accessFor(app, scene, ask, client, resource, user, names)
+    const { scope: allowed, about } = await maybeAccessFor(app, scene, ask, client, resource, user, names)
     const scope = await ask(['scope'], async () => {
       const wanted = await refreshedScope(app, scene.asked.scope, { scope: granted })
       return remainingScope(wanted, { config: app.config, client, resource, consented: granted, allowed })
     })
-    return { client, sub: user.id, resource, scope, about, lifetime: app.config.dcr.default_token_expiry }
+    const { identity, audience } = await signInFor(app, scene, ask, user, scope)
+    const lifetime = app.config.dcr.default_token_expiry
+    return { client, sub: user.id, resource: resource ?? audience, scope, about, identity, lifetime }
   },
 }
 
 const machine: ExplainedGrant = {
   rules: [...CONFIDENTIAL, 'resource_known', 'scope'],
   user: false,
+  signIn: false,
   async decide(app, scene, ask) {
     const client = await clientOf(app, scene, ask)
-    const resource = await resourceOf(scene, ask, () => resolveMint(app, scene.asked.resource))
+    const resource = await mintOf(app, scene, ask)
     const scope = await ask(['scope'], () => machineScope(app, scene.asked.scope, resource, client))
     const lifetime = app.config.client_credentials.token_expiry
     return { client, sub: client.client_id, resource, scope: scope.join(' '), lifetime }
@@ -78,9 +88,10 @@ const machine: ExplainedGrant = {
 const assertion: ExplainedGrant = {
   rules: [...CONFIDENTIAL, 'resource_known', 'scope', 'policy', 'user_active', 'access', 'scope_groups'],
   user: true,
+  signIn: false,
   async decide(app, scene, ask) {
     const client = await clientOf(app, scene, ask)
-    const resource = await resourceOf(scene, ask, () => resolveMint(app, scene.asked.resource))
+    const resource = await mintOf(app, scene, ask)
     const names = await ask(['scope'], () => machineScope(app, scene.asked.scope, resource, client))
     const allowed = await ask(['policy'], () => byAnyPolicy(app, client, resource, names))
     const user = await userOf(app, scene, ask)

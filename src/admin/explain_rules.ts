@@ -3,6 +3,7 @@
 import type { Grant } from '../grants/grant.ts'
 import { admittedBy } from '../oauth/access.ts'
 import { isPublic } from '../oauth/client_metadata.ts'
+import { isOpenIdScope, isSignIn } from '../oauth/openid.ts'
 import type { BrokerGrant } from '../records/broker_grant.ts'
 import type { Client } from '../records/client.ts'
 import type { FrontingLink } from '../records/fronting_link.ts'
@@ -15,7 +16,8 @@ export interface ExplainedRequest {
   grant: string
   client_id: string
   user?: string
-  resource: string
+  /** Absent for a request that only signs the user in. */
+  resource?: string
   scope?: string
   actor?: string
   source?: string
@@ -28,6 +30,8 @@ export interface Scene {
   client?: Client
   user?: User
   resource?: Resource
+  /** Whether oauth.openid is on, and the scopes that would be granted. Undefined until all rules have passed. */
+  openid?: { enabled: boolean; granted: readonly string[] }
   /** Scopes that the user may not have. */
   left_out?: readonly string[]
   /** Whether the user has consented to the client at the resource. */
@@ -49,7 +53,8 @@ interface RuleText {
   change(scene: Scene): string
 }
 
-const nameOfResource = ({ resource, asked }: Scene): string => resource?.slug ?? asked.resource
+const nameOfResource = ({ resource, asked }: Scene): string => resource?.slug ?? asked.resource ?? 'none'
+const NO_RESOURCE = 'not asked: the request names no resource'
 const nameOfUser = ({ user, asked }: Scene): string => user?.email ?? user?.id ?? asked.user ?? 'the subject'
 const callerOf = ({ asked }: Scene): string => asked.actor ?? asked.client_id
 const groupsCommand = ({ user, asked }: Scene): string =>
@@ -57,7 +62,8 @@ const groupsCommand = ({ user, asked }: Scene): string =>
 
 /** The part of `access` that admits the user, or that would have to. */
 function accessPlace(scene: Scene): string {
-  const { resource, user } = scene
+  const { resource, user, asked } = scene
+  if (asked.resource === undefined) return NO_RESOURCE
   const by = resource && admittedBy(resource.access, user && personOf(user))
   const place = `access of the resource ${nameOfResource(scene)}`
   if (!resource || by === 'everyone') return `${place}: everyone`
@@ -75,6 +81,7 @@ function accessChange(scene: Scene): string {
 }
 
 function scopeGroupsPlace(scene: Scene): string {
+  if (scene.asked.resource === undefined) return NO_RESOURCE
   const left_out = scene.left_out ?? []
   const place = `groups of the scopes of the resource ${nameOfResource(scene)}`
   return left_out.length > 0 ? `${place}: ${nameOfUser(scene)} may not have ${left_out.join(' ')}` : place
@@ -128,7 +135,23 @@ function connectionChange(scene: Scene): string {
 const consentPlace = (scene: Scene): string =>
   scene.link
     ? 'not asked: the fronting link replaces the consent'
-    : `consent of ${nameOfUser(scene)} to the client ${scene.asked.client_id} at the resource ${nameOfResource(scene)}: ${scene.consented ? 'given' : 'not given yet'}`
+    : `consent of ${nameOfUser(scene)} to the client ${scene.asked.client_id} ${scene.asked.resource === undefined ? 'for the sign-in' : `at the resource ${nameOfResource(scene)}`}: ${scene.consented ? 'given' : 'not given yet'}`
+
+/** Whether an ID token would be issued, and why not. */
+function openIdPlace({ openid }: Scene): string {
+  if (!openid) return 'configuration key oauth.openid'
+  if (!openid.enabled) return 'oauth.openid is false: OpenID scopes are left out, and no ID token is issued'
+  const granted = openid.granted.filter(isOpenIdScope)
+  const names = granted.length > 0 ? `OpenID scopes granted: ${granted.join(' ')}` : 'no OpenID scope is granted'
+  return `oauth.openid is true; ${names}; ${isSignIn(granted) ? 'an' : 'no'} ID token is issued`
+}
+
+function openIdChange(scene: Scene): string {
+  const { enabled = true, granted = [] } = scene.openid ?? {}
+  if (!enabled) return 'Set oauth.openid: true.'
+  if (isSignIn(granted)) return 'Nothing.'
+  return `The client requests the scope openid. A scope that an operator set must contain it: service admin client update --id ${callerOf(scene)} --scopes …`
+}
 
 /** By name. */
 export const EXPLAINED_RULES = {
@@ -166,12 +189,16 @@ export const EXPLAINED_RULES = {
   },
   resource_known: {
     reasons: /^(resource_not_found|root_slash|broker_resource)$/,
-    where: (scene) => `resource ${nameOfResource(scene)}`,
+    where: (scene) =>
+      scene.asked.resource === undefined
+        ? 'no resource: a token of a sign-in is for userinfo only'
+        : `resource ${nameOfResource(scene)}`,
     change: () => 'Register the resource under exactly this URI: service admin resource create …',
   },
   scope: {
     reasons: /scope|default_scope_empty/,
-    where: (scene) => `scopes of the resource ${nameOfResource(scene)}, and scope of the client ${callerOf(scene)}`,
+    where: (scene) =>
+      `${scene.asked.resource === undefined ? 'OpenID scopes' : `scopes of the resource ${nameOfResource(scene)}`}, and scope of the client ${callerOf(scene)}`,
     change: (scene) =>
       `service admin resource update --slug ${nameOfResource(scene)} --scopes …, or service admin client update --id ${callerOf(scene)} --scopes …`,
   },
@@ -195,6 +222,8 @@ export const EXPLAINED_RULES = {
     where: consentPlace,
     change: ({ asked }) => `The user decides on the consent page of /oauth/authorize?client_id=${asked.client_id}.`,
   },
+  // It refuses nothing: it decides whether there is an ID token.
+  openid: { reasons: /^(?!)/, where: openIdPlace, change: openIdChange },
 } as const satisfies Record<string, RuleText>
 
 export type ExplainedRule = keyof typeof EXPLAINED_RULES

@@ -3,12 +3,15 @@ import type { App } from '../context.ts'
 import { checkEnabled, checkRegistered } from '../grants/index.ts'
 import { OAuthError } from '../lib/error.ts'
 import { type ClaimsAbout, decideAccess } from '../oauth/access.ts'
+import { signInOf } from '../oauth/authentication_request.ts'
 import { isPublic } from '../oauth/client_metadata.ts'
-import { checkAccess } from '../oauth/subject_access.ts'
+import { type Identity, identityOf, isSignIn, USERINFO_CONSENT } from '../oauth/openid.ts'
+import { resolveMint, scopeNames } from '../oauth/resource.ts'
+import { checkAccess, type SubjectAccess } from '../oauth/subject_access.ts'
 import type { Client } from '../records/client.ts'
 import type { Actor } from '../records/issuance.ts'
 import { personOf } from '../records/person.ts'
-import { EVERYONE, type Resource } from '../records/resource.ts'
+import { EVERYONE, type Resource, type TokenAudience } from '../records/resource.ts'
 import type { User } from '../records/user.ts'
 import type { ExplainedRule, Scene } from './explain_rules.ts'
 
@@ -19,11 +22,14 @@ export type Ask = <T>(rules: readonly ExplainedRule[], check: () => T | Promise<
 export interface WouldIssue {
   client: Client
   sub: string
-  resource: Resource
+  /** Absent for a token that is for no resource. */
+  resource?: TokenAudience & Pick<Resource, 'backend_kind'>
   scope: string
   lifetime: number
   act?: Actor
   about?: ClaimsAbout
+  /** What the tokens say about the sign-in. */
+  identity?: Identity
 }
 
 /** A grant as explain runs it. */
@@ -32,6 +38,8 @@ export interface ExplainedGrant {
   readonly rules: readonly ExplainedRule[]
   /** Whether the token is for a user. */
   readonly user: boolean
+  /** Whether it can issue an ID token. A sign-in needs no resource. */
+  readonly signIn: boolean
   decide(app: App, scene: Scene, ask: Ask): Promise<WouldIssue>
 }
 
@@ -78,6 +86,14 @@ export const resourceOf = (scene: Scene, ask: Ask, find: () => Promise<Resource>
     return scene.resource
   })
 
+/** The resource of a grant that needs one. */
+export const mintOf = (app: App, scene: Scene, ask: Ask): Promise<Resource> =>
+  resourceOf(scene, ask, () => resolveMint(app, scene.asked.resource ?? ''))
+
+/** The resource of a grant that can be a sign-in alone. Undefined when the request names none. */
+export const maybeMintOf = (app: App, scene: Scene, ask: Ask): Promise<Resource | undefined> =>
+  scene.asked.resource === undefined ? ask(['resource_known'], () => undefined) : mintOf(app, scene, ask)
+
 /** The access of the user. Notes the omitted scopes. */
 export const accessFor = (
   app: App,
@@ -98,10 +114,34 @@ export const accessFor = (
 export const leftOut = (resource: Resource, user: User, names: readonly string[]): string[] =>
   names.filter((name) => decideAccess({ ...resource, access: EVERYONE }, personOf(user), [name]).refused_by)
 
-/** The consent of the user to the client at a resource, which is noted. */
-export const consentOf = async (app: App, scene: Scene, user: User, resource: Resource) => {
+/** The same for a grant that can be a sign-in alone, to which no rule of a resource applies. */
+export const maybeAccessFor = async (
+  app: App,
+  scene: Scene,
+  ask: Ask,
+  client: Client,
+  resource: Resource | undefined,
+  user: User,
+  names: readonly string[],
+): Promise<SubjectAccess> => (resource ? accessFor(app, scene, ask, client, resource, user, names) : { scope: names })
+
+/** What the tokens would say about a sign-in of the user now, which is noted. */
+export async function signInFor(app: App, scene: Scene, ask: Ask, user: User, scope: string) {
+  const now = app.clock.now()
+  const session = { id: '', user_id: user.id, created_at: now, expires_at: now, oidc_issuer: user.provider_issuer }
+  const granted = scopeNames(scope)
+  scene.openid = { enabled: app.config.oauth.openid, granted }
+  if (!app.config.oauth.openid || !isSignIn(granted)) return {}
+  const subject = { scope, sub: user.id, user_version: user.version }
+  const { identity, audience } = await ask(['openid'], () => identityOf(app, signInOf(session), subject))
+  return { identity, audience: audience && { ...audience, backend_kind: 'mint' as const } }
+}
+
+/** The consent of the user to the client at a resource, or to a sign-in, which is noted. */
+export const consentOf = async (app: App, scene: Scene, user: User, resource: Pick<Resource, 'id'> | undefined) => {
   const { client_id } = scene.asked
-  const consent = await app.store.findConsent({ user_id: user.id, client_id, resource_id: resource.id })
+  const resource_id = resource?.id ?? USERINFO_CONSENT
+  const consent = await app.store.findConsent({ user_id: user.id, client_id, resource_id })
   scene.consented = consent !== undefined
   return consent
 }

@@ -48,7 +48,7 @@ test('a failed rule states where it is set and how to change it; later rules are
   const outcomes = answer.steps.map(({ outcome }) => outcome)
   const at = outcomes.indexOf('failed')
   expect(outcomes.slice(0, at).every((each) => each === 'passed')).toBe(true)
-  expect(outcomes.slice(at + 1)).toEqual(['not_reached', 'not_reached'])
+  expect(outcomes.slice(at + 1)).toEqual(['not_reached', 'not_reached', 'not_reached'])
   const failed = answer.steps[at]
   expect(failed?.rule).toBe('access')
   expect(failed?.where).toContain(resource.slug)

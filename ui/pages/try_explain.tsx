@@ -31,6 +31,7 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   access: 'Is the user one of those who may use the resource?',
   scope_groups: 'Is the user in a group that gets these permissions?',
   consent: 'Has the user allowed the application?',
+  openid: 'Does the application get an ID token, which tells it who the user is?',
 }
 const TONES = { passed: 'good', failed: 'bad', not_reached: '' } as const
 const ANSWERS = { passed: 'yes', failed: 'no', not_reached: 'not asked' } as const
@@ -67,7 +68,7 @@ export function ExplainAccess() {
   )
 }
 
-function Answer({ of: { ok, steps, claims } }: { of: Explained }) {
+function Answer({ of: { ok, steps, claims, id_token } }: { of: Explained }) {
   const failed = steps.find(({ outcome }) => outcome === 'failed')
   return (
     <div class="body stack">
@@ -101,6 +102,12 @@ function Answer({ of: { ok, steps, claims } }: { of: Explained }) {
         <details>
           <summary>What the token would say</summary>
           <JsonText of={claims} what="claims" />
+        </details>
+      )}
+      {id_token && (
+        <details>
+          <summary>What the ID token would say</summary>
+          <JsonText of={id_token} what="claims of the ID token" />
         </details>
       )}
     </div>
