@@ -32,7 +32,7 @@ const MAX_NOTED = 10_000
 const CONFIGURED = { read: 'viewer', write: 'admin' } as const
 
 export interface Gatekeeper {
-  /** The operator of a request that guard() let through. */
+  /** The operator of a request that guard() admitted. */
   operatorOf(head: RequestHead): Operator
   /**
    * Refuses a request whose key is missing, wrong or lacks the capability: unauthorized, access_denied, or slow_down after many wrong

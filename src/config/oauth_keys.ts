@@ -112,13 +112,13 @@ export const oauthKeys = {
       default: 0,
       min: 0,
       max: 1_000_000,
-      doc: 'Maximum number of requests per second with which one client authenticates, at all instances together. A burst is that of two seconds. 0: no limit. A client with `limits` of its own has those.',
+      doc: 'Maximum number of requests per second with which one client authenticates, at all instances together. A burst may use the requests of two seconds. 0: no limit. The `limits` of a client take precedence.',
     }),
     per_client_tokens_per_day: intKey({
       default: 0,
       min: 0,
       max: 1_000_000_000,
-      doc: 'Maximum number of tokens that one client gets in a day (UTC), at all instances together. 0: no limit. A client with `limits` of its own has those.',
+      doc: 'Maximum number of tokens that one client gets in a day (UTC), at all instances together. 0: no limit. The `limits` of a client take precedence.',
     }),
     auth_fail_max: intKey({
       default: 10,

@@ -1,6 +1,6 @@
 // How many tokens each client with a daily limit got today (UTC), at all instances together. The counts are in memory; in the background
-// they are written to the store in batches, and those of other instances are read from there. A process that is killed loses those that it
-// did not write yet, at most those of half a second.
+// they are written to the store in batches, and those of other instances are read from there. A process that is killed loses the counts
+// that it has not written yet: at most those of the last half second.
 import { type Clock, DAY } from '../lib/time.ts'
 
 /** The store operations of the counts. */

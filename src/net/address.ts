@@ -19,7 +19,7 @@ type AddressKind = 'public' | 'private' | 'shared' | 'metadata' | 'reserved'
 /** True for the text of an IPv4 or IPv6 address, without brackets. */
 export const isAddress = (text: string): boolean => ipaddr.isValid(text)
 
-/** The kind of an address. A text that is no address is reserved. */
+/** The kind of an address. A text that is not an address counts as reserved. */
 export function addressKind(text: string): AddressKind {
   if (!isAddress(text)) return 'reserved'
   const address = ipaddr.parse(text)

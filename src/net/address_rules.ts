@@ -46,7 +46,7 @@ const LOCALHOST = /(^|\.)localhost\.?$/
 export const localhostAddresses = (hostname: string): string[] | undefined =>
   LOCALHOST.test(hostname) ? LOOPBACK : undefined
 
-/** The address that the host of a URL is, without brackets. */
+/** The address in a URL, without brackets. Undefined if its host is a name. */
 export function literalAddress({ hostname }: URL): string | undefined {
   const literal = hostname.replace(/^\[|\]$/g, '')
   return isAddress(literal) ? literal : undefined

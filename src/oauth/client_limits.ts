@@ -1,12 +1,12 @@
-// The limits of single clients: `limits` of a client, otherwise `rate_limit.per_client_*`. Only requests count that prove to come from the
-// client: anyone may know a client_id, and must not be able to use up the limits of that client.
+// The limits of single clients: `limits` of a client, otherwise `rate_limit.per_client_*`. A request counts only if it proves that it comes from
+// the client. Otherwise every caller that knows the client_id could use up the limits of the client.
 import type { App } from '../context.ts'
 import type { ClientLimit, ClientTake, ReachedLimit } from '../http/client_limiter.ts'
 import { OAuthError } from '../lib/error.ts'
 import type { Client } from '../records/client.ts'
 import { isPublic } from './client_metadata.ts'
 
-/** The limit of a client; 0 is none. `rate_limit.enabled` is about the configured limits, not about those of a client. */
+/** The limit of a client; 0 is none. `rate_limit.enabled` disables only the limits of the configuration, not the `limits` of a client. */
 function limitOf({ rate_limit }: App['config'], { limits }: Client, name: ClientLimit): number {
   const own = limits?.[name]
   if (own !== undefined) return own
@@ -14,14 +14,14 @@ function limitOf({ rate_limit }: App['config'], { limits }: Client, name: Client
   return name === 'tokens_per_day' ? rate_limit.per_client_tokens_per_day : rate_limit.per_client_requests_per_second
 }
 
-/** Counts a request of a client that has authenticated. A public client has not, so that its request counts with its token. Throws slow_down. */
+/** Counts a request of a client that has authenticated. A public client does not authenticate, so its request is counted together with its token. Throws slow_down. */
 export function takeRequest(app: App, client: Client): void | Promise<void> {
   if (isPublic(client)) return
   const requests_per_second = limitOf(app.config, client, 'requests_per_second')
   if (requests_per_second > 0) return take(app, { client_id: client.client_id, requests_per_second })
 }
 
-/** Counts the token that a grant has allowed. The code or token that was presented proves a public client. Throws slow_down. */
+/** Counts the token that a grant has allowed. A public client is identified by the code or token that it sent. Throws slow_down. */
 export function takeToken(app: App, client: Client): void | Promise<void> {
   const tokens_per_day = limitOf(app.config, client, 'tokens_per_day')
   const requests_per_second = isPublic(client) ? limitOf(app.config, client, 'requests_per_second') : 0
