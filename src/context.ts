@@ -227,6 +227,8 @@ export interface OidcLogin {
   nonce: string
   /** The PKCE verifier (RFC 7636 §4.1). */
   verifier: string
+  /** The callback that the provider returns the browser to. */
+  redirect_uri: string
 }
 
 /** The person who signed in. */

@@ -1,46 +1,52 @@
-// The whole page: the prompt for the key, then the navigation and the page of the address.
+// The whole page: the sign-in, then the navigation and the page of the address.
 import { useCallback, useEffect, useState } from 'preact/hooks'
-import { call, forgetKey, onRefusedKey, storedKey, storeKey } from './lib/api.ts'
+import { onRefusedSession } from './lib/api.ts'
 import { IDLE_MINUTES, useIdle } from './lib/idle.ts'
-import { followLinks } from './lib/router.ts'
-import { KeyPrompt } from './parts/key_prompt.tsx'
+import { followLinks, go } from './lib/router.ts'
+import { enterKey, type PageSession, readPageSession, signOut, takePlace } from './lib/session.ts'
+import { Gate } from './parts/gate.tsx'
 import { Shell } from './parts/shell.tsx'
 import { Toasts } from './parts/toast.tsx'
 
 /** The whole page. */
 export function AdminPage() {
-  const [isIn, setIn] = useState(storedKey() !== undefined)
+  const [session, setSession] = useState<PageSession>()
   const [why, setWhy] = useState<string>()
+  const operator = session?.operator
 
-  const leave = useCallback((reason?: string) => {
-    forgetKey()
+  const close = useCallback((reason: string) => {
     setWhy(reason)
-    setIn(false)
+    setSession((before) => ({ providers: before?.providers ?? [] }))
   }, [])
-  onRefusedKey.tell = () => leave('The server no longer accepts the key. It may have been changed.')
-  useIdle(isIn, () => leave(`Locked after ${IDLE_MINUTES} minutes without activity.`))
+  const leave = (reason: string) => {
+    void signOut()
+    close(reason)
+  }
+  const begin = (read: PageSession) => {
+    const place = takePlace()
+    if (read.operator && place) go(place, { replace: true })
+    setSession(read)
+  }
+  onRefusedSession.tell = () => operator && close('You are no longer signed in: the session or your access has ended.')
+  useIdle(operator !== undefined, () => leave(`Locked after ${IDLE_MINUTES} minutes without activity.`))
   useEffect(() => {
+    readPageSession().then(begin, (error: Error) => close(error.message))
     document.addEventListener('click', followLinks)
     return () => document.removeEventListener('click', followLinks)
   }, [])
 
   const enter = async (key: string) => {
-    storeKey(key)
-    try {
-      await call('POST', '/admin/auth/verify')
-      setWhy(undefined)
-      setIn(true)
-    } catch (error) {
-      forgetKey()
-      throw error
-    }
+    const entered = await enterKey(key)
+    setWhy(undefined)
+    setSession((before) => ({ providers: before?.providers ?? [], operator: entered }))
   }
+  if (!session) return null
   return (
     <>
-      {isIn ? (
-        <Shell onForget={() => leave('The key was removed from this tab.')} />
+      {operator ? (
+        <Shell operator={operator} onSignOut={() => leave('You have signed out.')} />
       ) : (
-        <KeyPrompt why={why} onKey={enter} />
+        <Gate why={why} providers={session.providers} onKey={enter} />
       )}
       <Toasts />
     </>

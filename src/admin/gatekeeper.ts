@@ -1,6 +1,6 @@
-// Who sends a request to the admin API: a key of the configuration, or a key that was created at run time. Each has a capability, and a
-// name for the audit trail.
-import type { Config } from '../config/schema.ts'
+// Who sends a request to the admin API: the holder of a key of the configuration or of a key that was created at run time, or a session of
+// the admin page. Each has a capability, and a name for the audit trail.
+import type { App } from '../context.ts'
 import type { RequestHead } from '../http/message.ts'
 import { subscriber } from '../http/rate_limit.ts'
 import { type BucketStore, SharedBuckets } from '../http/shared_buckets.ts'
@@ -8,17 +8,22 @@ import { OAuthError } from '../lib/error.ts'
 import { digest, equalSecrets, parseBearer } from '../lib/id.ts'
 import { Lru } from '../lib/lru.ts'
 import type { Clock } from '../lib/time.ts'
+import type { AdminSession } from '../records/admin_session.ts'
 import { type ApiKey, type Capability, includesCapability } from '../records/api_key.ts'
 import type { Store } from '../store/index.ts'
+import { ADMIN, actorOfPerson, adminActor, capabilityOfPerson } from './people.ts'
+import { type FoundSession, findAdminPageSession } from './session.ts'
 
 export interface Operator {
-  /** Name in the audit trail: `admin` for admin.api_key, `admin:<name>` for a key with a name. */
+  /** Name in the audit trail: `admin` for admin.api_key, `admin:<name>` for a key with a name, `admin:<email>` when a person signed in. */
   actor_id: string
   capability: Capability
+  /** The key of the request, as a session refers to it. */
+  key?: Pick<AdminSession, 'api_key_id' | 'config_key'>
+  /** The session of the request. */
+  session?: FoundSession
 }
 
-/** The holder of admin.api_key, or a command on this machine. */
-export const ADMIN = 'admin'
 /** How keys that were created at run time begin. */
 export const API_KEY_PREFIX = 'sak'
 /** Wrong keys that an address may send: the burst, and the rate per second. */
@@ -34,6 +39,8 @@ const CONFIGURED = { read: 'viewer', write: 'admin' } as const
 export interface Gatekeeper {
   /** The operator of a request that guard() admitted. */
   operatorOf(head: RequestHead): Operator
+  /** The operator of a session. Undefined when the person or the key has no capability any more. */
+  operatorOfSession(found: FoundSession): Operator | undefined
   /**
    * Refuses a request whose key is missing, wrong or lacks the capability: unauthorized, access_denied, or slow_down after many wrong
    * keys.
@@ -42,16 +49,15 @@ export interface Gatekeeper {
 }
 
 /** Guards the admin listener. Wrong keys are counted in the store. */
-interface Guarded {
-  config: Config
-  store: BucketStore & Pick<Store, 'findApiKey' | 'touchApiKey'>
-  clock: Clock
+interface Guarded extends Pick<App, 'config' | 'clock' | 'sealer' | 'oidc'> {
+  store: BucketStore & Pick<Store, 'findApiKey' | 'touchApiKey' | 'findAdminSession'>
 }
 
 /** Makes the gatekeeper of the admin listener. Without any key, every request is refused. */
-export function createGatekeeper({ config, store, clock }: Guarded): Gatekeeper {
+export function createGatekeeper(app: Guarded): Gatekeeper {
+  const { config, store, clock } = app
   const { rate_limit } = config
-  const configured = configuredKeys(config)
+  const configured = configuredKeys(app)
   const noteUse = useRecorder(store, clock)
   const guesses = new SharedBuckets('admin_key', { rate: GUESSES_PER_SECOND, burst: GUESSES }, store)
   const accepted = new WeakMap<RequestHead, Operator>()
@@ -66,7 +72,7 @@ export function createGatekeeper({ config, store, clock }: Guarded): Gatekeeper 
     if (!stored || !equalSecrets(stored.hash, hash))
       throw refused(configured.length === 0 ? 'no_key_configured' : 'wrong_key')
     noteUse(stored)
-    return { actor_id: actorOf(stored.name), capability: stored.capability }
+    return { actor_id: adminActor(stored.name), capability: stored.capability, key: { api_key_id: stored.id } }
   }
   /** An address that sent many wrong keys must wait before another key is compared. */
   const findSlowly = async (head: RequestHead): Promise<Operator> => {
@@ -83,14 +89,34 @@ export function createGatekeeper({ config, store, clock }: Guarded): Gatekeeper 
     }
   }
 
+  const operatorOfSession = (session: FoundSession): Operator | undefined => {
+    const {
+      user,
+      key,
+      session: { config_key },
+    } = session
+    if (key) return { actor_id: adminActor(key.name), capability: key.capability, session }
+    const known = config_key && configured.find((each) => equalSecrets(each.key.config_key, config_key))
+    if (known) return { actor_id: known.actor_id, capability: known.capability, session }
+    const capability = user && capabilityOfPerson(app, user)
+    return capability && { actor_id: actorOfPerson(user), capability, session }
+  }
+  const findBySession = async (head: RequestHead): Promise<Operator> => {
+    const found = await findAdminPageSession(app, head)
+    const operator = found && operatorOfSession(found)
+    if (!operator) throw refused('missing_key')
+    return operator
+  }
+
   return {
+    operatorOfSession,
     operatorOf(head) {
       const operator = accepted.get(head)
       if (!operator) throw refused('not_guarded')
       return operator
     },
     guard: (needs) => async (head) => {
-      const operator = await findSlowly(head)
+      const operator = await (head.headers.authorization === undefined ? findBySession(head) : findSlowly(head))
       if (!includesCapability(operator.capability, needs)) throw lacks(operator, needs)
       accepted.set(head, operator)
     },
@@ -98,16 +124,18 @@ export function createGatekeeper({ config, store, clock }: Guarded): Gatekeeper 
 }
 
 /** The keys of the configuration, with the hashes of their texts. */
-const configuredKeys = ({ admin }: Config): (Operator & { hash: string })[] => [
-  ...(admin.api_key ? [{ hash: digest(admin.api_key), actor_id: ADMIN, capability: 'admin' as const }] : []),
-  ...admin.api_keys.map(({ name, sha256, capability }) => ({
-    hash: Buffer.from(sha256, 'hex').toString('base64url'),
-    actor_id: actorOf(name),
-    capability: CONFIGURED[capability],
-  })),
-]
-
-const actorOf = (name: string): string => `${ADMIN}:${name}`
+function configuredKeys({ config: { admin }, sealer }: Guarded) {
+  const keys = [
+    ...(admin.api_key ? [{ hash: digest(admin.api_key), actor_id: ADMIN, capability: 'admin' as const }] : []),
+    ...admin.api_keys.map(({ name, sha256, capability }) => ({
+      hash: Buffer.from(sha256, 'hex').toString('base64url'),
+      actor_id: adminActor(name),
+      capability: CONFIGURED[capability],
+    })),
+  ]
+  // A session refers to the key by a MAC: the hash of a key that a person chose could be guessed from the database.
+  return keys.map((key) => ({ ...key, key: { config_key: sealer.mac('admin session key', key.hash) } }))
+}
 
 /** Records the last use of keys, in the background. Requests do not wait for it, and the storage reports its own failures. */
 function useRecorder(store: Pick<Store, 'touchApiKey'>, clock: Clock): (key: ApiKey) => void {
@@ -122,7 +150,7 @@ function useRecorder(store: Pick<Store, 'touchApiKey'>, clock: Clock): (key: Api
 
 const refused = (reason: string) => new OAuthError('unauthorized', 'the admin API key is missing or wrong', { reason })
 const lacks = ({ capability }: Operator, needs: Capability) =>
-  new OAuthError('access_denied', `this needs the capability ${needs}; this admin API key has ${capability}`, {
+  new OAuthError('access_denied', `this needs the capability ${needs}; the caller has ${capability}`, {
     reason: 'missing_capability',
   })
 const tooManyGuesses = (wait: number) =>

@@ -12,6 +12,7 @@ import { adminResources } from './index.ts'
 import { LINES_TYPE, presentResources } from './openapi.ts'
 import { pageRoutes } from './page.ts'
 import { perform, type RawInput } from './perform.ts'
+import { signInRoutes } from './sign_in.ts'
 
 const MAX_BODY = 1024 * 1024
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
@@ -22,6 +23,7 @@ export function adminRoutes(app: App): Route[] {
   const actions = presentResources(adminResources, app.config).flatMap((resource) => Object.values(resource.actions))
   return [
     ...pageRoutes(),
+    ...signInRoutes(app, gatekeeper),
     ...actions.map((action) => routeOf(app, action, gatekeeper)),
     ...unknownPaths(gatekeeper.guard('viewer')),
   ]
@@ -35,6 +37,7 @@ const routeOf = (app: App, action: Action, { guard, operatorOf }: Gatekeeper): R
     ? {}
     : { body: { type: 'json', limit: MAX_BODY, optional: action.bodyOptional ?? action.body === undefined } }),
   async handle(request) {
+    const { actor_id, capability } = operatorOf(request)
     const { shown, dry } = await perform(
       forRequest(app, request),
       action,
@@ -43,7 +46,7 @@ const routeOf = (app: App, action: Action, { guard, operatorOf }: Gatekeeper): R
         query: parseParams(request.query),
         body: bodyOf(action, request),
       },
-      { ...operatorOf(request), ...sentBy(request) },
+      { actor_id, capability, ...sentBy(request) },
     )
     if (action.lines) return linesOf(shown as AsyncIterable<unknown>)
     return action.status === 204 ? empty(204, NO_STORE) : json(dry ? 200 : (action.status ?? 200), shown, NO_STORE)

@@ -1,8 +1,8 @@
 // Runs an admin operation: on the running server, so that its caches stay correct, or else in this process on the same
 // database and keys.
 import type { Action } from '../admin/action.ts'
-import { ADMIN } from '../admin/gatekeeper.ts'
 import { actionNamed } from '../admin/index.ts'
+import { ADMIN } from '../admin/people.ts'
 import { perform, type RawInput } from '../admin/perform.ts'
 import type { Env } from '../config/env.ts'
 import type { Config } from '../config/schema.ts'

@@ -1,4 +1,5 @@
 // Rules between the keys of the sign-in at upstream OpenID providers.
+import { isLocalhost } from '../lib/url.ts'
 import { type OidcSettings, oidcSettings } from './oidc_keys.ts'
 import { isProduction, type Rule } from './rule.ts'
 import type { Config } from './schema.ts'
@@ -49,4 +50,23 @@ export const OIDC_RULES: readonly Rule[] = [
     },
     message: 'each provider needs a redirect_uri of its own: <server.issuer>/oidc/callback/<slug>',
   },
+  {
+    keys: ['admin.sign_in.url'],
+    bad: ({ admin: { sign_in } }) => sign_in.enabled && !isPageAddress(sign_in.url),
+    message: 'is required with admin.sign_in.enabled: https or a loopback address, without a path',
+  },
+  {
+    keys: ['admin.sign_in.providers'],
+    bad: (c) => {
+      const known = oidcSettings(c).map(({ slug }) => slug)
+      const { enabled, providers } = c.admin.sign_in
+      return enabled && !(providers.length > 0 && providers.every((slug) => known.includes(slug)))
+    },
+    message: 'must name providers of oidc.* that are enabled',
+  },
 ]
+
+const isPageAddress = (text: string) =>
+  URL.canParse(text) &&
+  (text.startsWith('https:') || isLocalhost(text)) &&
+  [text, `${text}/`].includes(`${new URL(text).origin}/`)

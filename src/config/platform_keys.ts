@@ -11,6 +11,7 @@ import {
   urlKey,
   wordKey,
 } from './key.ts'
+import { DEFAULT_PROVIDER } from './oidc_keys.ts'
 import { apiKeyRecord } from './records.ts'
 
 export const platformKeys = {
@@ -183,6 +184,26 @@ export const platformKeys = {
       doc: 'Additional keys of the admin API, so that the audit trail names the operator of each action. Each has a name, the SHA-256 of the key in hex, and a capability: read (viewer) or write (admin).',
       masked: ['sha256'],
     }),
+    sign_in: {
+      enabled: boolKey({
+        default: false,
+        doc: 'Let people sign in to the admin page at providers of oidc.*. Their groups there give them a capability.',
+      }),
+      url: urlKey({
+        doc: 'Address of the admin page as browsers see it, without a path, such as https://admin.example.com. https, or a loopback address. Register <url>/admin/ui/sign-in/callback at the provider, and with /<slug> at its end for a provider of oidc.providers.',
+      }),
+      providers: listKey({
+        default: [DEFAULT_PROVIDER],
+        doc: 'Slugs of the providers. The administrators of these providers decide who is an admin here.',
+      }),
+      groups: {
+        viewer: listKey({ doc: 'Groups at the provider whose members may read everything and change nothing.' }),
+        operator: listKey({
+          doc: 'Groups at the provider whose members may also change records, but not keys, trust and configuration.',
+        }),
+        admin: listKey({ doc: 'Groups at the provider whose members may do everything.' }),
+      },
+    },
   },
   observability: {
     capacity_report: textKey({

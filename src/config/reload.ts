@@ -9,6 +9,7 @@ type Branch = Record<string, unknown>
 
 /** Keys, and groups of keys, that are read at each use, so that a reload can change them. test/server/reload.test.ts checks that no other part keeps their values. */
 const LIVE = [
+  'admin.sign_in.groups',
   'observability.logging.level',
   'rate_limit',
   'dcr.mode',

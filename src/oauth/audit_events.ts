@@ -11,6 +11,7 @@ interface Declared {
 const apiKey = ['api_key_id', 'name', 'capability'] as const
 const consent = ['scope', 'resource'] as const
 const connection = ['grant_id', 'user_id', 'provider'] as const
+const failedSignIn = ['provider', 'reason', 'expected', 'found', 'federated_subject', 'email', 'user_id'] as const
 const idp = ['idp_id', 'issuer'] as const
 const issued = ['jti', 'grant_type', 'scope', 'resource', 'provider', 'family', 'parent'] as const
 const link = ['source', 'target', 'scope_map'] as const
@@ -33,7 +34,15 @@ export const AUDIT_EVENTS = {
     doc: 'An account had `rate_limit.account_fail_max` failed logins within an hour. Each further login to it waits until an hour after the last failure. `user_id` is absent if no account has the email.',
     detail: ['user_id'],
   },
-  admin_ui_login: { doc: 'An operator signed in to the admin page.', detail: [] },
+  admin_ui_login: {
+    doc: 'An operator signed in to the admin page, with a key or as a person at a provider.',
+    detail: ['provider', 'user_id'],
+  },
+  admin_ui_login_failed: {
+    doc: 'A sign-in of a person to the admin page failed. Only sign-ins that were started in the same browser are recorded.',
+    detail: failedSignIn,
+  },
+  admin_ui_logout: { doc: 'An operator signed out of the admin page.', detail: ['user_id'] },
   api_key_created: { doc: 'An operator created a key of the admin API.', detail: apiKey },
   api_key_revoked: { doc: 'An operator revoked a key of the admin API.', detail: apiKey },
   auth_code_reused: {
@@ -198,7 +207,7 @@ export const AUDIT_EVENTS = {
   user_oidc_login: { doc: 'A user signed in at an upstream provider.', detail: ['created', 'provider'] },
   user_oidc_login_failed: {
     doc: 'A sign-in at an upstream provider failed. Only sign-ins that were started in the same browser are recorded.',
-    detail: ['provider', 'reason', 'expected', 'found', 'federated_subject', 'email', 'user_id'],
+    detail: failedSignIn,
   },
   user_password_change_failed: {
     doc: 'A user entered a wrong current password on the account page.',

@@ -86,8 +86,6 @@ function openKeys({ fetcher, clock, metrics }: Parts, allowHttp: boolean) {
   return { keys, logoutKeys: createRemoteKeys({ ...options, cooldown: LOGOUT_COOLDOWN }) }
 }
 
-const callbackOf = ({ settings }: Connection): string => new URL(settings.redirect_uri).href
-
 /** Every page of the admin page requests this, so the result is cached for a while. */
 function lookOf({ clock, keys, discovery }: Connection): OidcProvider['look'] {
   let looked: { at: number; answer: Promise<{ keys: number }> } | undefined
@@ -102,8 +100,7 @@ function lookOf({ clock, keys, discovery }: Connection): OidcProvider['look'] {
 async function authorizationUrl(connection: Connection, login: OidcLogin, wanted: WantedSignIn): Promise<string> {
   const { settings, discovery, configured } = connection
   const metadata = await discovery.current()
-  const params = { redirect_uri: callbackOf(connection), ...requestOf(settings, metadata, login, wanted) }
-  return buildAuthorizationUrl(configured(metadata), params).href
+  return buildAuthorizationUrl(configured(metadata), requestOf(settings, metadata, login, wanted)).href
 }
 
 async function redeem(connection: Connection, query: string, login: OidcLogin): Promise<OidcIdentity> {
@@ -125,11 +122,11 @@ function tokensFor(
   connection: Connection,
   configuration: Configuration,
   query: string,
-  { state, nonce, verifier }: OidcLogin,
+  { state, nonce, verifier, redirect_uri }: OidcLogin,
 ) {
   const { metrics } = connection
   const startedMs = performance.now()
-  return authorizationCodeGrant(configuration, new URL(`${callbackOf(connection)}?${query}`), {
+  return authorizationCodeGrant(configuration, new URL(`${redirect_uri}?${query}`), {
     pkceCodeVerifier: verifier,
     expectedState: state,
     expectedNonce: nonce,
@@ -145,7 +142,8 @@ async function verifyLogout({ settings, discovery, crypto, clock, logoutKeys }: 
 
 async function checkClient(connection: Connection): Promise<void> {
   const { settings, discovery, configured } = connection
-  const login = { state: newSecret(), nonce: newSecret(), verifier: newSecret() }
+  const secrets = { state: newSecret(), nonce: newSecret(), verifier: newSecret() }
+  const login = { ...secrets, redirect_uri: new URL(settings.redirect_uri).href }
   const query = new URLSearchParams({ code: newSecret(), state: login.state, iss: settings.issuer }).toString()
   const configuration = configured(await discovery.current())
   // Providers authenticate the client before they look at the code, which does not exist.
@@ -177,12 +175,13 @@ const configurationOf = (
 function requestOf(
   settings: OidcSettings['settings'],
   { scopes_supported = [] }: OidcMetadata,
-  { state, nonce, verifier }: OidcLogin,
+  { state, nonce, verifier, redirect_uri }: OidcLogin,
   { reauthenticate, acr_values, login_hint }: WantedSignIn,
 ): Record<string, string> {
   const groups = settings.include_groups_scope && scopes_supported.includes('groups') ? ['groups'] : []
   return {
     response_type: 'code',
+    redirect_uri,
     scope: [...new Set(['openid', ...settings.scopes, ...groups])].join(' '),
     state,
     nonce,

@@ -24,6 +24,7 @@ export const PURGE_TARGETS: Readonly<Record<string, readonly Table[]>> = {
   'token-families': [],
   sessions: [
     { name: 'sessions', expired: 'expires_at <= ?' },
+    { name: 'admin_sessions', expired: 'expires_at <= ?' },
     { name: 'federated_sessions', expired: 'expires_at <= ?' },
     { name: 'password_links', expired: 'expires_at <= ?' },
     // A used code is kept for a day, so that its replay still revokes the tokens that were issued for it.

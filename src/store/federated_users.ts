@@ -1,4 +1,5 @@
 // Operations on users of an upstream provider, by their subject or session there.
+import { endAdminSessions } from './admin_session_rows.ts'
 import { endFamilies } from './families.ts'
 import { all, change, idBytes, is, type Op, one, orNull, type Row, str, where } from './op.ts'
 import { endSessions } from './session_rows.ts'
@@ -29,7 +30,8 @@ interface FederatedSession {
 export function* saveFederatedSession({ id, issuer, sid, user_id, expires_at }: FederatedSession): Op<void> {
   yield* change(
     `INSERT INTO federated_sessions (id, issuer, sid, user_id, expires_at) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT (issuer, sid) DO UPDATE SET user_id = excluded.user_id, expires_at = excluded.expires_at`,
+     ON CONFLICT (issuer, sid) DO UPDATE SET user_id = excluded.user_id,
+       expires_at = CASE WHEN excluded.expires_at > federated_sessions.expires_at THEN excluded.expires_at ELSE federated_sessions.expires_at END`,
     idBytes(id),
     issuer,
     sid,
@@ -41,7 +43,8 @@ export function* saveFederatedSession({ id, issuer, sid, user_id, expires_at }: 
 /**
  * Ends the sessions that an upstream provider signed out. With `sid` these are the sessions of that session at the provider, and those of
  * `sub` whose session at the provider is not known; with `sub` alone every session of the user. With `families` the refresh tokens of the
- * user end too, also when the session has ended before. Undefined when there is no such user.
+ * user end too, also when the session has ended before. Every session of the user at the admin
+ * page ends. Undefined when there is no such user.
  */
 export function* endFederatedSessions({
   families,
@@ -51,10 +54,11 @@ export function* endFederatedSessions({
   const { user_id, sessions } = yield* findNamed(named, now)
   if (user_id === undefined) return undefined
   yield* endSessions(sessions)
+  const atAdminPage = yield* endAdminSessions(user_id)
   const { sql, params } = where(is('user_id', user_id), is('sid', named.sid))
   yield* change(`DELETE FROM federated_sessions ${sql}`, ...params)
   const ended = families ? yield* endFamilies('user_id', user_id, 'signed_out', now) : 0
-  return { user_id, sessions: sessions.length, families: ended }
+  return { user_id, sessions: sessions.length + atAdminPage, families: ended }
 }
 
 function* findNamed({ issuer, sub, sid }: NamedByProvider, now: number): Op<{ user_id?: string; sessions: Row[] }> {

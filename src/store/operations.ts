@@ -1,4 +1,5 @@
 // Every store operation as a generator, and their types. A driver runs them.
+import * as adminSessions from './admin_sessions.ts'
 import * as apiKeys from './api_keys.ts'
 import * as applications from './applications.ts'
 import * as clientTokenCounts from './client_token_counts.ts'
@@ -38,6 +39,7 @@ import * as xaa from './xaa.ts'
 
 /** Every operation by name. Files that export only operations are spread as a whole. */
 export const ops = {
+  ...adminSessions,
   ...apiKeys,
   ...applications,
   ...clientTokenCounts,

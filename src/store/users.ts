@@ -1,7 +1,9 @@
 // Operations on users.
+
 import { isDeepStrictEqual } from 'node:util'
 import { type Person, personOf } from '../records/person.ts'
 import { groupsOf, type User } from '../records/user.ts'
+import { endAdminSessions } from './admin_session_rows.ts'
 import { forgetConnections } from './connections.ts'
 import { endFamilies } from './families.ts'
 import {
@@ -180,6 +182,7 @@ export function* rehashPassword({ id, from, to }: { id: string; from: string; to
 /** Ends every session and family of a user. Returns the number of families that were live. */
 export function* signOutUser({ id, now }: { id: string; now: number }): Op<number> {
   yield* change('DELETE FROM sessions WHERE user_id = ?', id)
+  yield* endAdminSessions(id)
   // Codes and undecided requests belong to these sessions.
   yield* change('DELETE FROM authorization_requests WHERE user_id = ? AND consumed_at IS NULL', id)
   return yield* endFamilies('user_id', id, 'signed_out', now)

@@ -143,7 +143,7 @@ describe('capabilities', () => {
   test('a refusal names what is needed and what the key has', async () => {
     const { key } = await create('operator')
     expect((await as(key, 'POST', '/admin/keys/rotate', {})).body).toMatchObject({
-      error_description: 'this needs the capability admin; this admin API key has operator',
+      error_description: 'this needs the capability admin; the caller has operator',
     })
   })
 

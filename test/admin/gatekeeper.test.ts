@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createGatekeeper } from '../../src/admin/gatekeeper.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { createSealer } from '../../src/crypto/seal.ts'
 import { systemClock } from '../../src/lib/time.ts'
 import { callAdmin, okAdmin } from '../support/admin.ts'
 import { aloneWithBuckets } from '../support/buckets.ts'
@@ -99,7 +100,7 @@ describe('named keys', () => {
     const { code, stderr } = await runHere(['admin', 'key', 'rotate'], env)
     expect([code, stderr]).toEqual([
       5,
-      'error: this needs the capability admin; this admin API key has viewer [access_denied]\n',
+      'error: this needs the capability admin; the caller has viewer [access_denied]\n',
     ])
   })
 })
@@ -120,9 +121,20 @@ describe('the configuration of keys', () => {
 
 describe('wrong keys', () => {
   const { config } = loadConfig(undefined, { SERVICE_ADMIN_API_KEY: ADMIN_KEY })
-  const alone = { ...aloneWithBuckets, findApiKey: async () => undefined, touchApiKey: async () => {} }
+  const alone = {
+    ...aloneWithBuckets,
+    findApiKey: async () => undefined,
+    touchApiKey: async () => {},
+    findAdminSession: async () => undefined,
+  }
   const guardOf = (more: Partial<typeof alone> = {}, by = config) =>
-    createGatekeeper({ config: by, store: { ...alone, ...more }, clock: systemClock }).guard('viewer')
+    createGatekeeper({
+      config: by,
+      store: { ...alone, ...more },
+      clock: systemClock,
+      sealer: createSealer('test'),
+      oidc: [],
+    }).guard('viewer')
   const ask = (guard: ReturnType<typeof guardOf>, key: string, remote = '192.0.2.1') =>
     guard({ ...head({ headers: { authorization: `Bearer ${key}` } }), remote })
   async function refusals(count: number, each: () => Promise<void>): Promise<string[]> {

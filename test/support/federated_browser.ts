@@ -28,7 +28,8 @@ export class FederatedBrowser extends Browser {
     return url.startsWith(this.service) || this.providers.has(new URL(url).origin)
   }
 
-  private step(url: string): Promise<Page> {
+  /** One request, with the cookies of its site. */
+  step(url: string): Promise<Page> {
     const provider = this.providers.get(new URL(url).origin)
     return provider && !url.startsWith(this.service) ? provider.open(url) : this.open(url)
   }

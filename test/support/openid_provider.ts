@@ -53,11 +53,12 @@ export class RealProvider {
   }
 
   /**
-   * Begins anew with a new key, for one client; what was signed in is forgotten. `slug` names a further provider of the service.
+   * Begins anew with a new key, for one client; what was signed in is forgotten. `slug` names a further provider of the service, `admin` is
+   * the address of its admin page.
    * Claims are in userinfo only, unless `more` has conformIdTokenClaims: false.
    */
   open(
-    { issuer, slug = '' }: { issuer: string; slug?: string },
+    { issuer, slug = '', admin }: { issuer: string; slug?: string; admin?: string },
     alg: Alg = 'RS256',
     more: Record<string, unknown> = {},
   ): void {
@@ -70,7 +71,10 @@ export class RealProvider {
         {
           client_id: CLIENT_ID,
           client_secret: CLIENT_SECRET,
-          redirect_uris: [`${issuer}/oidc/callback${suffix}`],
+          redirect_uris: [
+            `${issuer}/oidc/callback${suffix}`,
+            ...(admin ? [`${admin}/admin/ui/sign-in/callback${suffix}`] : []),
+          ],
           backchannel_logout_uri: `${issuer}/oidc/backchannel-logout${suffix}`,
           backchannel_logout_session_required: true,
           id_token_signed_response_alg: alg,

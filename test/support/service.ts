@@ -46,7 +46,7 @@ export const SEALED = {
 }
 
 /**
- * Starts a service; `env` holds SERVICE_ variables beside the ones every test needs (`<issuer>` in them is its own), `file` what has no
+ * Starts a service; `env` holds SERVICE_ variables beside the ones every test needs (`<issuer>` and `<admin>` in them are its own), `file` what has no
  * variable, `options` what is not configured.
  */
 export async function startService(
@@ -57,6 +57,7 @@ export async function startService(
   const folder = mkdtempSync(path.join(tmpdir(), 'service-test-'))
   const [port, adminPort] = [await freePort(), await freePort()]
   const issuer = `http://localhost:${port}`
+  const admin = `http://127.0.0.1:${adminPort}`
   const variables = {
     SERVICE_SERVER_ISSUER: issuer,
     SERVICE_SERVER_ADDRESS: `:${port}`,
@@ -67,7 +68,12 @@ export async function startService(
     SERVICE_RATE_LIMIT_ENABLED: 'false',
     SERVICE_LOG_STDOUT: 'false',
     ...watched.by?.env(),
-    ...Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value.replaceAll('<issuer>', issuer)])),
+    ...Object.fromEntries(
+      Object.entries(env).map(([name, value]) => [
+        name,
+        value.replaceAll('<issuer>', issuer).replaceAll('<admin>', admin),
+      ]),
+    ),
   }
   const { config } = loadConfig(file, variables)
   let ahead = 0
@@ -79,7 +85,7 @@ export async function startService(
   return {
     app,
     issuer,
-    admin: `http://127.0.0.1:${adminPort}`,
+    admin,
     advance(seconds) {
       ahead += seconds
     },

@@ -1,5 +1,6 @@
 // The admin page of a test service in a real browser, opened with the key.
 import type { Page } from 'playwright-core'
+import { AdminBrowser } from '../support/admin_page.ts'
 import type { Tab } from '../support/chromium.ts'
 import { ADMIN_KEY, type TestService } from '../support/service.ts'
 
@@ -10,10 +11,17 @@ export type Open = (options?: { viewport?: { width: number; height: number } }) 
 export async function openAdmin(open: Open, service: TestService, place = ''): Promise<Tab> {
   const tab = await open()
   await tab.page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
-  await tab.page.addInitScript(`sessionStorage.setItem('service.admin-key', '${ADMIN_KEY}')`)
+  await tab.page.context().addCookies(await sessionCookies(service))
   await tab.page.goto(`${service.admin}/admin/ui/${place}`)
   await tab.page.getByRole('navigation', { name: 'Pages' }).waitFor()
   return tab
+}
+
+/** The cookie of a page that has exchanged the key. */
+export async function sessionCookies(service: TestService, key = ADMIN_KEY) {
+  const page = new AdminBrowser(service)
+  await page.signInWithKey(key)
+  return [...page.cookies].map(([name, value]) => ({ name, value, url: `${service.admin}/admin` }))
 }
 
 /** Presses a button by its name. */

@@ -1,13 +1,4 @@
-// The admin API from the browser: the key (in sessionStorage only), calls, refusals.
-
-const KEY = 'service.admin-key'
-
-/** The admin key of this tab; undefined until a key is entered. */
-export const storedKey = (): string | undefined => sessionStorage.getItem(KEY) ?? undefined
-/** Keeps the key until the tab is closed. */
-export const storeKey = (key: string): void => sessionStorage.setItem(KEY, key)
-/** Forgets the key and everything else of this tab. */
-export const forgetKey = (): void => sessionStorage.clear()
+// The admin API from the browser: calls and refusals. A cookie that scripts cannot read says who is signed in.
 
 /** A refusal of the admin API, with its message. */
 export class ApiError extends Error {
@@ -24,8 +15,8 @@ export class ApiError extends Error {
   }
 }
 
-/** Called when the server no longer accepts the key. */
-export const onRefusedKey: { tell: () => void } = { tell: () => {} }
+/** Called when the server no longer accepts the session. */
+export const onRefusedSession: { tell: () => void } = { tell: () => {} }
 
 export type QueryParams = Readonly<Record<string, string | number | boolean | undefined>>
 
@@ -36,10 +27,17 @@ export function withQuery(path: string, query: QueryParams = {}): string {
   return text ? `${path}?${text}` : path
 }
 
+interface Sent {
+  body?: unknown
+  /** An admin key, in place of the session. */
+  key?: string
+}
+
 /** Calls the admin API. Throws ApiError; a network failure is one with status 0. */
-export async function sendRequest(method: string, path: string, body?: unknown): Promise<Response> {
-  const key = storedKey()
-  const headers: Record<string, string> = { authorization: `Bearer ${key}`, accept: 'application/json' }
+export async function sendRequest(method: string, path: string, { body, key }: Sent = {}): Promise<Response> {
+  // Pages of other origins cannot send this header. The server accepts the cookie only with it.
+  const headers: Record<string, string> = { 'x-admin-page': window.location.protocol, accept: 'application/json' }
+  if (key !== undefined) headers['authorization'] = `Bearer ${key}`
   if (body !== undefined) headers['content-type'] = 'application/json'
   const response = await fetch(path, {
     method,
@@ -53,15 +51,18 @@ export async function sendRequest(method: string, path: string, body?: unknown):
   })
   if (response.ok) return response
   const refusal = (await response.json().catch(() => ({}))) as Record<string, unknown>
-  if (response.status === 401 && key === storedKey()) onRefusedKey.tell()
+  if (response.status === 401 && key === undefined) onRefusedSession.tell()
   throw new ApiError(response.status, refusal)
 }
 
 /** Calls the admin API and returns the parsed answer. */
 export async function call<T = unknown>(method: string, path: string, body?: unknown): Promise<T> {
-  const response = await sendRequest(method, path, body)
-  return (response.status === 204 ? undefined : await response.json()) as T
+  return parsedAnswer<T>(await sendRequest(method, path, { body }))
 }
+
+/** The parsed body of an answer. */
+export const parsedAnswer = async <T>(response: Response): Promise<T> =>
+  (response.status === 204 ? undefined : await response.json()) as T
 
 /** Reads from the admin API. */
 export const get = <T>(path: string, query?: QueryParams): Promise<T> => call<T>('GET', withQuery(path, query))

@@ -1,6 +1,7 @@
 // The pages, in the order of the navigation.
 import type { ComponentType } from 'preact'
 import type { Location } from '../lib/router.ts'
+import { ApiKeys } from './api_keys.tsx'
 import { Audit } from './audit.tsx'
 import { Clients } from './clients.tsx'
 import { Connections } from './connections.tsx'
@@ -49,6 +50,7 @@ export const PAGES: readonly PageEntry[] = [
   { name: 'audit', title: 'Audit', group: 'Record', show: Audit },
   { name: 'lockouts', title: 'Lockouts', group: 'Operate', show: Lockouts },
   { name: 'keys', title: 'Keys', group: 'Operate', show: KeysPage },
+  { name: 'api-keys', title: 'API keys', group: 'Operate', show: ApiKeys },
   { name: 'settings', title: 'Settings', group: 'Operate', show: SettingsPage },
   { name: 'try', title: 'Try it', group: 'Operate', needs: 'try.token', keeps: true, show: Try },
 ]

@@ -4,13 +4,14 @@ import { get } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { href, type Location, usePlace } from '../lib/router.ts'
 import { forgetOperations, operations } from '../lib/schema.ts'
+import type { SignedInOperator } from '../lib/session.ts'
 import type { Status } from '../lib/types.ts'
 import { HOME, PAGES, type PageEntry } from '../pages/index.ts'
 import { Mark } from './icons.tsx'
-import { Empty } from './text.tsx'
+import { Badge, Empty } from './text.tsx'
 
 /** The navigation with the page that the address names. */
-export function Shell({ onForget }: { onForget: () => void }) {
+export function Shell({ operator, onSignOut }: { operator: SignedInOperator; onSignOut: () => void }) {
   const place = usePlace()
   const page = pageOf(place)
   const [isOpen, setOpen] = useState(false)
@@ -56,8 +57,11 @@ export function Shell({ onForget }: { onForget: () => void }) {
           </div>
         ))}
         <footer>
-          <button type="button" onClick={onForget}>
-            Forget key
+          <span class="small">
+            {operator.actor_id} <Badge>{operator.capability}</Badge>
+          </span>
+          <button type="button" onClick={onSignOut}>
+            Sign out
           </button>
           <span class="soft small">{status.data && `${status.data.version} · ${status.data.commit}`}</span>
         </footer>

@@ -1,10 +1,18 @@
-// The prompt for the admin key.
+// The sign-in: at a provider, or with an admin key.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../lib/api.ts'
+import { keepPlace, type PageSession } from '../lib/session.ts'
 import { Mark } from './icons.tsx'
 
-/** Asks for the key. `why` is the reason why it is requested again. */
-export function KeyPrompt({ why, onKey }: { why?: string; onKey: (key: string) => Promise<void> }) {
+interface GateProps {
+  /** Why the person has to sign in again. */
+  why?: string
+  providers: PageSession['providers']
+  onKey: (key: string) => Promise<void>
+}
+
+/** The providers to sign in at, and the field for a key. */
+export function Gate({ why, providers, onKey }: GateProps) {
   const [problem, setProblem] = useState<string>()
   const [busy, setBusy] = useState(false)
   const field = useRef<HTMLInputElement>(null)
@@ -32,6 +40,11 @@ export function KeyPrompt({ why, onKey }: { why?: string; onKey: (key: string) =
         <Mark />
         <h1>Admin</h1>
         <p class="soft">Clients, users, tokens and keys of {window.location.host}.</p>
+        {providers.map(({ name, url }) => (
+          <a key={url} class="button primary" href={url} onClick={keepPlace}>
+            Sign in with {name}
+          </a>
+        ))}
         <form onSubmit={submit}>
           {(problem ?? why) && (
             <p class={problem ? 'note bad' : 'note'} role="alert" id="problem">
@@ -50,11 +63,11 @@ export function KeyPrompt({ why, onKey }: { why?: string; onKey: (key: string) =
               aria-describedby={problem ? 'problem hint' : 'hint'}
             />
             <span class="hint" id="hint">
-              <code>admin.api_key</code> or <code>SERVICE_ADMIN_API_KEY</code> of the server. It is stored in this tab
-              only, until the tab is closed.
+              <code>admin.api_key</code> of the server, or a key that an operator created. The page exchanges it for a
+              session of 12 hours and does not store it.
             </span>
           </div>
-          <button type="submit" class="primary" disabled={busy}>
+          <button type="submit" class={providers.length > 0 ? '' : 'primary'} disabled={busy}>
             {busy ? 'Checking…' : 'Open'}
           </button>
         </form>
@@ -65,8 +78,7 @@ export function KeyPrompt({ why, onKey }: { why?: string; onKey: (key: string) =
 
 function inWords(error: Error): string {
   if (!(error instanceof ApiError)) return error.message
-  if (error.status === 401)
-    return 'This is not the admin key. It is compared letter by letter with admin.api_key of the running server.'
+  if (error.status === 401) return 'This is not an admin key of this server, or it was revoked.'
   if (error.status === 429) return 'Too many wrong keys from this address. Wait a minute, then try again.'
   if (error.status === 0) return 'The server cannot be reached. Is it running?'
   return error.message

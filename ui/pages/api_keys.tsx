@@ -1,0 +1,94 @@
+// API keys: the keys of the admin API that operators created.
+import { useState } from 'preact/hooks'
+import { call, segment } from '../lib/api.ts'
+import type { ApiKeyAnswer, NewApiKeyAnswer } from '../lib/types.ts'
+import { ConfirmButton, Dialog } from '../parts/dialog.tsx'
+import { useVersion } from '../parts/entity.tsx'
+import { FormButton } from '../parts/form.tsx'
+import { type Column, List } from '../parts/list.tsx'
+import { Badge, Copy, Empty, PageHead, Time } from '../parts/text.tsx'
+
+const PATH = '/admin/api-keys'
+
+const columnsOf = (onChange: () => void): Column<ApiKeyAnswer>[] => [
+  { title: 'Name', cell: ({ name }) => <span class="main">{name}</span> },
+  { title: 'Capability', cell: ({ capability }) => <Badge>{capability}</Badge> },
+  { title: 'Created', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
+  {
+    title: 'Last used',
+    kind: 'tight',
+    cell: ({ last_used_at }) => (last_used_at === undefined ? 'never' : <Time at={last_used_at} />),
+  },
+  {
+    title: 'Actions',
+    kind: 'acts',
+    cell: ({ id, name }) => (
+      <ConfirmButton
+        label="Revoke"
+        verb="Revoke it"
+        title={`Revoke the key ${name}?`}
+        run={() => call('DELETE', `${PATH}/${segment(id)}`)}
+        after={onChange}
+      >
+        It is refused from the next request on, and its sessions of this page end. This cannot be undone.
+      </ConfirmButton>
+    ),
+  },
+]
+
+/** The list of keys. */
+export function ApiKeys() {
+  const [version, changed] = useVersion()
+  const [made, setMade] = useState<NewApiKeyAnswer>()
+  const closed = () => {
+    setMade(undefined)
+    changed()
+  }
+  return (
+    <>
+      <PageHead
+        title="API keys"
+        about="Keys of the admin API. The audit trail names the key that made a change. The keys of the configuration are on the page Settings."
+      >
+        <FormButton<NewApiKeyAnswer>
+          label="New API key"
+          title="New API key"
+          operation="api-key.create"
+          fields={['name', 'capability']}
+          verb="Create"
+          onDone={setMade}
+        />
+      </PageHead>
+      <List<ApiKeyAnswer>
+        label="API keys"
+        path={PATH}
+        version={version}
+        keyOf={({ id }) => id}
+        columns={columnsOf(changed)}
+        empty={
+          <Empty title="No API key yet">
+            <p>Create one for each person and each machine, so that you can revoke them one by one.</p>
+          </Empty>
+        }
+      />
+      {made && <NewKeyDialog of={made} onClose={closed} />}
+    </>
+  )
+}
+
+const NewKeyDialog = ({ of: { name, key }, onClose }: { of: NewApiKeyAnswer; onClose: () => void }) => (
+  <Dialog title={`The key ${name}`} onClose={onClose}>
+    <p class="note warn">
+      The key is shown only now, because only its hash is stored. If it is lost, create another one.
+    </p>
+    <div class="field">
+      <span class="soft">key</span>
+      <Copy text={key} what="key" />
+    </div>
+    <div class="form-foot">
+      <button type="button" class="primary" onClick={onClose}>
+        I have stored it
+      </button>
+    </div>
+  </Dialog>
+)
