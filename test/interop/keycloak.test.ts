@@ -88,8 +88,25 @@ describe.skipIf('missing' in toolchain)('sign-in at Keycloak 26.7', () => {
     expect(await checkProviders(config)).toEqual([expect.objectContaining({ result: 'ok' })])
   })
 
+  test.each([
+    ['signs ID tokens with EdDSA', 'id.token.signed.response.alg', 'EdDSA', 'RS256', 'oidc_invalid_response'],
+    [
+      'requires pushed authorization requests',
+      'require.pushed.authorization.requests',
+      ...['true', 'false', 'oidc_upstream_invalid_request'],
+    ],
+  ] as const)('a sign-in at a client that %s fails, with that reason', async (_what, name, set, reset, reason) => {
+    const user = await there.addUser()
+    await there.changeClient({ [name]: set })
+    const { browser } = await signIn(user)
+    await there.changeClient({ [name]: reset })
+    expect(await isSignedIn(service, browser)).toBe(false)
+    expect(await lastFailure()).toMatchObject({ provider: 'default', reason })
+    expect(await isSignedIn(service, (await signIn(user)).browser)).toBe(true)
+  })
+
   test('a person who is disabled and signed out there has no session and no refresh token here', async () => {
-    await there.registerLogout(`${service.issuer}/oidc/backchannel-logout`)
+    await there.changeClient({ 'backchannel.logout.url': `${service.issuer}/oidc/backchannel-logout` })
     const user = await there.addUser()
     const { browser } = await signIn(user)
     const [client, resource] = [await addClient(service), await addResource(service)]

@@ -116,10 +116,10 @@ export async function startKeycloak(home: string) {
       if (!made) throw new Error('the user was not made')
       return made
     },
-    /** Registers the URL that Keycloak sends logout tokens to. */
-    async registerLogout(url: string) {
+    /** Changes attributes of the client. */
+    async changeClient(changes: Record<string, string>) {
       const [client] = (await admin('GET', `/clients?clientId=${CLIENT_ID}`)) as { id: string; attributes: object }[]
-      const attributes = { ...client?.attributes, 'backchannel.logout.url': url }
+      const attributes = { ...client?.attributes, ...changes }
       await admin('PUT', `/clients/${client?.id}`, { ...client, attributes })
     },
     /** The types of the events of a user, newest first. */
