@@ -4,6 +4,7 @@ import { useLoad } from '../lib/load.ts'
 import { href, type Location } from '../lib/router.ts'
 import { operations } from '../lib/schema.ts'
 import { Empty, PageHead } from '../parts/text.tsx'
+import { MakeAssertion } from './try_client_assertion.tsx'
 import { ExplainAccess } from './try_explain.tsx'
 import { CheckAssertion, DecodeToken, MintToken } from './try_forms.tsx'
 
@@ -11,6 +12,7 @@ const TABS = [
   { name: 'mint', title: 'Mint a token', needs: 'try.token', show: MintToken },
   { name: 'decode', title: 'Decode a token', needs: 'try.decode', show: DecodeToken },
   { name: 'explain', title: 'Explain access', needs: 'try.explain', show: ExplainAccess },
+  { name: 'client-assertion', title: 'Make a client assertion', needs: 'try.token', show: MakeAssertion },
   { name: 'assertion', title: 'Check an ID-JAG', needs: 'try.idJag', show: CheckAssertion },
 ] as const
 
