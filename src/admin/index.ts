@@ -25,6 +25,7 @@ import { tries } from './try.ts'
 import { tryIdJag } from './try_id_jag.ts'
 import { userSessions } from './user_sessions.ts'
 import { users } from './users.ts'
+import { statistics } from './waste.ts'
 import { webhooks } from './webhooks.ts'
 import { xaaPolicies } from './xaa_policies.ts'
 
@@ -54,6 +55,7 @@ export const adminResources: readonly AdminResource[] = [
   dcr,
   configResource,
   system,
+  statistics,
   tries,
   tryExplain,
   tryIdJag,

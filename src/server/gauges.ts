@@ -1,6 +1,7 @@
 // Metrics read at scrape time: queues, caches, connection pool, health, key age.
 import { statfs } from 'node:fs/promises'
 import path from 'node:path'
+import { wasteOf } from '../admin/token_waste.ts'
 import type { App } from '../context.ts'
 import type { LaneStats } from '../lib/lane.ts'
 import { addedUp, allLanes, mapValues, ofLanes } from '../telemetry/lanes.ts'
@@ -20,10 +21,13 @@ const LANE_COUNTERS: readonly (readonly [ReadingName, keyof LaneStats, scale?: n
 /** Counting a table is slow: the result is reused for this time, whatever the scrape rate. */
 const RECOUNT_MS = 15_000
 
-function cached(count: () => Promise<number>): () => Promise<number> {
-  let last: { ms: number; counting: Promise<number> } | undefined
+/** The report of wasted tokens reads up to 100,000 rows. */
+const WASTE_MS = 900_000
+
+function cached<R>(count: () => Promise<R>, everyMs = RECOUNT_MS): () => Promise<R> {
+  let last: { ms: number; counting: Promise<R> } | undefined
   return () => {
-    if (!last || performance.now() - last.ms >= RECOUNT_MS) last = { ms: performance.now(), counting: count() }
+    if (!last || performance.now() - last.ms >= everyMs) last = { ms: performance.now(), counting: count() }
     return last.counting
   }
 }
@@ -43,6 +47,9 @@ export function addGauges(app: App): void {
     'ext_lockouts',
     cached(() => store.countLockouts({ now: clock.now() })),
   )
+  const waste = cached(() => wasteOf(app, 0), WASTE_MS)
+  metrics.gauge('ext_wasteful_clients', async () => (await waste()).wasteful_clients)
+  metrics.gauge('ext_avoidable_tokens_per_second', async () => (await waste()).avoidable_per_second)
   metrics.gauge('ext_storage_healthy', () => Number(store.driver.isHealthy()))
   metrics.gauge('ext_clock_seconds', () => clock.now())
   if (app.config.storage.driver === 'sqlite') addDiskGauges(app)

@@ -31,6 +31,7 @@ import * as sessions from './sessions.ts'
 import * as signingKeys from './signing_keys.ts'
 import * as singleUses from './single_uses.ts'
 import * as system from './system.ts'
+import { readTokenUse } from './token_use.ts'
 import * as tokens from './tokens.ts'
 import * as undo from './undo.ts'
 import { importUsers } from './user_import.ts'
@@ -78,6 +79,7 @@ export const ops = {
   listPartitions,
   listSealed,
   purgeWindow,
+  readTokenUse,
   replaceSealed,
   saveExported,
 }

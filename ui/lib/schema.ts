@@ -63,8 +63,21 @@ function asOperation(method: string, path: string, raw: RawOperation): Operation
     command: raw['x-command'],
     creates: '201' in raw.responses,
     query: Object.fromEntries(query.map((each) => [each.name, { ...each.schema, description: each.description }])),
-    body: raw.requestBody?.content['application/json'].schema,
+    body: withoutNull(raw.requestBody?.content['application/json'].schema),
   }
+}
+
+/** A schema whose optional objects and numbers are drawn like required ones: an empty field is null. Lists keep their null. */
+function withoutNull<S extends JsonSchema | undefined>(schema: S): S {
+  if (!schema) return schema
+  const { anyOf = [], ...rest } = schema
+  const [inner, ...others] = anyOf.filter(({ type }) => type !== 'null')
+  const isOptional = inner && others.length === 0 && ['object', 'number', 'integer'].includes(String(inner.type))
+  const plain: JsonSchema = isOptional ? { ...inner, ...rest } : schema
+  const { properties } = plain
+  if (!properties) return plain as S
+  const members = Object.entries(properties).map(([name, member]) => [name, withoutNull(member)])
+  return { ...plain, properties: Object.fromEntries(members) } as S
 }
 
 /** Quotes for a POSIX shell. */

@@ -1,6 +1,7 @@
 // The types of the answers of the admin API, from its own schemas.
 import type { z } from 'zod'
 import type * as answers from '../../src/admin/answers.ts'
+import type * as limits from '../../src/admin/answers_limits.ts'
 import type * as people from '../../src/admin/answers_people.ts'
 import type * as service from '../../src/admin/answers_service.ts'
 import type { Actor } from '../../src/records/issuance.ts'
@@ -33,6 +34,7 @@ export type NewApiKeyAnswer = z.output<typeof service.newApiKeyAnswer>
 export type Keys = z.output<typeof service.keysAnswer>
 export type RevokedKey = z.output<typeof service.revokedKey>
 export type Status = z.output<typeof service.systemStatus>
+export type Waste = z.output<typeof limits.wasteAnswer>
 export type Stats = z.output<typeof service.stats>
 export type SeriesAnswer = z.output<typeof service.series>
 export type DcrMode = z.output<typeof service.dcrMode>['mode']

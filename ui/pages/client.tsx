@@ -33,6 +33,7 @@ const EDITABLE = [
   'agent_description',
   'dpop_bound_access_tokens',
   'default_resource',
+  'limits',
 ]
 
 /** Whether operators set the keys. The keys of a client with a metadata document come from the document. */
@@ -138,6 +139,12 @@ const methodsOf = (client: ClientAnswer) =>
 /** A key as its type and its kid. */
 const keyText = ({ kty, crv, kid }: Record<string, unknown>) => [crv ?? kty, kid ?? 'without kid'].map(String).join(' ')
 
+const limitsText = ({ requests_per_second, tokens_per_day }: NonNullable<ClientAnswer['limits']>) =>
+  [
+    ...(requests_per_second === undefined ? [] : [`${requests_per_second || 'any number of'} requests per second`]),
+    ...(tokens_per_day === undefined ? [] : [`${tokens_per_day || 'any number of'} tokens per day`]),
+  ].join(', ')
+
 const factsOf = (client: ClientAnswer) =>
   [
     ['client_id', <Copy key="id" text={client.client_id} what="client_id" />],
@@ -149,6 +156,7 @@ const factsOf = (client: ClientAnswer) =>
     ['Scope', <Mono key="scope" of={client.scope} or="none of its own" />],
     client.default_resource !== undefined &&
       (['Default resource', <Mono key="default" of={client.default_resource} />] as const),
+    client.limits && (['Limits', limitsText(client.limits)] as const),
     ['Authentication', <Lines key="auth" of={methodsOf(client)} />],
     client.jwks !== undefined && (['Keys', <Lines key="keys" of={client.jwks.keys.map(keyText)} />] as const),
     client.jwks_uri !== undefined && (['Keys', <Mono key="keys" of={client.jwks_uri} />] as const),

@@ -69,6 +69,7 @@ const FIELDS = [
   'agent_description',
   'dpop_bound_access_tokens',
   'default_resource',
+  'limits',
   'client_id',
 ]
 

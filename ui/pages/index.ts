@@ -19,6 +19,7 @@ import { Resources } from './resources.tsx'
 import { SettingsPage } from './settings.tsx'
 import { Try } from './try.tsx'
 import { Users } from './users.tsx'
+import { WastePage } from './waste.tsx'
 
 export interface PageEntry {
   /** First segment of the address; empty for home. */
@@ -49,6 +50,7 @@ export const PAGES: readonly PageEntry[] = [
   { name: 'issuances', title: 'Issuances', group: 'Record', show: Issuances },
   { name: 'audit', title: 'Audit', group: 'Record', show: Audit },
   { name: 'lockouts', title: 'Lockouts', group: 'Operate', show: Lockouts },
+  { name: 'waste', title: 'Waste', group: 'Operate', show: WastePage },
   { name: 'keys', title: 'Keys', group: 'Operate', show: KeysPage },
   { name: 'api-keys', title: 'API keys', group: 'Operate', show: ApiKeys },
   { name: 'settings', title: 'Settings', group: 'Operate', show: SettingsPage },
