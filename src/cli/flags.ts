@@ -117,7 +117,12 @@ const PARAMS: Readonly<Record<string, string>> = {
 
 function fieldsOf({ path, query, body }: Action): Field[] {
   const params = paramNames(path).map((name): Field => {
-    return { part: 'params', name, required: true, schema: { description: PARAMS[name] } }
+    return {
+      part: 'params',
+      name,
+      required: true,
+      schema: { description: PARAMS[name] ?? `Id of the ${name.replace(/_id$/, '').replaceAll('_', ' ')}.` },
+    }
   })
   return [...params, ...members('query', query), ...members('body', body)]
 }
