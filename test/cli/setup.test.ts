@@ -211,3 +211,28 @@ test('a document is read from standard input', async () => {
 test('YAML with a circular alias is refused', () => {
   expect(parseYaml('a: &a [*a]', 'x')).toEqual({ faults: [{ at: 'x', message: expect.any(String) }] })
 })
+
+test('apply sets the URIs after a logout of a client, changes them, exports them, and changes nothing the second time', async () => {
+  const uris = ['https://app.example.com/signed-out', 'https://app.example.com/bye?kept=1']
+  const client = (list: string[]) => `
+clients:
+  - client_id: portal
+    client_name: Portal
+    redirect_uris: [https://app.example.com/callback]
+    post_logout_redirect_uris: ${JSON.stringify(list)}
+`
+  const stored = async () => (await service.app.store.findClient({ client_id: 'portal' }))?.post_logout_redirect_uris
+  expect(done((await setup('apply', client(uris.slice(0, 1)))).rows)).toEqual([['create', 'clients', 'portal']])
+  expect(await stored()).toEqual(uris.slice(0, 1))
+  const { rows } = await setup('apply', client(uris))
+  expect(rows[0]).toMatchObject({ action: 'update', kind: 'clients', fields: ['post_logout_redirect_uris'] })
+  expect(await stored()).toEqual(uris)
+  expect(await setup('apply', client(uris))).toEqual({ code: 0, rows: [{ unchanged: 1 }] })
+  const { stdout } = await runHere(['admin', 'export'], env)
+  const exported = parseYaml(stdout, 'export') as { value: { clients: Row[] } }
+  const portal = exported.value.clients.find(({ client_id }) => client_id === 'portal')
+  expect(portal).toMatchObject({ post_logout_redirect_uris: uris })
+  const refused = await runHere(['admin', 'apply', '-f', written(client(['http://evil.example/']))], env)
+  expect([refused.code === 0, refused.stderr]).toEqual([false, expect.stringContaining('post_logout_redirect_uris')])
+  expect(await stored()).toEqual(uris)
+})

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/records/client.ts'
 import { okAdmin } from '../support/admin.ts'
 import { Browser } from '../support/browser.ts'
+import { addDeviceClient, askForCode, codesOf, DEVICES, decideFor, deviceScene, poll } from '../support/device.ts'
 import {
   type Answer,
   authorize,
@@ -39,10 +40,11 @@ async function signedIn(fields: Record<string, string | undefined> = {}, app?: A
 }
 
 /** The claims of an ID token, verified as a client does. */
-async function idTokenOf({ status, body }: Answer, client: { client_id: string }): Promise<JWTPayload> {
+async function idTokenOf({ status, body }: Answer, client: { client_id: string }, at = service): Promise<JWTPayload> {
   expect(status, JSON.stringify(body)).toBe(200)
-  const keys = createLocalJWKSet(await bodyOf<JSONWebKeySet>(`${service.issuer}/.well-known/jwks.json`))
-  const expected = { issuer: service.issuer, audience: client.client_id, typ: 'JWT' }
+  const keys = createLocalJWKSet(await bodyOf<JSONWebKeySet>(`${at.issuer}/.well-known/jwks.json`))
+  const currentDate = new Date(at.app.clock.now() * 1000)
+  const expected = { issuer: at.issuer, audience: client.client_id, typ: 'JWT', currentDate }
   return (await jwtVerify(String(body['id_token']), keys, expected)).payload
 }
 
@@ -237,5 +239,44 @@ describe('metadata', () => {
     expect(answer.body['scope']).toBe('mcp:read')
     for (const path of ['/oauth/userinfo', '/oauth/logout'])
       expect((await fetch(off.issuer + path, { redirect: 'manual' })).status).toBe(404)
+  })
+})
+
+describe('the device grant', () => {
+  test('with the scope openid issues an ID token without nonce, about the sign-in of the user who entered the code', async () => {
+    const devices = await startService({ ...DEVICES, SERVICE_OAUTH_OPENID: 'true' })
+    try {
+      const { user, resource, browser } = await deviceScene(devices)
+      const client = await addDeviceClient(devices, { scope: 'openid email mcp:read' })
+      const now = devices.app.clock.now()
+      const [session] = await devices.app.store.listSessions({ user_id: user.id, now })
+      devices.advance(30)
+      for (const [scope, fields] of [
+        ['openid email mcp:read', { resource: resource.uri }],
+        ['openid email', {}],
+      ] as const) {
+        const codes = codesOf(await askForCode(devices, client, { scope, nonce: 'n-1', ...fields }))
+        await decideFor(devices, browser, codes)
+        const answer = await poll(devices, client, codes)
+        const { iat = 0, ...claims } = await idTokenOf(answer, client, devices)
+        const { access_token, refresh_token } = answer.body
+        const expected = { iss: devices.issuer, sub: user.id, aud: client.client_id, amr: ['pwd'], email: user.email }
+        expect(claims).toMatchObject({ ...expected, at_hash: leftHalf(access_token) })
+        expect(claims).not.toHaveProperty('nonce')
+        expect(claims['auth_time']).toBe(session?.created_at)
+        expect(iat - Number(claims['auth_time'])).toBeGreaterThanOrEqual(30)
+        expect(claimsOf(answer)['auth_time']).toBe(claims['auth_time'])
+        const refreshed = await idTokenOf(await refresh(devices, client, refresh_token), client, devices)
+        expect([refreshed['auth_time'], refreshed['nonce']]).toEqual([claims['auth_time'], undefined])
+        const headers = { authorization: `Bearer ${String(access_token)}` }
+        const { status } = await fetch(`${devices.issuer}/oauth/userinfo`, { headers })
+        expect(status).toBe('resource' in fields ? 401 : 200)
+      }
+      const plain = codesOf(await askForCode(devices, client, { scope: 'mcp:read', resource: resource.uri }))
+      await decideFor(devices, browser, plain)
+      expect((await poll(devices, client, plain)).body).not.toHaveProperty('id_token')
+    } finally {
+      await devices.close()
+    }
   })
 })

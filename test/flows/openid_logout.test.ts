@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventsOf, okAdmin } from '../support/admin.ts'
 import { Browser } from '../support/browser.ts'
+import { DocumentServer, forgetDocuments, LOCAL_DOCUMENTS } from '../support/documents.ts'
 import { authorize, redeem, register } from '../support/flow.ts'
-import { addClient, addUser, startService, type TestService } from '../support/service.ts'
+import { addClient, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
 
 const AFTER = 'https://client.example.com/signed-out'
 let service: TestService
@@ -82,4 +83,38 @@ test('operators and clients register post_logout_redirect_uris; unsafe ones are 
   const uris = [AFTER, 'javascript:alert(1)', 'http://evil.example/']
   const registered = await register(service, { post_logout_redirect_uris: uris })
   expect(await registered.json()).toMatchObject({ post_logout_redirect_uris: [AFTER] })
+})
+
+test('a client by document has the URIs of its document: the safe ones, and those of a new version of the document', async () => {
+  const documents = await DocumentServer.start()
+  const own = await startService({ ...LOCAL_DOCUMENTS, SERVICE_OAUTH_OPENID: 'true' })
+  try {
+    const members = { redirect_uris: [REDIRECT_URI], token_endpoint_auth_method: 'none' }
+    const publish = (uris: string[]) =>
+      documents.publish('/oauth/client.json', { ...members, post_logout_redirect_uris: uris })
+    const client_id = publish([AFTER, 'javascript:alert(1)', 'http://evil.example/'])
+    const user = await addUser(own)
+    const logout = async (post_logout_redirect_uri: string) => {
+      const browser = new Browser()
+      const authorized = await authorize(own, { client_id }, user, { scope: 'openid' }, browser)
+      const id_token_hint = String((await redeem(own, { client_id }, authorized)).body['id_token'])
+      const query = new URLSearchParams({ id_token_hint, post_logout_redirect_uri })
+      return (await browser.open(`${own.issuer}/oauth/logout?${query}`)).location
+    }
+    expect(await logout(AFTER)).toBe(AFTER)
+    expect(await logout('http://evil.example/')).toBeUndefined()
+    const path = `/admin/clients/${encodeURIComponent(client_id)}`
+    expect(await okAdmin(own, 'GET', path)).toMatchObject({ post_logout_redirect_uris: [AFTER] })
+    await expect(okAdmin(own, 'PATCH', path, { post_logout_redirect_uris: [AFTER] })).rejects.toThrow(
+      'metadata document',
+    )
+    const next = 'https://client.example.com/goodbye'
+    publish([next])
+    await forgetDocuments(own)
+    expect(await logout(next)).toBe(next)
+    expect(await logout(AFTER)).toBeUndefined()
+  } finally {
+    documents.close()
+    await own.close()
+  }
 })
