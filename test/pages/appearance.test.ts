@@ -32,6 +32,8 @@ const IN_EVERY_LANGUAGE = [
   'device code',
   'device consent',
   'password link',
+  'sign out',
+  'signed out',
   'error',
   'account',
   'account with long texts',

@@ -3,7 +3,9 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { de } from '../../src/endpoints/messages/de.ts'
 import { es } from '../../src/endpoints/messages/es.ts'
+import { allow, browserOf } from '../support/account.ts'
 import { CHROMIUM, test } from '../support/chromium.ts'
+import { isActive } from '../support/flow.ts'
 import { addUser, PASSWORD } from '../support/service.ts'
 import { logIn, openWorld, PAGE, serve, setUp, type World } from './scenes.ts'
 
@@ -36,6 +38,30 @@ describe(`in ${CHROMIUM}`, () => {
     await press(page, 'Allow')
     expect((await arrival(page)).get('code')).toMatch(/^ac_/)
     expect(complaints).toEqual([])
+  })
+
+  test('without script a signed-in user removes the access of an application in two clicks, from the login page and from the consent page', async ({
+    open,
+  }) => {
+    const { page } = await open({ javaScriptEnabled: false })
+    const { url, user } = await setUp(world)
+    const phone = await browserOf(world.service, user.email)
+    const tokens: Awaited<ReturnType<typeof allow>>[] = []
+    for (const name of ['Notes', 'Mail']) tokens.push(await allow(world.service, user, phone, name))
+    await page.goto(`${world.service.issuer}/login`)
+    await logIn(page, user.email)
+    const live = () => Promise.all(tokens.map((each) => isActive(world.service, each.client, each.access_token)))
+    for (const [start, name, left] of [
+      [`${world.service.issuer}/login`, 'Notes', [false, true]],
+      [url, 'Mail', [false, false]],
+    ] as const) {
+      await page.goto(start)
+      await page.getByRole('link', { name: 'Your account' }).click()
+      await page.getByRole('button', { name: `Remove access of ${name}` }).click()
+      await page.getByRole('status').waitFor()
+      expect(await live()).toEqual(left)
+    }
+    expect(await page.getByText('No application has access.').count()).toBe(1)
   })
 
   test('Deny sends the browser to the application with access_denied', async ({ open }) => {

@@ -21,6 +21,7 @@ export async function openWorld(): Promise<World> {
   const { server, origin } = await serve(PAGE)
   const service = await startService({
     ...DEVICES,
+    SERVICE_OAUTH_OPENID: 'true',
     SERVICE_SERVER_ALLOWED_ORIGINS: origin,
     SERVICE_RATE_LIMIT_AUTH_FAIL_MAX: '0',
   })
@@ -227,6 +228,26 @@ export const SCENES: Record<string, (world: World, page: Page) => Promise<unknow
     for (const field of await page.locator('[autocomplete=new-password]').all()) await field.fill('a new password')
     await page.locator('form[action$=password] button').click()
     await page.locator('#password-problem').waitFor()
+  },
+  'sign out': async (world, page) => {
+    await showAccount(world, page, [])
+    await page.goto(`${world.service.issuer}/oauth/logout`)
+    await page.locator('form[action$="/logout"] button').waitFor()
+  },
+  'signed out': ({ service }, page) => page.goto(`${service.issuer}/oauth/logout`),
+  'sign out from a form of another site': async ({ service, application }, page) => {
+    const logout = `${service.issuer}/oauth/logout`
+    // Without its refresh header the page stays, as in a browser that ignores the header.
+    await page.route(logout, async (route) => {
+      const headers = { ...route.request().headers(), 'sec-fetch-site': 'cross-site' }
+      const response = await route.fetch({ headers })
+      const { refresh: _, ...shown } = response.headers()
+      await route.fulfill({ response, headers: shown })
+    })
+    await page.goto(application)
+    await page.setContent(`<form method="post" action="${logout}"><button>Sign out</button></form>`)
+    await page.locator('button').click()
+    await page.locator('main h1 + p a').waitFor()
   },
   'login of a signed-in user': async (world, page) => {
     await showAccount(world, page, [])

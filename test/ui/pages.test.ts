@@ -1,6 +1,7 @@
 // What operators do on each page, checked through the API.
 import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { approved } from '../store/conformance/scenes.ts'
+import { browserOf, IPHONE, isSignedIn } from '../support/account.ts'
 import { eventsOf, okAdmin } from '../support/admin.ts'
 import { CHROMIUM, test } from '../support/chromium.ts'
 import { machineToken } from '../support/flow.ts'
@@ -100,6 +101,20 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await (await fetch(url)).text()).toContain(user.email)
     await press(page, 'I have it')
     await dialog.waitFor({ state: 'detached' })
+  })
+
+  test('users: shows the sign-ins of a user, and ends one of them', async ({ reopen }) => {
+    const user = await addUser(world.service)
+    const laptop = await browserOf(world.service, user.email)
+    const phone = await browserOf(world.service, user.email, IPHONE)
+    const { page } = await openAdmin(reopen, world.service, `users/${user.id}`)
+    const row = page.getByRole('table', { name: 'Sign-ins' }).getByRole('row', { name: /Safari on iPhone/ })
+    await row.getByText('a password').waitFor()
+    await row.getByRole('button', { name: 'End' }).click()
+    await press(page, 'End it')
+    await row.waitFor({ state: 'detached' })
+    await page.getByRole('row', { name: /Firefox on Linux/ }).waitFor()
+    expect([await isSignedIn(world.service, phone), await isSignedIn(world.service, laptop)]).toEqual([false, true])
   })
 
   test('users: revokes a consent of a user', async ({ reopen }) => {
