@@ -79,7 +79,7 @@ function fromHere(app: App, messages: Messages, params: Params): Reply {
     app,
     messages,
     signOut.title,
-    html`<h1>${signOut.title}</h1>\n<p><a href="${again}">${start.continue}</a></p>`,
+    html`<h1>${signOut.title}</h1>\n<p class="after"><a class="button main wide" href="${again}">${start.continue}</a></p>`,
     { headers: { refresh: `0;url=${again}` } },
   )
 }
