@@ -73,7 +73,7 @@ function resourceRows(plan: Plan, input: PlanInput): string[] {
     row(
       'kept',
       `${short(plan.retained_gb)} GB`,
-      `${retentionDays} days of growth, until service purge deletes expired rows`,
+      `${retentionDays} days of growth; then service purge --only issuances and --only audit-events must delete the record`,
     ),
   ]
 }

@@ -1,28 +1,17 @@
 // `service purge`: deletes expired rows. The server may run.
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Env } from '../config/env.ts'
 import { longestLife } from '../config/lifetimes.ts'
 import { loadConfig } from '../config/load.ts'
-import { SKEW_SECONDS } from '../crypto/stored_keys.ts'
-import { idFloor } from '../lib/id.ts'
 import { DAY, parseDuration, systemClock } from '../lib/time.ts'
+import { expiredRows, purgeTarget, unusedClients } from '../server/purge.ts'
 import { PURGE_TARGETS } from '../store/expiry.ts'
 import type { Store } from '../store/index.ts'
-import type { ResultOf } from '../store/operations.ts'
 import { withStore } from '../store/work.ts'
 import { UsageError } from './output.ts'
 import { RECORD_KINDS, type Retention, retire } from './retention.ts'
 
-/** Rows of one window. A running server waits for a window, so it must take only milliseconds. */
-const ROWS = 250
-/** Pause after a window, as a share of its time within limits: SQLite does not queue writers, so a server needs a pause to get the lock. */
-const PAUSE = { share: 2, leastMs: 10, mostMs: 250 }
 /** Registrations that were not used within thirty days. Deleted only when --only names them. */
 const UNUSED_CLIENTS = 'unused-clients'
-const FAMILIES = 'token-families'
-/** Families of one query, which reads the refresh tokens and the live access tokens once. */
-const FAMILY_ROWS = 10_000
-const UNUSED_SECONDS = 30 * DAY
 
 /** Every target that --only accepts. */
 const TARGET_NAMES: readonly string[] = [...Object.keys(PURGE_TARGETS), UNUSED_CLIENTS, ...Object.keys(RECORD_KINDS)]
@@ -56,32 +45,17 @@ export async function purge(
   return withStore(config, async (store, log) => {
     const deadlineMs = seconds === 0 ? Number.POSITIVE_INFINITY : performance.now() + seconds * 1000
     const purged: Purged[] = []
+    const goOn = (deleted: number) => {
+      if (performance.now() <= deadlineMs) return true
+      throw new Error(`--timeout was reached after ${deleted} rows were deleted`)
+    }
     for (const target of targets) {
-      const run = { target, started_at: systemClock.now(), deleted: 0, ok: true }
-      try {
-        await drain(windows(store, target, { retention, life: longestLife(config) }), run, deadlineMs)
-        purged.push({ table: target, deleted: run.deleted })
-      } catch (error) {
-        run.ok = false
-        log.error({ table: target, err: error }, 'purge failed')
-      }
-      await store.savePurgeRun({ ...run, finished_at: systemClock.now() }).catch((error: unknown) => {
-        log.error({ table: target, err: error }, 'the run was not recorded')
-      })
+      const rows = deleting(store, target, { retention, life: longestLife(config) })
+      const { deleted, ok } = await purgeTarget({ store, log, clock: systemClock }, target, rows, goOn)
+      if (ok) purged.push({ table: target, deleted })
     }
     return { purged, ok: purged.length === targets.length }
   })
-}
-
-/** Deletes window by window and counts the rows in `run`. Throws at the deadline. */
-async function drain(deleting: AsyncGenerator<number>, run: { deleted: number }, deadlineMs: number): Promise<void> {
-  let beganMs = performance.now()
-  for await (const rows of deleting) {
-    run.deleted += rows
-    if (performance.now() > deadlineMs) throw new Error(`--timeout was reached after ${run.deleted} rows were deleted`)
-    await rest(performance.now() - beganMs)
-    beganMs = performance.now()
-  }
 }
 
 function readTargets(only: string | undefined): string[] {
@@ -122,43 +96,9 @@ interface Bounds {
   life: number
 }
 
-/** Deletes window by window, so that a running server can write between them. Yields the number of deleted rows. */
-async function* windows(store: Store, target: string, { retention, life }: Bounds): AsyncGenerator<number> {
+/** Deletes the rows of a target. Yields the number of deleted rows after each window. */
+function deleting(store: Store, target: string, { retention, life }: Bounds): AsyncGenerator<number> {
+  if (retention && isRecord(target)) return retire(store, target, retention)
   const now = systemClock.now()
-  if (retention && isRecord(target)) return yield* retire(store, target, retention)
-  if (target === UNUSED_CLIENTS) {
-    for (let rows = ROWS; rows === ROWS; yield rows)
-      rows = await store.reapClients({ before: now - UNUSED_SECONDS, limit: ROWS })
-    return
-  }
-  if (target === FAMILIES) return yield* endedFamilies(store, now, life)
-  for (const table of PURGE_TARGETS[target]?.keys() ?? []) {
-    for (let after: string | undefined = ''; after !== undefined; ) {
-      const window: WindowResult = await store.purgeWindow({ target, table, after, rows: ROWS, now })
-      yield window.deleted
-      after = window.next
-    }
-  }
+  return target === UNUSED_CLIENTS ? unusedClients(store, now) : expiredRows(store, target, { now, life })
 }
-
-/** Deletes the token families that cannot issue tokens any more, a few at a time. */
-async function* endedFamilies(store: Store, now: number, life: number): AsyncGenerator<number> {
-  const liveFrom = idFloor(now - life - SKEW_SECONDS)
-  for (let after: string | undefined = ''; after !== undefined; ) {
-    const found: ResultOf<'listEndedFamilies'> = await store.listEndedFamilies({
-      after,
-      rows: FAMILY_ROWS,
-      liveFrom,
-      now,
-    })
-    yield 0
-    for (let from = 0; from < found.ids.length; from += ROWS)
-      yield await store.deleteFamilies({ ids: found.ids.slice(from, from + ROWS) })
-    after = found.next
-  }
-}
-
-/** Pauses after a window, in proportion to its time, so that others can use the database. */
-const rest = (tookMs: number): Promise<void> =>
-  sleep(Math.min(PAUSE.mostMs, Math.max(PAUSE.leastMs, tookMs * PAUSE.share)))
-type WindowResult = ResultOf<'purgeWindow'>

@@ -94,6 +94,13 @@ export const platformKeys = {
       }),
     },
   },
+  retention: {
+    enabled: boolKey({
+      default: false,
+      doc: 'Delete expired rows while the service runs, as `service purge` does, in small steps and at one instance at a time. With false only `service purge` deletes them.',
+    }),
+    interval: durationKey({ default: '1h', doc: 'Time from one deletion of expired rows to the next.' }),
+  },
   signing: {
     algorithm: wordKey({
       of: ['ES256', 'RS256'],

@@ -12,6 +12,7 @@ const LIVE = [
   'admin.sign_in.groups',
   'observability.logging.level',
   'rate_limit',
+  'retention',
   'dcr.mode',
   'dcr.approved_redirects',
   'dcr.redirect_schemes',

@@ -14,6 +14,7 @@ import { openTelemetry, type Telemetry } from '../telemetry/open.ts'
 import { type AppOptions, closeApp, openApp } from './assemble.ts'
 import { openListeners } from './listeners.ts'
 import { reloadConfig } from './reload.ts'
+import { type RetentionTimer, startRetention } from './retention.ts'
 import { seed } from './seed.ts'
 
 /** Hooks and options of `serve`. */
@@ -51,6 +52,7 @@ async function serveUntilSignal(
   const { log } = telemetry
   const app = await openApp(config, log, { env, telemetry, knees: await readKnees?.(config), ...how })
   const fronts: HttpFront[] = []
+  let retention: RetentionTimer | undefined
   try {
     app.reload = () => reloadConfig(app, file, env)
     for (const warning of [...warnings, ...warningsOf(config, await effectiveDcrMode(app))]) log.warn(warning)
@@ -68,6 +70,7 @@ async function serveUntilSignal(
       'ready',
     )
     onReady?.(app)
+    retention = startRetention(app)
     void discoverUpstream(app)
     const signal = await Promise.race([untilSignal(app), ...fronts.flatMap(({ failed }) => failed ?? [])])
     log.info({ signal }, 'shutting down')
@@ -76,6 +79,7 @@ async function serveUntilSignal(
     app.lifecycle.draining = true
     const waitMs = config.server.shutdown_wait * 1000
     await Promise.all(fronts.map((front) => front.close(waitMs)))
+    await retention?.stop()
     await closeApp(app)
     log.info('stopped')
   }

@@ -15,6 +15,7 @@ import { federatedSubjectRules } from './conformance/federated_subjects.ts'
 import { federatedUserRules } from './conformance/federated_users.ts'
 import { frontingRules } from './conformance/fronting.ts'
 import { issuanceRules } from './conformance/issuances.ts'
+import { leaseRules } from './conformance/leases.ts'
 import { loginFailureRules } from './conformance/login_failures.ts'
 import { passwordLinkRules } from './conformance/password_links.ts'
 import { rateBucketRules } from './conformance/rate_buckets.ts'
@@ -61,6 +62,7 @@ export function conformance(open: Open): void {
   describe('keys of the admin API', () => apiKeyRules(bench))
   describe('clients', () => clientRules(bench))
   describe('subjects of workload tokens', () => federatedSubjectRules(bench))
+  describe('leases', () => leaseRules(bench))
   describe('users', () => userRules(bench))
   describe('sessions', () => sessionRules(bench))
   describe('users of upstream providers', () => federatedUserRules(bench))
