@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { OPERATOR_AUTH_METHODS } from '../records/client.ts'
 import { ACCESS_MODES, ACCESS_TOKEN_TYPS, TOKEN_CLAIMS } from '../records/resource.ts'
+import { documentFields, federatedCredential, hostWarning } from './answer_parts.ts'
 import { shownLimits } from './answers_limits.ts'
 
 const at = z.iso.datetime()
@@ -14,20 +15,6 @@ export const clientStatus = status('active', 'suspended')
 export const userStatus = status('active', 'disabled')
 export const refreshed = status('refreshed')
 
-const documentFields = z.strictObject({
-  client_name: z.string(),
-  redirect_uris: texts,
-  grant_types: texts,
-  application_type: z.enum(['web', 'native']),
-  scope: z.string(),
-})
-const federatedCredential = z.strictObject({
-  issuer: z.string(),
-  subject: z.string(),
-  audience: z.string().optional(),
-  claims: z.record(z.string(), z.string()).optional(),
-  jwks_uri: z.string().optional(),
-})
 export const client = z.strictObject({
   client_id: z.string(),
   client_name: z.string(),
@@ -72,6 +59,7 @@ export const client = z.strictObject({
   updated_at: at,
   last_used_at: at.optional(),
   tokens_24h: count.optional().describe('Tokens of the last 24 hours. Only when the request asks for activity.'),
+  warning: hostWarning,
   id: z.string(),
   name: z.string(),
 })
@@ -165,6 +153,7 @@ export const provider = z.strictObject({
   display_name: z.string(),
   protocol: z.enum(['oauth', 'apikey', 'service_account']),
   config_data: z.record(z.string(), z.unknown()),
+  warning: hostWarning,
   created_at: at,
   updated_at: at,
 })
@@ -279,6 +268,7 @@ export const idp = z.strictObject({
   jwks_uri: z.string(),
   subject_tokens: z.boolean(),
   audiences: texts,
+  warning: hostWarning,
 })
 export const xaaPolicy = z.strictObject({
   ...named,

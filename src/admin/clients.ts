@@ -29,6 +29,7 @@ import { rotateSecret } from './client_secrets.ts'
 import { federatedFlag } from './federated_flag.ts'
 import { AFTER, cursorOf, order, q, search } from './lists.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
+import { withHostWarning } from './unreachable.ts'
 
 const scopesFlag: FlagRule = {
   field: 'scope',
@@ -64,7 +65,16 @@ async function withActivity({ store, clock }: App, found: Client[]) {
 }
 
 /** A client with its secrets, which lists of clients do not show. */
-const shownAlone = async (app: App, client: Client) => ({ ...clientJson(client), ...(await secretsJson(app, client)) })
+const shownAlone = async (app: App, client: Client) => ({
+  ...(await withKeyWarning(app, client)),
+  ...(await secretsJson(app, client)),
+})
+/** A client with a warning when its keys cannot be fetched. */
+const withKeyWarning = (app: App, client: Client) =>
+  withHostWarning(app, clientJson(client), [
+    ['cimd', client.jwks_uri],
+    ...(client.federated_credentials ?? []).map(({ jwks_uri, issuer }) => ['xaa', jwks_uri ?? issuer] as const),
+  ])
 
 export const clients: AdminResource = {
   name: 'client',
@@ -135,7 +145,7 @@ export const clients: AdminResource = {
         const client = { ...made.client, default_resource: uri, limits: limitsAfter(undefined, limits) }
         if ((await app.store.createClient(client)) === 'exists')
           throw conflict('a client with this client_id exists already', 'client_exists')
-        const { client_id: id, ...shown } = clientJson(client)
+        const { client_id: id, ...shown } = await withKeyWarning(app, client)
         return {
           shown: { client_id: id, ...(client_secret ? { client_secret } : {}), ...shown },
           changed: { client_id: id, detail: { client_name: client.client_name, grant_types: client.grant_types } },

@@ -13,6 +13,7 @@ import type { Idp } from '../records/idp.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
+import { withHostWarning } from './unreachable.ts'
 
 const fields = {
   name: name().describe('Display name. Default: the issuer.'),
@@ -53,6 +54,9 @@ const idpJson = (idp: Idp) => ({
   created_at: rfc3339(idp.created_at),
   updated_at: rfc3339(idp.updated_at),
 })
+
+/** The same with a warning when its keys cannot be fetched. */
+const idpShown = (app: App, idp: Idp) => withHostWarning(app, idpJson(idp), [['xaa', idp.jwks_uri]])
 
 /** The XAA endpoints exist only when the grant is enabled. */
 export const withXaa = ({ xaa }: Config): boolean => xaa.enabled
@@ -113,7 +117,9 @@ export const idps: AdminResource = {
       path: '/admin/idps',
       doc: 'Lists identity providers, oldest first.',
       answer: z.array(answers.idp),
-      run: async ({ store }) => ({ shown: (await store.listIdps()).map(idpJson) }),
+      run: async (app) => ({
+        shown: await Promise.all((await app.store.listIdps()).map((idp) => idpShown(app, idp))),
+      }),
     }),
     create: action({
       method: 'POST',
@@ -136,7 +142,7 @@ export const idps: AdminResource = {
         await checkApart(app, body.issuer)
         if ((await app.store.createIdp(idp)) === 'exists')
           throw conflict('an identity provider with this issuer exists already', 'idp_exists')
-        return { shown: idpJson(idp), changed: { detail: facts(idp) } }
+        return { shown: await idpShown(app, idp), changed: { detail: facts(idp) } }
       },
     }),
     get: action({
@@ -144,7 +150,7 @@ export const idps: AdminResource = {
       path: '/admin/idps/{id}',
       doc: 'Shows an identity provider.',
       answer: answers.idp,
-      run: async (app, { params }) => ({ shown: idpJson(await getIdp(app, params.id)) }),
+      run: async (app, { params }) => ({ shown: await idpShown(app, await getIdp(app, params.id)) }),
     }),
     update: action({
       method: 'PUT',
@@ -161,13 +167,13 @@ export const idps: AdminResource = {
           const idp = await getIdp(app, params.id)
           if (issuer !== undefined && issuer !== idp.issuer) throw invalid('issuer cannot be changed', 'fixed_field')
           const fields = changedFields(idp, patch)
-          if (fields.length === 0) return { shown: idpJson(idp) }
+          if (fields.length === 0) return { shown: await idpShown(app, idp) }
           if (fields.includes('jwks_uri')) checkJwksUri(app.config, patch.jwks_uri ?? idp.jwks_uri)
           const next = { ...idp, ...patch, updated_at: app.clock.now() }
           checkAudiences(next)
           if ((await app.store.updateIdp(next)) === 'stale') return 'stale'
           if (next.jwks_uri !== idp.jwks_uri) await forgetKeys(app, idp)
-          return { shown: idpJson(next), changed: { detail: { ...facts(next), fields } } }
+          return { shown: await idpShown(app, next), changed: { detail: { ...facts(next), fields } } }
         }),
     }),
     refreshKeys: action({

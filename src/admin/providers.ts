@@ -2,7 +2,13 @@
 import { z } from 'zod'
 import { checkBrokerProvider } from '../broker/check.ts'
 import { newProvider } from '../broker/provider.ts'
-import { endpointsOf, type ProviderRecord, providerFields, providerRecord } from '../config/provider_record.ts'
+import {
+  calledEndpointsOf,
+  endpointsOf,
+  type ProviderRecord,
+  providerFields,
+  providerRecord,
+} from '../config/provider_record.ts'
 import type { App } from '../context.ts'
 import { bool, slug } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
@@ -10,6 +16,7 @@ import type { BrokerProvider } from '../records/broker_provider.ts'
 import { type AdminResource, action, type FlagRule } from './action.ts'
 import * as answers from './answers.ts'
 import { changedFields, conflict, invalid, notFound, parsed, retryStale } from './outcome.ts'
+import { withHostWarning } from './unreachable.ts'
 
 const patchable = z.strictObject(providerFields).partial()
 
@@ -19,6 +26,14 @@ const providerJson = ({ version, created_at, updated_at, ...provider }: BrokerPr
   created_at: rfc3339(created_at),
   updated_at: rfc3339(updated_at),
 })
+
+/** The same with a warning when requests to its endpoints are refused. The authorization endpoint is for browsers. */
+const providerShown = (app: App, provider: BrokerProvider) =>
+  withHostWarning(
+    app,
+    providerJson(provider),
+    calledEndpointsOf(provider).map((url) => ['connect', url] as const),
+  )
 
 /** Finds a provider by id or slug. Throws not_found. */
 export async function getProvider({ store }: App, name: string): Promise<BrokerProvider> {
@@ -40,6 +55,7 @@ const FIXES: Readonly<Record<string, string>> = {
   upstream_invalid_client: 'copy client_id and the secret from the provider again',
   upstream_unauthorized_client:
     'copy client_id and the secret from the provider again, and allow the authorization code grant there',
+  upstream_blocked_address: 'add the host to connect.allow_hosts of the configuration',
   secret_missing: 'set the variable that client_secret_ref names in the environment of the server',
   provider_config: 'config_data does not match the protocol: see docs/guides/broker.md',
 }
@@ -67,8 +83,9 @@ export const providers: AdminResource = {
       query: z.strictObject({ slug: slug().optional().describe('Shows the one provider with this slug.') }),
       cli: { without: ['slug'] },
       async run(app, { query }) {
-        if (query.slug !== undefined) return { shown: providerJson(await getProvider(app, query.slug)) }
-        return { shown: (await app.store.listProviders()).map(providerJson) }
+        if (query.slug !== undefined) return { shown: await providerShown(app, await getProvider(app, query.slug)) }
+        const all = await app.store.listProviders()
+        return { shown: await Promise.all(all.map((provider) => providerShown(app, provider))) }
       },
     }),
     create: action({
@@ -85,7 +102,7 @@ export const providers: AdminResource = {
         checkEndpoints(app, body)
         const provider = newProvider(body, app.clock.now())
         if ((await app.store.createProvider(provider)) === 'exists') throw taken()
-        return { shown: providerJson(provider), changed: { detail: facts(provider) } }
+        return { shown: await providerShown(app, provider), changed: { detail: facts(provider) } }
       },
     }),
     get: action({
@@ -93,7 +110,7 @@ export const providers: AdminResource = {
       path: '/admin/broker-providers/{id}',
       doc: 'Shows a broker provider by its id or slug.',
       answer: answers.provider,
-      run: async (app, { params }) => ({ shown: providerJson(await getProvider(app, params.id)) }),
+      run: async (app, { params }) => ({ shown: await providerShown(app, await getProvider(app, params.id)) }),
     }),
     check: action({
       method: 'GET',
@@ -121,12 +138,12 @@ export const providers: AdminResource = {
         retryStale(async () => {
           const stored = await getProvider(app, params.id)
           const fields = changedFields(stored, body)
-          if (fields.length === 0) return { shown: providerJson(stored) }
+          if (fields.length === 0) return { shown: await providerShown(app, stored) }
           const next = { ...stored, ...merged(app, stored, body), updated_at: app.clock.now() }
           const outcome = await app.store.updateProvider(next)
           if (outcome === 'exists') throw taken()
           if (outcome === 'stale') return outcome
-          return { shown: providerJson(next), changed: { detail: { ...facts(next), fields } } }
+          return { shown: await providerShown(app, next), changed: { detail: { ...facts(next), fields } } }
         }),
     }),
     delete: action({

@@ -37,7 +37,7 @@ async function fetchMetadata(app: App, url: string): Promise<{ document: Record<
     if (!(error instanceof FetchError)) throw error
     const fix =
       error.reason === 'blocked_address'
-        ? 'it is at a private address: use `service doctor` on a machine that reaches it'
+        ? 'it is at a private address: add the host to cimd.allow_hosts, or use `service doctor` on a machine that reaches it'
         : 'check its name, its certificate and that it runs'
     return { message: `cannot be fetched: ${error.reason}`, fix }
   }

@@ -27,7 +27,7 @@ const CODES = [
 /** Reason of a 503 after which the provider may have processed the request. */
 const ANSWER_LOST = 'upstream_answer_lost'
 /** Reasons of fetch failures before the request was sent. */
-const NOT_SENT: readonly string[] = ['bad_url', 'blocked_address', 'dns_failed', 'connect_failed', 'tls_failed']
+const NOT_SENT: readonly string[] = ['bad_url', 'dns_failed', 'connect_failed', 'tls_failed']
 
 /** The provider answered with an error. */
 export class UpstreamRefusal extends Error {
@@ -68,6 +68,7 @@ export async function postUpstream(app: App, { slug }: BrokerProvider, { url, fo
     })
   } catch (error) {
     if (!(error instanceof FetchError)) throw error
+    if (error.reason === 'blocked_address') throw failed(error, 'upstream_blocked_address')
     throw failed(error, NOT_SENT.includes(error.reason) ? 'upstream_unavailable' : ANSWER_LOST)
   }
   const { status } = reply

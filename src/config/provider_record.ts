@@ -83,8 +83,15 @@ export const providerRecord = z.strictObject(providerFields).superRefine(({ prot
 })
 export type ProviderRecord = z.output<typeof providerRecord>
 
+const urlsIn = ({ config_data }: Pick<ProviderRecord, 'config_data'>, keys: readonly string[]): string[] =>
+  keys.flatMap((key) => (typeof config_data[key] === 'string' ? [config_data[key]] : []))
+
+/** The endpoints of a provider that this service calls. */
+export const calledEndpointsOf = (provider: Pick<ProviderRecord, 'config_data'>): string[] =>
+  urlsIn(provider, ['token_url', 'revoke_url'])
+
 /** The endpoints of a provider that are called or that users are redirected to. */
-export const endpointsOf = ({ config_data }: Pick<ProviderRecord, 'config_data'>): string[] =>
-  ['authorize_url', 'token_url', 'revoke_url'].flatMap((key) =>
-    typeof config_data[key] === 'string' ? [config_data[key]] : [],
-  )
+export const endpointsOf = (provider: Pick<ProviderRecord, 'config_data'>): string[] => [
+  ...urlsIn(provider, ['authorize_url']),
+  ...calledEndpointsOf(provider),
+]

@@ -1,6 +1,9 @@
 // The rules of one part of the service for the addresses of its outgoing requests, and the error that names the key to change.
 import type { Config } from '../config/schema.ts'
 import { type HostRules, hostRules } from '../lib/host_rule.ts'
+import { lookUpName } from '../lib/system_names.ts'
+import { withTimeout } from '../lib/timeout.ts'
+import { parseHttpUrl } from '../lib/url.ts'
 import { addressKind, isAddress } from './address.ts'
 import { FetchError } from './error.ts'
 
@@ -36,6 +39,25 @@ export function addressFault(
 export function literalFault(url: URL, rules: AddressRules): FetchError | undefined {
   const addresses = addressesIn(url)
   return addresses && addressFault(url, addresses, rules)
+}
+
+/** Maximum milliseconds for the resolution of a name for a warning to an operator. */
+const LOOK_MS = 1000
+
+/** The same for every URL. Undefined for a host whose name is not resolved within a second: its addresses are checked when a request is sent. */
+export async function resolvedFault(text: string, rules: AddressRules): Promise<FetchError | undefined> {
+  const url = parseHttpUrl(text)
+  if (!url) return undefined
+  if (addressesIn(url)) return literalFault(url, rules)
+  let found: string[] = []
+  const look = lookUpName(url.hostname).then(
+    (addresses) => {
+      found = addresses
+    },
+    () => {},
+  )
+  await withTimeout(LOOK_MS, look)
+  return addressFault(url, found, rules)
 }
 
 /** Resolved without a query (RFC 6761 §6.3). The addresses are checked as all others are. */

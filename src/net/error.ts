@@ -21,6 +21,7 @@ export type FetchReason =
 export class FetchError extends Error {
   readonly reason: FetchReason
   readonly host: string
+  readonly detail: string | undefined
   /** The configuration key that would allow the address of the host. */
   readonly key: string | undefined
 
@@ -28,6 +29,7 @@ export class FetchError extends Error {
     super(`fetch from ${host || 'nowhere'}: ${reason}${detail ? ` (${detail})` : ''}`)
     this.reason = reason
     this.host = host
+    this.detail = detail
     this.key = key
   }
 }

@@ -221,7 +221,7 @@ async function fetchDocument(app: App, client_id: string): Promise<FetchReply> {
     return reply
   } catch (error) {
     if (!(error instanceof FetchError)) throw error
-    app.log.info({ client_id, reason: error.reason }, 'a client document could not be fetched')
+    app.log.info({ client_id, reason: error.reason, key: error.key }, 'a client document could not be fetched')
     // The same text for every network error: otherwise a client_id could be used to scan ports.
     throw new OAuthError('invalid_client', 'the client document cannot be fetched', {
       reason: `cimd_${error.reason}`,

@@ -82,7 +82,7 @@ async function verify(app: App, request: Request, credentials: AssertionCredenti
   request.notes.client_id = client.client_id
   if (!acceptsMethod(client, kind.method)) throw refuseClient('method_not_registered')
   if (client.status !== 'active') throw refuseClient('client_suspended')
-  const keys = await findKeys(candidate, query)
+  const keys = await findKeys(app, candidate, query)
   if (keys.length === 0) throw refuseClient('assertion_unknown_key')
   if (!(await isSignedByOneOf(app.crypto, keys, query.alg, sent.jws))) throw refuseClient('assertion_signature')
   // This is the last step: a sender without the key must not be able to use up the id of an assertion.
@@ -112,12 +112,17 @@ function readQuery({ jws }: SentAssertion, algs: readonly VerifiedAlg[]): Wanted
   return { alg: known, kid }
 }
 
-async function findKeys({ findKeys }: AssertionCandidate, query: WantedKey) {
+async function findKeys({ log }: App, { client, findKeys }: AssertionCandidate, query: WantedKey) {
   try {
     return await findKeys(query)
   } catch (error) {
     if (!(error instanceof FetchError)) throw error
     const reason = `jwks_${error.reason}`
+    if (error.key !== undefined)
+      log.info(
+        { client_id: client.client_id, reason, key: error.key, err: error },
+        'the keys of a client are at an address that is not allowed',
+      )
     if (!AWAY.includes(error.reason)) throw refuseClient(reason)
     throw unavailable('the keys of the client are not available', { reason, cause: error })
   }

@@ -15,7 +15,6 @@ import * as federatedUsers from './federated_users.ts'
 import * as fronting from './fronting.ts'
 import * as groups from './groups.ts'
 import * as issuances from './issuances.ts'
-import * as leases from './leases.ts'
 import * as loginFailures from './login_failures.ts'
 import type { Op } from './op.ts'
 import { dropPartition, listExported, listPartitions, saveExported } from './partitions.ts'
@@ -55,7 +54,6 @@ export const ops = {
   ...fronting,
   ...groups,
   ...issuances,
-  ...leases,
   ...loginFailures,
   ...passwordLinks,
   ...providers,

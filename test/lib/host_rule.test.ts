@@ -29,20 +29,20 @@ test.each([
     'git corp',
     '[::1]',
   ],
-])('%s is no rule', (text) => {
+])('I35 %s is no rule', (text) => {
   expect(hostRule(text)).toBeUndefined()
 })
 
 const names = (rule: string, hostname: string) => hostRules([rule]).names(hostname)
 
-test('a name matches as a whole, with or without the dot of the root', () => {
+test('I32 a name matches as a whole, with or without the dot of the root', () => {
   expect(names('git.corp', 'git.corp')).toBe(true)
   expect(names('git.corp', 'git.corp.')).toBe(true)
   for (const other of ['git.corp.evil.example', 'evilgit.corp', 'a.git.corp', 'corp', 'git.cor'])
     expect(names('git.corp', other), other).toBe(false)
 })
 
-test('a wildcard stands for one label', () => {
+test('I32 a wildcard stands for one label', () => {
   expect(names('*.corp', 'git.corp')).toBe(true)
   for (const other of ['corp', 'a.git.corp', 'gitcorp', 'git.corp.evil.example', '.corp', 'git.xcorp'])
     expect(names('*.corp', other), other).toBe(false)

@@ -6,7 +6,7 @@ import { load, over, PRODUCTION, problemsOf } from '../config/loading.ts'
 const PARTS: OutboundPart[] = ['cimd', 'connect', 'events', 'oidc', 'xaa']
 const withHosts = (part: string, allow_hosts: unknown) => over(PRODUCTION, { [part]: { allow_hosts } })
 
-test.each(PARTS)('%s.allow_hosts opens a private host for that part alone, with a production issuer', (part) => {
+test.each(PARTS)('I31 %s.allow_hosts opens a private host for that part alone, with a production issuer', (part) => {
   const { config } = load(withHosts(part, ['git.CORP', '10.0.0.0/8']))
   const faultOf = (other: OutboundPart) => literalFault(new URL('https://10.1.2.3/'), addressRules(config, other))
   expect(config[part].allow_hosts).toEqual(['git.corp', '10.0.0.0/8'])
@@ -19,7 +19,7 @@ test('a list can come from a variable', () => {
   expect(config.connect.allow_hosts).toEqual(['git.corp', '10.0.0.0/8'])
 })
 
-test.each(PARTS)('a %s.allow_hosts that is no host does not boot', (part) => {
+test.each(PARTS)('I35 a %s.allow_hosts that is no host does not boot', (part) => {
   const problems = problemsOf(withHosts(part, ['git.corp', 'https://git.corp/']))
   expect(problems).toEqual([{ key: `${part}.allow_hosts[1]`, message: expect.stringContaining('must be a host name') }])
 })

@@ -101,18 +101,21 @@ test.each([
   ['its name, for a metadata address', ['git.corp.example'], ['169.254.169.254'], 'does not list 169.254.169.254'],
   ['a range, for a metadata address', ['169.254.0.0/16'], ['169.254.169.254'], 'does not list 169.254.169.254'],
   ['everything, for a metadata address', ['0.0.0.0/0', '::/0'], ['fd00:ec2::254'], 'does not list fd00:ec2::254'],
-])('a private host is refused when the list has %s, and the error names the key', async (_, rules, addresses, why) => {
-  const trap = await servePeer((_request, response) => response.end())
-  const fault = await faultOf(
-    fetchFrom(
-      listed(rules, async () => addresses),
-      `http://git.corp.example:${trap.port}/`,
-    ),
-  )
-  expect([fault.reason, fault.key]).toEqual(['blocked_address', 'connect.allow_hosts'])
-  expect(fault.message).toContain(why)
-  expect(trap.connections).toBe(0)
-})
+])(
+  'I33, I34 a private host is refused when the list has %s, and the error names the key',
+  async (_, rules, addresses, why) => {
+    const trap = await servePeer((_request, response) => response.end())
+    const fault = await faultOf(
+      fetchFrom(
+        listed(rules, async () => addresses),
+        `http://git.corp.example:${trap.port}/`,
+      ),
+    )
+    expect([fault.reason, fault.key]).toEqual(['blocked_address', 'connect.allow_hosts'])
+    expect(fault.message).toContain(why)
+    expect(trap.connections).toBe(0)
+  },
+)
 
 test.each(['0.0.0.0', '224.0.0.1', '::ffff:127.0.0.1', '64:ff9b::7f00:1', '::', '255.255.255.255'])(
   'no list allows %s, and the error names no key',
@@ -123,7 +126,7 @@ test.each(['0.0.0.0', '224.0.0.1', '::ffff:127.0.0.1', '64:ff9b::7f00:1', '::', 
   },
 )
 
-test('a metadata address is allowed when the list has exactly that address', () => {
+test('I33 a metadata address is allowed when the list has exactly that address', () => {
   // No request is sent: a machine in a cloud would answer it.
   const faultWith = (rule: string) =>
     addressFault(new URL('http://metadata.example/'), ['169.254.169.254'], {
@@ -135,7 +138,7 @@ test('a metadata address is allowed when the list has exactly that address', () 
   expect(faultWith('169.254.169.0/24')?.key).toBe('connect.allow_hosts')
 })
 
-test('a listed name that moves to a metadata address after the check (DNS rebinding) is refused', async () => {
+test('I34 a listed name that moves to a metadata address after the check (DNS rebinding) is refused', async () => {
   const peer = await servePeer((_, response) => response.end('x'))
   const resolve = vi.fn(async () => ['169.254.169.254']).mockResolvedValueOnce(['127.0.0.1'])
   const fetcher = listed(['git.corp.example'], resolve)

@@ -60,7 +60,7 @@ test('a shutdown ends the run after the current step', async () => {
   expect(await lastDeleted(service)).toBeUndefined()
 })
 
-test('a run goes on while its lease is renewed, and ends when another instance has it', async () => {
+test('a run continues while its lease is renewed, and ends when another instance has it', async () => {
   const service = await started('1h')
   await addExpiredSession(service)
   const renewals: number[] = []

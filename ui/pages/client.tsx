@@ -9,6 +9,7 @@ import { DeleteButton, EditButton, Pending } from '../parts/entity.tsx'
 import {
   Badge,
   Card,
+  Caution,
   Copy,
   Facts,
   JsonText,
@@ -68,6 +69,7 @@ export function ClientDetail({ client_id }: { client_id: string }) {
       >
         <Actions client={client} path={path} onChange={reload} />
       </PageHead>
+      <Caution of={client.warning} />
       <Card>
         <Facts of={factsOf(client)} />
       </Card>

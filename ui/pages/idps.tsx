@@ -7,7 +7,7 @@ import { ConfirmButton } from '../parts/dialog.tsx'
 import { actionsColumn, Entries, useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
 import type { Column } from '../parts/list.tsx'
-import { Badge, Copy, Lines, Name } from '../parts/text.tsx'
+import { Badge, Caution, Copy, Lines, Name } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 
 /** The identity providers as options, and the name of one. */
@@ -36,7 +36,15 @@ const COLUMNS: readonly Column<IdpAnswer>[] = [
       </>
     ),
   },
-  { title: 'Keys', cell: ({ jwks_uri }) => <code>{jwks_uri}</code> },
+  {
+    title: 'Keys',
+    cell: ({ jwks_uri, warning }) => (
+      <>
+        <code>{jwks_uri}</code>
+        <Caution of={warning} />
+      </>
+    ),
+  },
   { title: 'Audience', cell: ({ audience }) => <code>{audience}</code> },
   {
     title: 'Subject tokens',

@@ -2,7 +2,7 @@
 import type { Provider } from '../lib/types.ts'
 import { actionsColumn, Entries, useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
-import { Badge, Name, Time } from '../parts/text.tsx'
+import { Badge, Caution, Name, Time } from '../parts/text.tsx'
 
 const SAMPLE = {
   protocol: 'oauth',
@@ -56,7 +56,12 @@ export function Providers() {
         { title: 'Protocol', cell: ({ protocol }) => <Badge>{protocol}</Badge> },
         {
           title: 'Where',
-          cell: ({ config_data: config }) => <code>{String(config['token_url'] ?? config['header_name'] ?? '')}</code>,
+          cell: ({ config_data: config, warning }) => (
+            <>
+              <code>{String(config['token_url'] ?? config['header_name'] ?? '')}</code>
+              <Caution of={warning} />
+            </>
+          ),
         },
         { title: 'Created', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
         actionsColumn<Provider>({

@@ -7,7 +7,7 @@ import type { ResourceAnswer } from '../lib/types.ts'
 import { DeleteButton, EditButton, Entries, Pending } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
 import type { Column } from '../parts/list.tsx'
-import { Badge, Card, Copy, Facts, Lines, Mono, Name, PageHead, sentence, Time } from '../parts/text.tsx'
+import { Badge, Card, Caution, Copy, Facts, Lines, Mono, Name, PageHead, Time } from '../parts/text.tsx'
 import { GroupLinks } from './groups.tsx'
 import { AccessCard } from './resource_access.tsx'
 
@@ -119,11 +119,7 @@ function ResourceDetail({ slug }: { slug: string }) {
   return (
     <div class="stack">
       <ResourceHead resource={resource} onChange={moved} />
-      {resource.warning && (
-        <p class="note warn" role="status">
-          {sentence(resource.warning)}
-        </p>
-      )}
+      <Caution of={resource.warning} />
       <IdentityCard resource={resource} />
       <AccessCard resource={resource} onChange={reload} />
       <ScopesCard of={resource.scopes} />

@@ -92,6 +92,14 @@ export const ProblemNote = ({ error }: { error: Error | undefined }) =>
       {(error as ApiError).requestId && <span class="small"> (request {(error as ApiError).requestId})</span>}
     </p>
   ) : null
+/** What an operator should correct in a record that was accepted. */
+export const Caution = ({ of }: { of: string | undefined }) =>
+  of ? (
+    <p class="note warn" role="status">
+      {sentence(of)}
+    </p>
+  ) : null
+
 /** A refusal as a sentence; names of fields keep their case. */
 export const sentence = (text: string) => `${text.replace(/^[a-z](?=[a-z]* )/, (first) => first.toUpperCase())}.`
 

@@ -11,6 +11,9 @@ export interface ClientTrail {
 const FIXES: Readonly<Record<string, (client_id: string) => string>> = {
   missing_scope: () =>
     'list scopes_supported in the metadata of the resource server, or set oauth.require_scope: false',
+  cimd_blocked_address: () => 'if its document is in your network, add the host to cimd.allow_hosts',
+  jwks_blocked_address: () =>
+    'if its keys are in your network, add the host to cimd.allow_hosts, or to xaa.allow_hosts for workload identities',
   root_slash: () => 'set oauth.match_root_slash: true',
   no_resource_named: (client_id) =>
     `\`service admin client update --id ${client_id} --default-resource URI\`, or have it send resource`,

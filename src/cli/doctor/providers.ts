@@ -50,7 +50,8 @@ const FIXES: Readonly<Record<string, string>> = {
   // Keycloak answers so for a wrong secret.
   oidc_unauthorized_client:
     'copy client_id and client_secret from the provider again, and allow the authorization code grant there',
-  oidc_blocked_address: 'set allow_private_addresses: true for a provider in your network',
+  oidc_blocked_address:
+    'for a provider in your network add its host to oidc.allow_hosts, or set allow_private_addresses: true',
   oidc_tls_failed: 'Node must trust the certificate of the provider: NODE_EXTRA_CA_CERTS',
 }
 const fixOf = (reason: string): string => FIXES[reason] ?? 'check DNS, the network and the provider'

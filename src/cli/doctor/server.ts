@@ -37,6 +37,8 @@ export async function checkServer(config: Config, { env, fetcher, running }: Ser
     ...(await adminKey(config, env)),
     ...(await resources(config, env, fetcher)),
     ...(await brokerProviders(config, env)),
+    ...(await blockedHosts(config, env, 'provider')),
+    ...(await blockedHosts(config, env, 'idp')),
     ...(await clients(config, env)),
   ]
 }
@@ -200,6 +202,14 @@ async function brokerProviders(config: Config, env: Env): Promise<Finding[]> {
           ? ok(check, 'answers, and accepts the client id and secret')
           : fail(check, `cannot be used: ${reason}`, fix)
       }),
+  )
+}
+
+/** Providers and issuers whose hosts requests must not reach. The warning names the key. */
+async function blockedHosts(config: Config, env: Env, resource: 'provider' | 'idp'): Promise<Finding[]> {
+  const all = await operation(config, env, resource, 'list').catch(() => [])
+  return (all as { id: string; warning?: string }[]).flatMap(({ id, warning }) =>
+    warning ? [fail(`${resource} ${id}`, warning, 'add the host to this list if requests may go to it')] : [],
   )
 }
 

@@ -1,0 +1,25 @@
+// Parts that several schemas of answers have, and the longer members of clients.
+import { z } from 'zod'
+
+/** The member `warning` of an answer. */
+export const hostWarning = z
+  .string()
+  .optional()
+  .describe('Why requests to a host of the record are refused, and the configuration key that allows them.')
+
+/** The members of a client that a document sets. */
+export const documentFields = z.strictObject({
+  client_name: z.string(),
+  redirect_uris: z.array(z.string()),
+  grant_types: z.array(z.string()),
+  application_type: z.enum(['web', 'native']),
+  scope: z.string(),
+})
+/** A workload identity that proves a client. */
+export const federatedCredential = z.strictObject({
+  issuer: z.string(),
+  subject: z.string(),
+  audience: z.string().optional(),
+  claims: z.record(z.string(), z.string()).optional(),
+  jwks_uri: z.string().optional(),
+})
