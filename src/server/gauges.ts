@@ -50,6 +50,7 @@ export function addGauges(app: App): void {
   const waste = cached(() => wasteOf(app, 0), WASTE_MS)
   metrics.gauge('ext_wasteful_clients', async () => (await waste()).wasteful_clients)
   metrics.gauge('ext_avoidable_tokens_per_second', async () => (await waste()).avoidable_per_second)
+  metrics.gauge('ext_events_failing_seconds', () => failingReceivers(app), 'receiver')
   metrics.gauge('ext_storage_healthy', () => Number(store.driver.isHealthy()))
   metrics.gauge('ext_clock_seconds', () => clock.now())
   if (app.config.storage.driver === 'sqlite') addDiskGauges(app)
@@ -78,6 +79,12 @@ function addDiskGauges({ metrics, config }: Pick<App, 'metrics' | 'config'>): vo
   }
   metrics.gauge('ext_disk_free_bytes', () => disk('bavail'))
   metrics.gauge('ext_disk_size_bytes', () => disk('blocks'))
+}
+
+/** The receivers of events that refuse them, with the seconds since then. */
+async function failingReceivers({ store, clock }: App): Promise<Record<string, number>> {
+  const failing = (await store.listEventCursors()).filter(({ failing_since }) => failing_since !== undefined)
+  return Object.fromEntries(failing.map((each) => [each.receiver_id, clock.now() - (each.failing_since ?? 0)]))
 }
 
 const reportsOf = ({ frontPool }: Pick<App, 'frontPool'>) => frontPool?.reports() ?? []

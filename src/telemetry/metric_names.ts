@@ -155,6 +155,8 @@ export const GAUGES = {
   ext_lockouts: 'Addresses that are locked out, and accounts whose logins wait, after too many failed logins',
   ext_wasteful_clients: 'Clients that got at least five times the tokens that they need (GET /admin/stats/waste)',
   ext_avoidable_tokens_per_second: 'Tokens per second that these clients did not need',
+  ext_events_failing_seconds:
+    'Seconds since a webhook or stream began to refuse events; absent for those that accept them',
   ext_instances: 'Instances that share the database, including this one; each enforces its share of the request limit',
   ext_signing_key_age_seconds: 'Age of the current signing key',
   ext_build_info: 'Always 1; the label has the running version',

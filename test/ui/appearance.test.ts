@@ -27,6 +27,7 @@ const NAMES = [
     'issuances',
     'issuance',
     'audit',
+    'webhooks',
     'lockouts',
     'keys',
     'settings',

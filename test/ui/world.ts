@@ -101,6 +101,7 @@ export const placesOf = ({ machine, user, resource, delegated }: World): Readonl
   issuances: 'issuances',
   issuance: `issuances/${delegated}`,
   audit: 'audit',
+  webhooks: 'webhooks',
   lockouts: 'lockouts',
   keys: 'keys',
   settings: 'settings',

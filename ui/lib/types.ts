@@ -1,6 +1,7 @@
 // The types of the answers of the admin API, from its own schemas.
 import type { z } from 'zod'
 import type * as answers from '../../src/admin/answers.ts'
+import type * as events from '../../src/admin/answers_events.ts'
 import type * as limits from '../../src/admin/answers_limits.ts'
 import type * as people from '../../src/admin/answers_people.ts'
 import type * as service from '../../src/admin/answers_service.ts'
@@ -16,6 +17,9 @@ export type AccessOfUser = z.output<typeof people.accessOfUser>
 export type GroupAnswer = z.output<typeof people.group>
 export type PasswordLinkAnswer = z.output<typeof people.passwordLinkAnswer>
 export type SessionAnswer = z.output<typeof people.userSession>
+export type WebhookAnswer = z.output<typeof events.webhook>
+export type NewWebhookAnswer = z.output<typeof events.newWebhook>
+export type WebhookSecret = z.output<typeof events.webhookSecret>
 export type LockoutAnswer = z.output<typeof people.lockout>
 export type Grants = z.output<typeof answers.grantsOfUser>
 export type ResourceAnswer = z.output<typeof answers.resource>

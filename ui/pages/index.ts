@@ -20,6 +20,7 @@ import { SettingsPage } from './settings.tsx'
 import { Try } from './try.tsx'
 import { Users } from './users.tsx'
 import { WastePage } from './waste.tsx'
+import { Webhooks } from './webhooks.tsx'
 
 export interface PageEntry {
   /** First segment of the address; empty for home. */
@@ -49,6 +50,7 @@ export const PAGES: readonly PageEntry[] = [
   { name: 'mappings', title: 'Subject mappings', group: 'Federation', needs: 'mapping.list', show: Mappings },
   { name: 'issuances', title: 'Issuances', group: 'Record', show: Issuances },
   { name: 'audit', title: 'Audit', group: 'Record', show: Audit },
+  { name: 'webhooks', title: 'Webhooks', group: 'Operate', show: Webhooks },
   { name: 'lockouts', title: 'Lockouts', group: 'Operate', show: Lockouts },
   { name: 'waste', title: 'Waste', group: 'Operate', show: WastePage },
   { name: 'keys', title: 'Keys', group: 'Operate', show: KeysPage },

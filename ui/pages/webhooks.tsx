@@ -1,0 +1,147 @@
+// Webhooks: URLs that receive audit events, with their last deliveries.
+import { useState } from 'preact/hooks'
+import { call, segment } from '../lib/api.ts'
+import { number } from '../lib/format.ts'
+import type { NewWebhookAnswer, WebhookAnswer, WebhookSecret } from '../lib/types.ts'
+import { ConfirmButton, Dialog } from '../parts/dialog.tsx'
+import { actionsColumn, Entries, useVersion } from '../parts/entity.tsx'
+import { FormButton } from '../parts/form.tsx'
+import type { Column } from '../parts/list.tsx'
+import { Badge, Copy, Lines, Name, Time } from '../parts/text.tsx'
+import { say } from '../parts/toast.tsx'
+
+const PATH = '/admin/webhooks'
+const FIELDS = ['url', 'events', 'description', 'paused']
+type ShownSecret = Pick<NewWebhookAnswer, 'url' | 'secret'>
+const TONES = { active: 'good', failing: 'bad', paused: 'warn' } as const
+
+/** The secret of a webhook, once. */
+const NewSecret = ({ of: { url, secret }, onClose }: { of: ShownSecret; onClose: () => void }) => (
+  <Dialog title="The secret of the webhook" onClose={onClose}>
+    <p class="note warn">The secret is shown only now. If it is lost, rotate it.</p>
+    <div class="field">
+      <span class="soft">{url}</span>
+      <Copy text={secret} what="secret" />
+    </div>
+    <div class="form-foot">
+      <button type="button" class="primary" onClick={onClose}>
+        I have stored it
+      </button>
+    </div>
+  </Dialog>
+)
+
+/** The last attempts of a webhook, and a button that sends an event again. */
+const Deliveries = ({ of: { id, deliveries }, onChange }: { of: WebhookAnswer; onChange: () => void }) => {
+  const redeliver = async (event_id: string) => {
+    await call('POST', `${PATH}/${segment(id)}/redeliver/${segment(event_id)}`)
+    say('The event was sent.')
+  }
+  const [last] = deliveries
+  if (!last) return <span class="soft">none yet</span>
+  return (
+    <details>
+      <summary>
+        {last.error ?? `HTTP ${last.status}`}, <Time at={last.at} />
+      </summary>
+      {deliveries.map(({ event_id, type, at, status, error }) => (
+        <div key={`${event_id} ${at}`}>
+          <code>{type}</code> {error ?? `HTTP ${status}`}, <Time at={at} />{' '}
+          <ConfirmButton
+            label="Send again"
+            verb="Send"
+            harmless
+            title="Send this event again?"
+            run={() => redeliver(event_id)}
+            after={onChange}
+          >
+            The receiver gets the event once more, with the same id.
+          </ConfirmButton>
+        </div>
+      ))}
+    </details>
+  )
+}
+
+const columnsOf = (onChange: () => void, onSecret: (of: ShownSecret) => void): Column<WebhookAnswer>[] => [
+  {
+    title: 'URL',
+    cell: ({ url, description }) => (
+      <>
+        <code>{url}</code>
+        <small>
+          <Name of={description} or="" />
+        </small>
+      </>
+    ),
+  },
+  { title: 'Events', cell: ({ events }) => <Lines of={events} /> },
+  {
+    title: 'Status',
+    cell: ({ status, last_error }) => (
+      <>
+        <Badge tone={TONES[status]}>{status}</Badge>
+        {last_error && <small>{last_error}</small>}
+      </>
+    ),
+  },
+  { title: 'Waiting', kind: 'number', cell: ({ pending }) => number(pending) },
+  { title: 'Last delivery', cell: (of) => <Deliveries of={of} onChange={onChange} /> },
+  actionsColumn<WebhookAnswer>({
+    edit: { operation: 'webhook.update', title: 'Edit the webhook', fields: FIELDS },
+    path: PATH,
+    what: ({ url }) => url,
+    effect: 'Events that wait for it are not sent.',
+    more: ({ id, url }) => (
+      <ConfirmButton
+        label="Rotate secret"
+        verb="Make a new secret"
+        harmless
+        title="Make a new secret?"
+        run={async () => {
+          const { secret } = await call<WebhookSecret>('POST', `${PATH}/${segment(id)}/rotate-secret`)
+          onSecret({ url, secret })
+        }}
+      >
+        For 24 hours events have a signature of each secret.
+      </ConfirmButton>
+    ),
+    onChange,
+  }),
+]
+
+/** The list of webhooks. */
+export function Webhooks() {
+  const [version, changed] = useVersion()
+  const [made, setMade] = useState<ShownSecret>()
+  const create = (
+    <FormButton<NewWebhookAnswer>
+      label="Create webhook"
+      title="Create a webhook"
+      operation="webhook.create"
+      fields={FIELDS}
+      verb="Create"
+      onDone={(webhook) => {
+        setMade(webhook)
+        changed()
+      }}
+    />
+  )
+  return (
+    <>
+      <Entries<WebhookAnswer>
+        title="Webhooks"
+        about="URLs that receive audit events as they happen. Every event is signed, and sent again until it is accepted."
+        create={create}
+        none="No webhook yet"
+        path={PATH}
+        version={version}
+        keyOf={({ id }) => id}
+        columns={columnsOf(changed, setMade)}
+      >
+        A webhook receives the audit events that you choose, for example in a chat or in a SIEM.
+      </Entries>
+      {made && <NewSecret of={made} onClose={() => setMade(undefined)} />}
+    </>
+  )
+}
