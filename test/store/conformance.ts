@@ -1,6 +1,7 @@
 // What every database driver must do, called by a file of a few lines per driver.
 import { afterAll, beforeAll, describe } from 'vitest'
 import type { Store } from '../../src/store/index.ts'
+import { adminSessionRules } from './conformance/admin_sessions.ts'
 import { apiKeyRules } from './conformance/api_keys.ts'
 import { applicationRules } from './conformance/applications.ts'
 import { tokenCountRules } from './conformance/client_token_counts.ts'
@@ -59,6 +60,7 @@ export function conformance(open: Open): void {
       return shared.store
     },
   }
+  describe('sessions of the admin page', () => adminSessionRules(bench))
   describe('keys of the admin API', () => apiKeyRules(bench))
   describe('clients', () => clientRules(bench))
   describe('subjects of workload tokens', () => federatedSubjectRules(bench))
