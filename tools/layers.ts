@@ -10,6 +10,7 @@ export type Imports = ReadonlyMap<string, readonly string[]>
 
 /** From left to right. Folders of one layer do not import each other. */
 const LAYERS = [
+  'packages',
   'lib',
   'records',
   'config',
@@ -30,7 +31,7 @@ const LAYERS = [
   'tools',
 ].map((layer) => layer.split(' '))
 
-const ROOTS = ['src', 'ui', 'workers', 'bench', 'tools']
+const ROOTS = ['src', 'packages', 'ui', 'workers', 'bench', 'tools']
 const IMPORT = /^(?:import|export) [^'\n]*?from '(\.[^']+)'|^} from '(\.[^']+)'|\bimport\('(\.[^']+)'\)/gm
 
 /** Every import that breaks a rule, as human-readable lines. */

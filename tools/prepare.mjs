@@ -1,7 +1,17 @@
 // Brings the checkout into a state that runs: packages installed, build fresh. Plain JavaScript, because a bare clone
 // can run nothing else. Start, test, bench and check all go through here; `npm run build` builds in any case.
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
@@ -9,7 +19,9 @@ import { Worker } from 'node:worker_threads'
 export const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
 const at = (/** @type {string} */ file) => path.join(root, file)
 const BUILT = ['src', 'workers', 'bench', 'tools']
-const INPUTS = [...BUILT, 'migrations', 'package.json', 'tsconfig.json', 'tsconfig.build.json']
+/** The package for resource servers. The image has no copy of it. */
+const KIT = 'packages/resource-server'
+const INPUTS = [...BUILT, `${KIT}/src`, 'migrations', 'package.json', 'tsconfig.json', 'tsconfig.build.json']
 const STAMP = at('dist/build.json')
 /** The output of tools/page.mjs and tools/bundle.mjs in dist/. These tools also remove it. */
 const MADE = ['ui', 'bin']
@@ -17,7 +29,16 @@ const MADE = ['ui', 'bin']
 /** Installs the packages of the lockfile unless they are there, and builds unless the build is newer than its sources. */
 export function prepare() {
   install()
+  linkKit()
   if (isBuildStale()) build()
+}
+
+/** The examples import the package by its name. npm would need a workspace for that, and the image could not be built without it. */
+function linkKit() {
+  const link = at('node_modules/@service/resource-server')
+  if (!existsSync(at(KIT)) || existsSync(link)) return
+  mkdirSync(path.dirname(link), { recursive: true })
+  symlinkSync(at(KIT), link)
 }
 
 function install() {
@@ -41,6 +62,7 @@ export function build() {
   const started = new Date()
   say('building')
   run(process.execPath, [at('node_modules/typescript/bin/tsc'), '-p', at('tsconfig.build.json')])
+  if (existsSync(at(KIT))) run(process.execPath, [at('node_modules/typescript/bin/tsc'), '-p', at(KIT)])
   removeStale('')
   for (const made of ['page', 'bundle']) run(process.execPath, [at(`tools/${made}.mjs`)])
   const { version } = JSON.parse(readFileSync(at('package.json'), 'utf8'))
@@ -90,5 +112,6 @@ function run(command, args) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   install()
+  linkKit()
   build()
 }

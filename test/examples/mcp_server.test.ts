@@ -91,6 +91,10 @@ describe('the example of an MCP server', () => {
       idp = await TestIdp.start()
       idp.routes['/.well-known/jwks.json'] = (_, response) =>
         response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ keys: idp.jwks().keys }))
+      idp.routes['/.well-known/oauth-authorization-server'] = (_, response) =>
+        response
+          .writeHead(200, { 'content-type': 'application/json' })
+          .end(JSON.stringify({ issuer: idp.issuer, jwks_uri: `${idp.issuer}/.well-known/jwks.json` }))
       strict = await startExample(idp.issuer)
     })
     afterAll(() => strict.stop())
@@ -110,6 +114,7 @@ describe('the example of an MCP server', () => {
         aud: strict.uri,
         sub: 'u',
         client_id: 'c',
+        jti: 'j',
         scope: 'notes:read',
         iat: now,
         exp: now + 60,
@@ -160,6 +165,10 @@ describe('the example of an MCP server', () => {
   test('the package versions of the example are those that are tested here', () => {
     const read = (file: string) => JSON.parse(readFileSync(path.join(packageRoot, file), 'utf8'))
     const { dependencies, devDependencies } = read('package.json')
-    expect({ ...dependencies, ...devDependencies }).toMatchObject(read('examples/mcp-server/package.json').dependencies)
+    const own = read('packages/resource-server/package.json')
+    expect({ ...dependencies, ...devDependencies, [own.name]: own.version, ...own.dependencies }).toMatchObject(
+      read('examples/mcp-server/package.json').dependencies,
+    )
+    expect(dependencies).toMatchObject(own.dependencies)
   })
 })

@@ -1,0 +1,32 @@
+// Fastify: a hook for `preHandler` or `onRequest`.
+import type { AccessToken } from './options.ts'
+import { Refusal } from './refusal.ts'
+import type { Verifier } from './verifier.ts'
+
+interface FastifyRequest {
+  method: string
+  url: string
+  headers: Readonly<Record<string, string | string[] | undefined>>
+  accessToken?: AccessToken
+}
+interface FastifyReply {
+  code(status: number): this
+  headers(headers: Record<string, string>): this
+  send(body: unknown): this
+}
+
+/** Lets requests with a valid token through, with `request.accessToken`. Others get the answer that MCP asks for. */
+export const requireToken =
+  (verifier: Verifier, { scopes = [] }: { scopes?: readonly string[] } = {}) =>
+  async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+    try {
+      request.accessToken = await verifier.verify(request, scopes)
+      return undefined
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      return reply
+        .code(error.status)
+        .headers({ ...error.headers })
+        .send(error.body)
+    }
+  }

@@ -1,0 +1,204 @@
+// The feed of revocations: a stream of the authorization server (OpenID SSF 1.0) that this process creates for itself, so that two processes
+// of one resource server do not acknowledge each other's events. By poll (RFC 8936) or by push (RFC 8935).
+import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey, jwtVerify } from 'jose'
+import type { AuthorizationServer } from './authorization_server.ts'
+import type { RevocationOptions } from './options.ts'
+import { EVENTS_REQUESTED, RevocationList, type SecurityEvent } from './revocation_list.ts'
+
+const POLL = 'urn:ietf:rfc:8936'
+const PUSH = 'urn:ietf:rfc:8935'
+const MAX_AGE = 60
+const LONGEST_TOKEN = 86_400
+/** Seconds by which the clocks of both servers may differ. */
+const CLOCKS = 5
+/** The pauses after failures: the first and the longest. */
+const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [200, 5000]
+
+interface Stream {
+  stream_id: string
+  aud: string | string[]
+  delivery: { endpoint_url: string }
+}
+
+/** A subscription to revocations. It starts with `start`, and `close` deletes its stream. */
+export class Feed {
+  readonly list: RevocationList
+  private readonly server: AuthorizationServer
+  private readonly options: RevocationOptions
+  private readonly maxAge: number
+  private readonly push: { url: string; authorization: string } | undefined
+  private readonly ended = new AbortController()
+  private stream: Stream | undefined
+  private keys: JWTVerifyGetKey | undefined
+  private running: Promise<void> | undefined
+  private heard = Number.NEGATIVE_INFINITY
+  private began = Number.POSITIVE_INFINITY
+  private healthy: boolean | undefined
+
+  constructor(server: AuthorizationServer, options: RevocationOptions) {
+    this.server = server
+    this.options = options
+    this.maxAge = options.maxAge ?? MAX_AGE
+    this.list = new RevocationList(options.longestToken ?? LONGEST_TOKEN)
+    if (typeof options.delivery === 'object')
+      this.push = { url: options.delivery.push, authorization: `Bearer ${randomText()}` }
+  }
+
+  /** Whether the feed has shown within `maxAge` that it works. Otherwise revoked tokens could be accepted. */
+  isFresh(): boolean {
+    return Date.now() / 1000 - this.heard <= this.maxAge
+  }
+
+  /** Whether a token that was issued at `iat` may have been revoked before this feed began. */
+  isBeforeFeed(iat: number): boolean {
+    return iat <= this.began
+  }
+
+  /** Subscribes, and goes on until `close`. Failures are repeated. */
+  start(): void {
+    this.running ??= this.run()
+  }
+
+  /** Ends the subscription and deletes the stream. */
+  async close(): Promise<void> {
+    this.ended.abort()
+    await this.running
+    if (!this.stream) return
+    const { configuration_endpoint } = await this.server.transmitter()
+    const url = `${configuration_endpoint}?stream_id=${encodeURIComponent(this.stream.stream_id)}`
+    await this.server.call(this.options, 'DELETE', url).catch(() => undefined)
+  }
+
+  /** Takes a pushed event (RFC 8935 §2). Returns the answer. */
+  async receive(request: Request): Promise<Response> {
+    const given = request.headers.get('authorization') ?? ''
+    if (!this.push || !(await isEqual(given, this.push.authorization)))
+      return Response.json({ err: 'authentication_failed', description: 'wrong authorization' }, { status: 401 })
+    try {
+      await this.take(await request.text())
+    } catch (error) {
+      return Response.json({ err: 'invalid_request', description: String(error) }, { status: 400 })
+    }
+    this.alive()
+    return new Response(null, { status: 202 })
+  }
+
+  private async run(): Promise<void> {
+    let pause = FIRST_PAUSE_MS
+    while (!this.ended.signal.aborted) {
+      try {
+        this.stream ??= await this.subscribe()
+        await (this.push ? this.verifyStream(this.stream) : this.poll(this.stream))
+        pause = FIRST_PAUSE_MS
+      } catch (error) {
+        if (this.ended.signal.aborted) return
+        this.report(false, error instanceof Error ? error.message : String(error))
+        await this.wait(pause)
+        pause = Math.min(pause * 2, LONGEST_PAUSE_MS)
+      }
+    }
+  }
+
+  private async subscribe(): Promise<Stream> {
+    const [{ configuration_endpoint }, { jwks_uri }] = await Promise.all([
+      this.server.transmitter(),
+      this.server.metadata(),
+    ])
+    this.keys = createRemoteJWKSet(new URL(jwks_uri), { [customFetch]: this.server.fetch })
+    const delivery = this.push
+      ? { method: PUSH, endpoint_url: this.push.url, authorization_header: this.push.authorization }
+      : { method: POLL }
+    const body = { delivery, events_requested: EVENTS_REQUESTED }
+    const answer = await this.server.call(this.options, 'POST', configuration_endpoint, body)
+    if (answer.status !== 201) throw new Error(`the stream was not created: ${answer.status} ${await answer.text()}`)
+    const stream = (await answer.json()) as Stream
+    this.began = Date.now() / 1000 + CLOCKS
+    return stream
+  }
+
+  /** Asks for events, and asks again as soon as there is an answer. The next request acknowledges the events of this one. */
+  private async poll({ delivery }: Stream): Promise<void> {
+    let ack: string[] = []
+    while (!this.ended.signal.aborted) {
+      const body = { maxEvents: 1000, returnImmediately: false, ack }
+      // An answer must come before the feed is too old, because a lost connection is not noticed otherwise.
+      const signal = AbortSignal.any([this.ended.signal, AbortSignal.timeout((this.maxAge * 1000) / 2)])
+      const asked = Date.now()
+      const answer = await this.server
+        .call(this.options, 'POST', delivery.endpoint_url, body, signal)
+        .catch((error: Error) => {
+          // The server holds a request until there is an event. Then only whether it can be reached is unknown: ask at once.
+          if (error.name === 'TimeoutError') return undefined
+          throw error
+        })
+      if (answer?.status === 404 || answer?.status === 403) this.stream = undefined
+      if (answer && !answer.ok) throw new Error(`the poll answered ${answer.status}`)
+      ack = answer ? await this.takeAll(((await answer.json()) as { sets: Record<string, string> }).sets) : []
+      if (answer) this.alive(asked)
+      else await this.ask(delivery)
+    }
+  }
+
+  /** Asks without waiting, to see that the server answers. The events stay for the next request. */
+  private async ask({ endpoint_url }: Stream['delivery']): Promise<void> {
+    const asked = Date.now()
+    const answer = await this.server.call(this.options, 'POST', endpoint_url, { maxEvents: 0, returnImmediately: true })
+    if (!answer.ok) throw new Error(`the poll answered ${answer.status}`)
+    await answer.body?.cancel()
+    this.alive(asked)
+  }
+
+  /** With push nothing comes while nothing happens: a verification event shows that the way is open. */
+  private async verifyStream({ stream_id }: Stream): Promise<void> {
+    const { verification_endpoint } = await this.server.transmitter()
+    const answer = await this.server.call(this.options, 'POST', verification_endpoint, { stream_id })
+    if (answer.status === 404) this.stream = undefined
+    if (!answer.ok) throw new Error(`the verification answered ${answer.status}`)
+    await this.wait((this.maxAge * 1000) / 3)
+  }
+
+  private async takeAll(sets: Readonly<Record<string, string>>): Promise<string[]> {
+    for (const set of Object.values(sets)) await this.take(set)
+    return Object.keys(sets)
+  }
+
+  private async take(set: string): Promise<void> {
+    if (!this.keys || !this.stream) throw new Error('there is no stream')
+    const { issuer } = this.server
+    const { payload } = await jwtVerify(set, this.keys, { issuer, audience: this.stream.aud, typ: 'secevent+jwt' })
+    this.list.apply(payload as unknown as SecurityEvent)
+  }
+
+  /** The feed is as fresh as the moment of the request that was answered. */
+  private alive(at = Date.now()): void {
+    this.heard = at / 1000
+    this.report(true, 'the feed of revocations works')
+  }
+
+  private report(healthy: boolean, reason: string): void {
+    if (this.healthy !== healthy) this.options.onChange?.({ healthy, reason })
+    this.healthy = healthy
+  }
+
+  private wait(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer)
+        this.ended.signal.removeEventListener('abort', done)
+        resolve()
+      }
+      const timer = setTimeout(done, ms)
+      this.ended.signal.addEventListener('abort', done)
+    })
+  }
+}
+
+const randomText = () => btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))
+
+/** Compares in constant time, by digests of both. */
+async function isEqual(left: string, right: string): Promise<boolean> {
+  const digest = async (text: string) =>
+    new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)))
+  const [a, b] = await Promise.all([digest(left), digest(right)])
+  return a.reduce((differences, byte, at) => differences | (byte ^ (b[at] ?? 0)), 0) === 0
+}

@@ -1,0 +1,78 @@
+// A refused request: the status, the challenge of RFC 6750 or RFC 9449, and the parameter that MCP asks for (RFC 9728 §5.1).
+
+/** Why a request is refused. Errors without a code are requests without a token (RFC 6750 §3.1). */
+export type RefusalCode =
+  | 'invalid_request'
+  | 'invalid_token'
+  | 'insufficient_scope'
+  | 'invalid_dpop_proof'
+  | 'temporarily_unavailable'
+
+/** A request that must be answered with `status`, `headers` and `body`. */
+export class Refusal extends Error {
+  readonly status: number
+  readonly code: RefusalCode | undefined
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(status: number, code: RefusalCode | undefined, description: string, headers: Record<string, string>) {
+    super(description)
+    this.name = 'Refusal'
+    this.status = status
+    this.code = code
+    this.headers = headers
+  }
+
+  /** The body of the answer as an object. */
+  get body(): { error: string; error_description: string } {
+    return { error: this.code ?? 'unauthorized', error_description: this.message }
+  }
+
+  /** The answer for servers that work with fetch. */
+  toResponse(): Response {
+    return Response.json(this.body, { status: this.status, headers: this.headers })
+  }
+}
+
+const STATUS: Readonly<Record<RefusalCode, number>> = {
+  invalid_request: 400,
+  invalid_token: 401,
+  invalid_dpop_proof: 401,
+  insufficient_scope: 403,
+  temporarily_unavailable: 503,
+}
+
+/** Makes refusals of one resource. */
+export class Refusals {
+  private readonly resourceMetadata: string
+  private readonly algorithms: string
+
+  /** `resourceMetadata` is the URL of the metadata document. `algorithms` are those of DPoP proofs, separated by spaces. */
+  constructor(resourceMetadata: string, algorithms: string) {
+    this.resourceMetadata = resourceMetadata
+    this.algorithms = algorithms
+  }
+
+  /** A request without a token. The scopes are those that the request needs. */
+  withoutToken(scheme: 'Bearer' | 'DPoP', scopes: readonly string[]): Refusal {
+    const challenge = this.challenge(scheme, { scope: scopes.join(' ') })
+    return new Refusal(401, undefined, 'the request has no access token', { 'www-authenticate': challenge })
+  }
+
+  /** A request with a token that is not accepted. */
+  refuse(scheme: 'Bearer' | 'DPoP', error: RefusalCode, description: string, scopes: readonly string[] = []): Refusal {
+    if (error === 'temporarily_unavailable') return new Refusal(503, error, description, { 'retry-after': '1' })
+    const challenge = this.challenge(scheme, { error, error_description: description, scope: scopes.join(' ') })
+    return new Refusal(STATUS[error], error, description, { 'www-authenticate': challenge })
+  }
+
+  private challenge(scheme: 'Bearer' | 'DPoP', parameters: Record<string, string>): string {
+    const all = {
+      resource_metadata: this.resourceMetadata,
+      ...(scheme === 'DPoP' ? { algs: this.algorithms } : {}),
+      ...parameters,
+    }
+    const given = Object.entries(all).filter(([, value]) => value !== '')
+    return `${scheme} ${given.map(([name, value]) => `${name}="${value}"`).join(', ')}`
+  }
+}

@@ -1,0 +1,218 @@
+// The verification of a request: its token, its proof, its scopes, and what was revoked.
+import { createRemoteJWKSet, customFetch, errors, type JWTVerifyGetKey, jwtVerify } from 'jose'
+import { AuthorizationServer } from './authorization_server.ts'
+import { Feed } from './feed.ts'
+import { Lru } from './lru.ts'
+import type { AccessToken, IncomingRequest, ResourceMetadata, VerifierOptions } from './options.ts'
+import { PROOF_ALGORITHMS, ProofError, Proofs, ProofsFull } from './proof.ts'
+import { type Refusal, type RefusalCode, Refusals } from './refusal.ts'
+
+const TOKEN_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'PS256', 'RS256', 'EdDSA', 'Ed25519']
+/** Longer tokens are refused before any work. */
+const MOST_TOKEN_CHARACTERS = 16_384
+/** Seconds after which a token is verified again, so that a key that was removed is noticed. */
+const REMEMBERED = 300
+
+type Scheme = 'Bearer' | 'DPoP'
+
+interface Remembered {
+  token: AccessToken
+  /** Epoch seconds. */
+  until: number
+  /** When the authorization server last said that it is active. Epoch seconds. */
+  confirmed: number
+}
+
+/** Verifies the requests of one resource. */
+export class Verifier {
+  /** The metadata document of the resource, to be served at the path of `resourceMetadataUrl`. */
+  readonly resourceMetadata: ResourceMetadata
+  readonly resourceMetadataUrl: string
+  private readonly options: VerifierOptions
+  private readonly server: AuthorizationServer
+  private readonly origin: string
+  private readonly tolerance: number
+  private readonly remembered: Lru<Remembered>
+  private readonly proofs: Proofs
+  private readonly refusals: Refusals
+  private readonly feed: Feed | undefined
+  private keys: JWTVerifyGetKey | undefined
+
+  constructor(options: VerifierOptions) {
+    const { origin, pathname } = new URL(options.resource)
+    const algorithms = PROOF_ALGORITHMS
+    this.options = options
+    this.origin = origin
+    this.tolerance = options.clockTolerance ?? 5
+    this.server = new AuthorizationServer(options.issuer, options.fetch ?? fetch)
+    this.remembered = new Lru(options.cacheSize ?? 10_000)
+    this.proofs = new Proofs(this.tolerance)
+    const wellKnown = `${origin}/.well-known/oauth-protected-resource${pathname === '/' ? '' : pathname}`
+    this.resourceMetadataUrl = options.resourceMetadata ?? wellKnown
+    this.refusals = new Refusals(this.resourceMetadataUrl, algorithms.join(' '))
+    this.resourceMetadata = metadataOf(options, algorithms)
+    if (options.revocations) this.feed = new Feed(this.server, options.revocations)
+    this.feed?.start()
+  }
+
+  /**
+   * Verifies a request. `scopes` are needed besides those of the options.
+   * Throws a Refusal, which has the status and the headers of the answer.
+   */
+  async verify(request: IncomingRequest, scopes: readonly string[] = []): Promise<AccessToken> {
+    const needed = [...(this.options.scopes ?? []), ...scopes]
+    const { scheme, token } = this.credentials(request, needed)
+    const refuse = (code: RefusalCode, description: string) => this.refusals.refuse(scheme, code, description, needed)
+    const verified = await this.tokenOf(token, refuse)
+    await this.checkBinding(request, scheme, verified, refuse)
+    const missing = needed.filter((scope) => !verified.scopes.includes(scope))
+    if (missing.length > 0) throw refuse('insufficient_scope', `the token lacks the scope ${missing.join(' ')}`)
+    return verified
+  }
+
+  /** Takes an event that the authorization server pushed to `revocations.delivery.push`. Returns the answer. */
+  receive(request: Request): Promise<Response> {
+    return this.feed?.receive(request) ?? Promise.resolve(new Response(null, { status: 404 }))
+  }
+
+  /** Ends the subscription to revocations. */
+  async close(): Promise<void> {
+    await this.feed?.close()
+  }
+
+  private credentials(request: IncomingRequest, needed: readonly string[]): { scheme: Scheme; token: string } {
+    const preferred = this.options.dpop === 'required' ? 'DPoP' : 'Bearer'
+    const header = headerOf(request, 'authorization')
+    const [, name = '', token = ''] = /^(\S+) +(\S+)$/.exec(header) ?? []
+    const scheme = ({ bearer: 'Bearer', dpop: 'DPoP' } as const)[name.toLowerCase()]
+    if (!scheme) throw this.refusals.withoutToken(preferred, needed)
+    return { scheme, token }
+  }
+
+  /** The verified token. Remembered ones are checked against the clock and the revocations only. */
+  private async tokenOf(
+    token: string,
+    refuse: (code: RefusalCode, description: string) => Refusal,
+  ): Promise<AccessToken> {
+    const now = Date.now() / 1000
+    const known = this.remembered.get(token)
+    const entry = known && known.until > now ? known : await this.verified(token, now, refuse)
+    if (entry.token.expiresAt + this.tolerance <= now) throw refuse('invalid_token', 'the token has expired')
+    await this.checkRevocation(entry, refuse)
+    if (entry !== known) this.remembered.set(token, entry)
+    return entry.token
+  }
+
+  private async verified(
+    token: string,
+    now: number,
+    refuse: (code: RefusalCode, description: string) => Refusal,
+  ): Promise<Remembered> {
+    if (token.length > MOST_TOKEN_CHARACTERS) throw refuse('invalid_token', 'the token is too long')
+    try {
+      const { payload, protectedHeader } = await jwtVerify(token, await this.keySet(), {
+        issuer: this.options.issuer,
+        audience: this.options.resource,
+        typ: 'at+jwt',
+        algorithms: TOKEN_ALGORITHMS,
+        clockTolerance: this.tolerance,
+        requiredClaims: ['exp', 'iat', 'sub', 'client_id', 'jti'],
+      })
+      const scope = typeof payload['scope'] === 'string' ? payload['scope'] : ''
+      const of: AccessToken = {
+        token,
+        claims: payload,
+        subject: String(payload.sub),
+        clientId: String(payload['client_id']),
+        scopes: scope.split(' ').filter(Boolean),
+        expiresAt: Number(payload.exp),
+        keyId: protectedHeader.kid ?? '',
+      }
+      return { token: of, until: now + REMEMBERED, confirmed: Number.NEGATIVE_INFINITY }
+    } catch (error) {
+      if (isOfToken(error)) throw refuse('invalid_token', 'the token is not valid for this resource')
+      throw refuse('temporarily_unavailable', 'the keys of the authorization server cannot be read')
+    }
+  }
+
+  private async checkRevocation(
+    entry: Remembered,
+    refuse: (code: RefusalCode, description: string) => Refusal,
+  ): Promise<void> {
+    const { token } = entry
+    const { introspection, revocations } = this.options
+    const { feed } = this
+    if (feed && !feed.isFresh())
+      throw refuse('temporarily_unavailable', 'the feed of revocations has been silent for too long')
+    const verdict = feed?.list.verdict(token)
+    if (verdict?.state === 'revoked') throw refuse('invalid_token', 'the token was revoked')
+    const wanted = introspection && (introspection.when?.(token) ?? true)
+    // What the feed cannot know: revocations before it began, and which of two things in one second was first.
+    const since =
+      verdict?.state === 'unsure' ? verdict.heard : feed?.isBeforeFeed(token.claims.iat ?? 0) ? 0 : undefined
+    const as = wanted ? introspection : since !== undefined && entry.confirmed <= since ? revocations : undefined
+    if (!as) return
+    const asked = Date.now() / 1000
+    const active = await this.server.isActive(as, token.token).catch(() => {
+      throw refuse('temporarily_unavailable', 'the authorization server cannot be asked about the token')
+    })
+    if (!active) throw refuse('invalid_token', 'the token was revoked')
+    entry.confirmed = asked
+  }
+
+  private async checkBinding(
+    request: IncomingRequest,
+    scheme: Scheme,
+    { token, claims }: AccessToken,
+    refuse: (code: RefusalCode, description: string) => Refusal,
+  ): Promise<void> {
+    const { jkt } = (claims['cnf'] as { jkt?: string } | undefined) ?? {}
+    if (jkt === undefined) {
+      if (this.options.dpop === 'required' || scheme === 'DPoP')
+        throw this.refusals.refuse('DPoP', 'invalid_token', 'the token is not bound to a key')
+      return
+    }
+    if (scheme !== 'DPoP') throw this.refusals.refuse('DPoP', 'invalid_token', 'the token needs a DPoP proof')
+    const proof = headerOf(request, 'dpop')
+    if (proof === '' || proof.includes(',')) throw refuse('invalid_dpop_proof', 'the request needs exactly one proof')
+    const url = this.origin + new URL(request.url, this.origin).pathname
+    await this.proofs.verify(proof, { token, jkt, method: request.method, url }).catch((error) => {
+      if (error instanceof ProofError) throw refuse('invalid_dpop_proof', error.message)
+      if (error instanceof ProofsFull) throw refuse('temporarily_unavailable', error.message)
+      throw error
+    })
+  }
+
+  private async keySet(): Promise<JWTVerifyGetKey> {
+    if (!this.keys) {
+      const { jwks_uri } = await this.server.metadata()
+      this.keys = createRemoteJWKSet(new URL(jwks_uri), { [customFetch]: this.server.fetch })
+    }
+    return this.keys
+  }
+}
+
+/** Whether an error says something about the token, and not about the keys. */
+const isOfToken = (error: unknown): boolean =>
+  error instanceof errors.JOSEError && !(error instanceof errors.JWKSTimeout) && !(error instanceof errors.JWKSInvalid)
+
+function headerOf({ headers }: IncomingRequest, name: string): string {
+  if (typeof headers.get === 'function') return headers.get(name) ?? ''
+  const value = (headers as Readonly<Record<string, string | readonly string[] | undefined>>)[name]
+  return typeof value === 'string' ? value : (value ?? []).join(',')
+}
+
+function metadataOf(
+  { issuer, resource, scopes, scopesSupported, dpop }: VerifierOptions,
+  algorithms: string[],
+): ResourceMetadata {
+  const supported = scopesSupported ?? scopes
+  return {
+    resource,
+    authorization_servers: [issuer],
+    ...(supported ? { scopes_supported: [...supported] } : {}),
+    bearer_methods_supported: ['header'],
+    dpop_signing_alg_values_supported: algorithms,
+    ...(dpop === 'required' ? { dpop_bound_access_tokens_required: true } : {}),
+  }
+}
