@@ -117,7 +117,7 @@ describe('the challenge', () => {
     )
   })
 
-  test('asks for a proof where proofs are required, and the metadata says so', async () => {
+  test('asks for a proof where proofs are required, as the metadata does', async () => {
     const verifier = verifierOf({ dpop: 'required' })
     const { challenge } = await refused(verifier, request({}))
     expect(challenge).toMatch(/^DPoP resource_metadata="[^"]+", algs="ES256 /)
