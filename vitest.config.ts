@@ -24,6 +24,7 @@ const ALONE = [
   'test/store/postgres_connection.test.ts',
   // Clients in other languages, where their tool chains are.
   'test/interop/{dex,go,java,keycloak,pyjwt,python,python_servers,rust,spire,typescript}.test.ts',
+  'test/packages/resource_server_memory.test.ts',
   'test/soak/**/*.test.ts',
   'test/torture/**/*.test.ts',
 ]
