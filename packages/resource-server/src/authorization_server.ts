@@ -1,4 +1,5 @@
 // The authorization server: its metadata (RFC 8414), read once, and requests with the credentials of this resource server.
+import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey } from 'jose'
 import type { ClientCredentials } from './options.ts'
 
 /** The members of the metadata that a resource server needs. */
@@ -29,6 +30,12 @@ export class AuthorizationServer {
   /** The metadata of the authorization server. Throws when it cannot be read or names another issuer. */
   metadata(): Promise<ServerMetadata> {
     return this.document<ServerMetadata>('oauth-authorization-server')
+  }
+
+  /** The keys of the authorization server, read anew, and read again when a token names an unknown key. */
+  async keySet(): Promise<JWTVerifyGetKey> {
+    const { jwks_uri } = await this.metadata()
+    return createRemoteJWKSet(new URL(jwks_uri), { [customFetch]: this.fetch })
   }
 
   /** The metadata of the transmitter of events. */

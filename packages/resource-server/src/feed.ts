@@ -1,6 +1,6 @@
 // The feed of revocations: a stream of the authorization server (OpenID SSF 1.0) that this process creates for itself, so that two processes
 // of one resource server do not acknowledge each other's events. By poll (RFC 8936) or by push (RFC 8935).
-import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey, jwtVerify } from 'jose'
+import { type JWTVerifyGetKey, jwtVerify } from 'jose'
 import type { AuthorizationServer } from './authorization_server.ts'
 import type { RevocationOptions } from './options.ts'
 import { EVENTS_REQUESTED, RevocationList, type SecurityEvent } from './revocation_list.ts'
@@ -25,6 +25,7 @@ export class Feed {
   readonly list: RevocationList
   private readonly server: AuthorizationServer
   private readonly options: RevocationOptions
+  private readonly onKeys: () => void
   private readonly maxAge: number
   private readonly push: { url: string; authorization: string } | undefined
   private readonly ended = new AbortController()
@@ -35,8 +36,10 @@ export class Feed {
   private began = Number.POSITIVE_INFINITY
   private healthy: boolean | undefined
 
-  constructor(server: AuthorizationServer, options: RevocationOptions) {
+  /** `onKeys` is called when keys may have been revoked. */
+  constructor(server: AuthorizationServer, options: RevocationOptions, onKeys: () => void) {
     this.server = server
+    this.onKeys = onKeys
     this.options = options
     this.maxAge = options.maxAge ?? MAX_AGE
     this.list = new RevocationList(options.longestToken ?? LONGEST_TOKEN)
@@ -100,20 +103,33 @@ export class Feed {
   }
 
   private async subscribe(): Promise<Stream> {
-    const [{ configuration_endpoint }, { jwks_uri }] = await Promise.all([
-      this.server.transmitter(),
-      this.server.metadata(),
-    ])
-    this.keys = createRemoteJWKSet(new URL(jwks_uri), { [customFetch]: this.server.fetch })
+    const { configuration_endpoint } = await this.server.transmitter()
+    await this.readKeys()
+    if (this.options.name !== undefined) await this.deleteEarlier(configuration_endpoint, this.options.name)
     const delivery = this.push
       ? { method: PUSH, endpoint_url: this.push.url, authorization_header: this.push.authorization }
       : { method: POLL }
-    const body = { delivery, events_requested: EVENTS_REQUESTED }
+    const body = { delivery, events_requested: EVENTS_REQUESTED, description: this.options.name ?? '' }
     const answer = await this.server.call(this.options, 'POST', configuration_endpoint, body)
     if (answer.status !== 201) throw new Error(`the stream was not created: ${answer.status} ${await answer.text()}`)
     const stream = (await answer.json()) as Stream
     this.began = Date.now() / 1000 + CLOCKS
     return stream
+  }
+
+  /** A process that was killed could not delete its stream. */
+  private async deleteEarlier(endpoint: string, name: string): Promise<void> {
+    const answer = await this.server.call(this.options, 'GET', endpoint)
+    if (!answer.ok) throw new Error(`the streams cannot be listed: ${answer.status} ${await answer.text()}`)
+    const streams = (await answer.json()) as (Stream & { description?: string })[]
+    for (const { stream_id, description } of streams)
+      if (description === name)
+        await this.server.call(this.options, 'DELETE', `${endpoint}?stream_id=${encodeURIComponent(stream_id)}`)
+  }
+
+  private async readKeys(): Promise<void> {
+    this.keys = await this.server.keySet()
+    this.onKeys()
   }
 
   /** Asks for events, and asks again as soon as there is an answer. The next request acknowledges the events of this one. */
@@ -166,7 +182,7 @@ export class Feed {
     if (!this.keys || !this.stream) throw new Error('there is no stream')
     const { issuer } = this.server
     const { payload } = await jwtVerify(set, this.keys, { issuer, audience: this.stream.aud, typ: 'secevent+jwt' })
-    this.list.apply(payload as unknown as SecurityEvent)
+    if (this.list.apply(payload as unknown as SecurityEvent)) await this.readKeys()
   }
 
   /** The feed is as fresh as the moment of the request that was answered. */

@@ -25,7 +25,7 @@ export class Lru<V> {
     if (oldest !== undefined) this.entries.delete(oldest)
   }
 
-  delete(key: string): void {
-    this.entries.delete(key)
+  clear(): void {
+    this.entries.clear()
   }
 }

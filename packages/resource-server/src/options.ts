@@ -11,6 +11,8 @@ export interface ClientCredentials {
 export interface RevocationOptions extends ClientCredentials {
   /** `poll` asks the authorization server (RFC 8936). `push` receives requests at this URL (RFC 8935): give them to `verifier.receive`. */
   delivery?: 'poll' | { push: string }
+  /** The name of this process that stays the same when it starts again, such as the name of its pod. An earlier stream with this name is deleted. */
+  name?: string
   /** Requests are refused with 503 when the feed has been silent for this time. Seconds, 60 by default. */
   maxAge?: number
   /** The longest lifetime of an access token of this resource. Seconds, a day by default. A revocation is remembered for this time. */

@@ -13,28 +13,27 @@ export const EVENTS_REQUESTED = [SESSION_REVOKED, TOKEN_REVOKED, TOKEN_CLAIMS_CH
 
 /** The claims of a security event token (RFC 8417 §2.2). */
 export interface SecurityEvent {
-  jti: string
   iat: number
-  sub_id?: SubjectId
+  sub_id?: { sub?: string; user?: { sub?: string } }
   events: Readonly<Record<string, RevocationEvent>>
 }
-interface SubjectId {
-  format?: string
-  sub?: string
-  user?: SubjectId
-}
-interface RevocationEvent {
+/** Which tokens were revoked: those that have all of these claims, and were issued in this time. */
+interface RevokedTokens {
   jti?: string
-  jtis?: readonly string[]
   kid?: string
   client_id?: string
-  event_timestamp?: number
+  sub?: string
+  aud?: string
+  agent?: string
+  /** Epoch seconds, inclusive. */
+  issued_from?: number
+  issued_before?: number
 }
+type RevocationEvent = RevokedTokens & { event_timestamp?: number }
 
-/** The kinds of things that an entry names. */
-type Kind = 'jti' | 'kid' | 'client_id' | 'sub'
 /** Tokens that were issued before `before` are revoked. The entry arrived at `heard` and is forgotten at `until`. Epoch seconds. */
 interface Entry {
+  tokens: RevokedTokens
   before: number
   heard: number
   until: number
@@ -47,9 +46,11 @@ interface Entry {
 export type Verdict = { state: 'valid' | 'revoked' } | { state: 'unsure'; heard: number }
 const VALID: Verdict = { state: 'valid' }
 
-/** Revoked tokens, keys, clients and users. */
+const PRUNE_SECONDS = 10
+
+/** Revoked tokens, by one of their claims, so that a token is compared with few entries. */
 export class RevocationList {
-  private readonly entries = new Map<string, Entry>()
+  private readonly entries = new Map<string, Entry[]>()
   private readonly longestToken: number
   private pruned = 0
 
@@ -58,59 +59,81 @@ export class RevocationList {
     this.longestToken = longestToken
   }
 
-  /** The number of entries. */
-  get size(): number {
-    return this.entries.size
-  }
-
-  /** Applies an event. Unknown events are ignored. */
-  apply({ events, iat, sub_id }: SecurityEvent): void {
-    for (const [type, event] of Object.entries(events)) {
-      const at = event.event_timestamp ?? iat
-      if (type === TOKEN_REVOKED) this.addTokens(event, at)
-      const subject = sub_id?.user?.sub ?? sub_id?.sub
-      // The claims of a token that was issued before the change are no longer true, and so are its rights.
-      if ((type === SESSION_REVOKED || type === TOKEN_CLAIMS_CHANGE) && subject) this.add('sub', subject, at)
-    }
+  /** Applies an event. Unknown events are ignored. Returns whether a key was revoked: then the keys must be read again. */
+  apply({ events, iat, sub_id }: SecurityEvent): boolean {
+    const applied = Object.entries(events).map(([type, { event_timestamp = iat, ...event }]) => {
+      const sub = sub_id?.user?.sub ?? sub_id?.sub
+      if (type === TOKEN_REVOKED) this.add(event, event_timestamp)
+      // The claims of a token that was issued before a change are no longer true, and neither are its rights.
+      if ((type === SESSION_REVOKED || type === TOKEN_CLAIMS_CHANGE) && sub) this.add({ sub }, event_timestamp)
+      return type === TOKEN_REVOKED && event.kid !== undefined
+    })
     this.prune()
+    return applied.includes(true)
   }
 
   /** Whether a token was revoked. */
-  verdict({ claims, keyId, clientId, subject }: AccessToken): Verdict {
+  verdict(token: AccessToken): Verdict {
     if (this.entries.size === 0) return VALID
+    const { claims, keyId, clientId, subject } = token
     const issued = claims.iat ?? 0
-    const kinds: [Kind, string][] = [
-      ['jti', String(claims.jti)],
-      ['kid', keyId],
-      ['client_id', clientId],
-      ['sub', subject],
-    ]
-    const entries = kinds.flatMap(([kind, value]) => this.entries.get(`${kind} ${value}`) ?? [])
+    const places = [`jti ${claims.jti}`, `kid ${keyId}`, `client_id ${clientId}`, `sub ${subject}`, '']
+    const entries = places
+      .flatMap((place) => this.entries.get(place) ?? [])
+      .filter(({ tokens, before }) => issued <= before && matches(tokens, token))
     if (entries.some(({ before }) => issued < Math.floor(before))) return { state: 'revoked' }
-    const unsure = entries.filter(({ before }) => issued === Math.floor(before))
-    return unsure.length > 0 ? { state: 'unsure', heard: Math.max(...unsure.map(({ heard }) => heard)) } : VALID
+    return entries.length > 0 ? { state: 'unsure', heard: Math.max(...entries.map(({ heard }) => heard)) } : VALID
   }
 
-  private addTokens({ jti, jtis = [], kid, client_id }: RevocationEvent, at: number): void {
-    // A key or a single token is revoked for ever; a client can get new tokens afterwards.
-    for (const id of jti === undefined ? jtis : [jti, ...jtis]) this.add('jti', id, Number.POSITIVE_INFINITY)
-    if (kid !== undefined) this.add('kid', kid, Number.POSITIVE_INFINITY)
-    if (client_id !== undefined) this.add('client_id', client_id, at)
-  }
-
-  private add(kind: Kind, value: string, before: number): void {
-    const key = `${kind} ${value}`
+  private add(tokens: RevokedTokens, at: number): void {
+    const place = placeOf(tokens)
     const heard = Date.now() / 1000
-    const known = this.entries.get(key)?.before ?? 0
-    this.entries.set(key, { before: Math.max(before, known), heard, until: heard + this.longestToken })
+    // One token is revoked for ever. A client or user can get new tokens after the event.
+    const before = tokens.jti === undefined ? Math.min(at, tokens.issued_before ?? at) : Number.POSITIVE_INFINITY
+    const same = JSON.stringify(tokens)
+    const others = (this.entries.get(place) ?? []).filter((entry) => JSON.stringify(entry.tokens) !== same)
+    this.entries.set(place, [...others, { tokens, before, heard, until: heard + this.longestToken }])
   }
 
   private prune(): void {
     const now = Date.now() / 1000
     if (now - this.pruned < PRUNE_SECONDS) return
     this.pruned = now
-    for (const [key, { until }] of this.entries) if (until < now) this.entries.delete(key)
+    for (const [place, entries] of this.entries) {
+      const live = entries.filter(({ until }) => until >= now)
+      if (live.length === 0) this.entries.delete(place)
+      else if (live.length < entries.length) this.entries.set(place, live)
+    }
   }
 }
 
-const PRUNE_SECONDS = 10
+/** The claim by which an entry is found. Entries with none of them are compared with every token. */
+function placeOf(tokens: RevokedTokens): string {
+  const name = (['jti', 'client_id', 'sub', 'kid'] as const).find((claim) => tokens[claim] !== undefined)
+  return name ? `${name} ${tokens[name]}` : ''
+}
+
+function matches(
+  { kid, client_id, sub, aud, agent, issued_from = 0 }: RevokedTokens,
+  { claims, keyId, clientId, subject }: AccessToken,
+): boolean {
+  return (
+    (kid === undefined || kid === keyId) &&
+    (client_id === undefined || client_id === clientId) &&
+    (sub === undefined || sub === subject) &&
+    (aud === undefined || [claims.aud].flat().includes(aud)) &&
+    (agent === undefined || actorsOf(claims).includes(agent)) &&
+    issued_from <= (claims.iat ?? 0)
+  )
+}
+
+/** Every actor of a delegated token (RFC 8693 §4.1), and the agent that holds it. */
+function actorsOf(claims: AccessToken['claims']): unknown[] {
+  const actors: unknown[] = [claims['agent_id']]
+  for (let act = claims['act'] as Actor | undefined; act; act = act.act) actors.push(act.sub)
+  return actors
+}
+interface Actor {
+  sub?: string
+  act?: Actor
+}

@@ -1,5 +1,5 @@
 // The verification of a request: its token, its proof, its scopes, and what was revoked.
-import { createRemoteJWKSet, customFetch, errors, type JWTVerifyGetKey, jwtVerify } from 'jose'
+import { errors, type JWTVerifyGetKey, jwtVerify } from 'jose'
 import { AuthorizationServer } from './authorization_server.ts'
 import { Feed } from './feed.ts'
 import { Lru } from './lru.ts'
@@ -36,7 +36,7 @@ export class Verifier {
   private readonly proofs: Proofs
   private readonly refusals: Refusals
   private readonly feed: Feed | undefined
-  private keys: JWTVerifyGetKey | undefined
+  private keys: Promise<JWTVerifyGetKey> | undefined
 
   constructor(options: VerifierOptions) {
     const { origin, pathname } = new URL(options.resource)
@@ -51,7 +51,11 @@ export class Verifier {
     this.resourceMetadataUrl = options.resourceMetadata ?? wellKnown
     this.refusals = new Refusals(this.resourceMetadataUrl, algorithms.join(' '))
     this.resourceMetadata = metadataOf(options, algorithms)
-    if (options.revocations) this.feed = new Feed(this.server, options.revocations)
+    const forgetKeys = () => {
+      this.keys = undefined
+      this.remembered.clear()
+    }
+    if (options.revocations) this.feed = new Feed(this.server, options.revocations, forgetKeys)
     this.feed?.start()
   }
 
@@ -110,7 +114,7 @@ export class Verifier {
   ): Promise<Remembered> {
     if (token.length > MOST_TOKEN_CHARACTERS) throw refuse('invalid_token', 'the token is too long')
     try {
-      const { payload, protectedHeader } = await jwtVerify(token, await this.keySet(), {
+      const { payload, protectedHeader } = await jwtVerify(token, await (this.keys ??= this.server.keySet()), {
         issuer: this.options.issuer,
         audience: this.options.resource,
         typ: 'at+jwt',
@@ -130,6 +134,9 @@ export class Verifier {
       }
       return { token: of, until: now + REMEMBERED, confirmed: Number.NEGATIVE_INFINITY }
     } catch (error) {
+      this.keys?.catch(() => {
+        this.keys = undefined
+      })
       if (isOfToken(error)) throw refuse('invalid_token', 'the token is not valid for this resource')
       throw refuse('temporarily_unavailable', 'the keys of the authorization server cannot be read')
     }
@@ -181,14 +188,6 @@ export class Verifier {
       if (error instanceof ProofsFull) throw refuse('temporarily_unavailable', error.message)
       throw error
     })
-  }
-
-  private async keySet(): Promise<JWTVerifyGetKey> {
-    if (!this.keys) {
-      const { jwks_uri } = await this.server.metadata()
-      this.keys = createRemoteJWKSet(new URL(jwks_uri), { [customFetch]: this.server.fetch })
-    }
-    return this.keys
   }
 }
 
