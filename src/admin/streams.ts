@@ -20,7 +20,7 @@ const patchable = z
   .strictObject({
     ...streamFields,
     status: word(STREAM_STATUSES).describe(
-      'paused and disabled streams deliver nothing; events wait for events.retention.',
+      'Paused and disabled streams deliver nothing; events wait for events.retention.',
     ),
     reason: text().describe('Why the status was changed, for the receiver.'),
   })

@@ -135,33 +135,27 @@ export class Feed {
   /** Asks for events, and asks again as soon as there is an answer. The next request acknowledges the events of this one. */
   private async poll({ delivery }: Stream): Promise<void> {
     let ack: string[] = []
+    // The first answer comes at once, because nothing is accepted before it.
+    let returnImmediately: boolean = true
     while (!this.ended.signal.aborted) {
-      const body = { maxEvents: 1000, returnImmediately: false, ack }
-      // An answer must come before the feed is too old, because a lost connection is not noticed otherwise.
-      const signal = AbortSignal.any([this.ended.signal, AbortSignal.timeout((this.maxAge * 1000) / 2)])
       const asked = Date.now()
-      const answer = await this.server
+      // A lost connection is not noticed otherwise. The server holds a request for less time, unless maxAge is short.
+      const signal = AbortSignal.any([this.ended.signal, AbortSignal.timeout((this.maxAge * 1000) / 2)])
+      const body = { maxEvents: 1000, returnImmediately, ack }
+      const answer: Response | undefined = await this.server
         .call(this.options, 'POST', delivery.endpoint_url, body, signal)
         .catch((error: Error) => {
-          // The server holds a request until there is an event. Then only whether it can be reached is unknown: ask at once.
           if (error.name === 'TimeoutError') return undefined
           throw error
         })
       if (answer?.status === 404 || answer?.status === 403) this.stream = undefined
       if (answer && !answer.ok) throw new Error(`the poll answered ${answer.status}`)
-      ack = answer ? await this.takeAll(((await answer.json()) as { sets: Record<string, string> }).sets) : []
-      if (answer) this.alive(asked)
-      else await this.ask(delivery)
+      if (answer) {
+        ack = await this.takeAll(((await answer.json()) as { sets: Record<string, string> }).sets)
+        this.alive(asked)
+      }
+      returnImmediately = answer === undefined
     }
-  }
-
-  /** Asks without waiting, to see that the server answers. The events stay for the next request. */
-  private async ask({ endpoint_url }: Stream['delivery']): Promise<void> {
-    const asked = Date.now()
-    const answer = await this.server.call(this.options, 'POST', endpoint_url, { maxEvents: 0, returnImmediately: true })
-    if (!answer.ok) throw new Error(`the poll answered ${answer.status}`)
-    await answer.body?.cancel()
-    this.alive(asked)
   }
 
   /** With push nothing comes while nothing happens: a verification event shows that the way is open. */

@@ -1,0 +1,160 @@
+// The feed of revocations of the package for resource servers, against a running service: by poll and by push.
+
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import {
+  createVerifier,
+  Refusal,
+  type Verifier,
+  type VerifierOptions,
+} from '../../packages/resource-server/src/index.ts'
+import { callAdmin, okAdmin } from '../support/admin.ts'
+import { atEndOfFile } from '../support/end_of_file.ts'
+import { machineToken, post } from '../support/flow.ts'
+import { addClient, addResource, startService, type TestService } from '../support/service.ts'
+import { failureOf } from '../support/thrown.ts'
+
+const RESOURCE = 'https://notes.example.com/mcp'
+let service: TestService
+let server: Awaited<ReturnType<typeof addClient>>
+beforeAll(async () => {
+  service = await startService({ SERVICE_EVENTS_ALLOW_HOSTS: '127.0.0.1' })
+  atEndOfFile(() => service.close())
+  server = await addClient(service)
+  await addResource(service, { uri: RESOURCE, policy: { runtime: { client_ids: [server.client_id] } } })
+})
+
+const open: Verifier[] = []
+afterEach(async () => {
+  for (const verifier of open.splice(0)) await verifier.close()
+})
+function verifierOf(revocations: Partial<VerifierOptions['revocations']> = {}, more: Partial<VerifierOptions> = {}) {
+  const as = { clientId: server.client_id, clientSecret: server.client_secret }
+  const verifier = createVerifier({
+    issuer: service.issuer,
+    resource: RESOURCE,
+    revocations: { ...as, ...revocations },
+    ...more,
+  })
+  open.push(verifier)
+  return verifier
+}
+const tokenOf = async (client: { client_id: string; client_secret: string }) => {
+  const { body } = await machineToken(service, client, { resource: RESOURCE, scope: 'mcp:read' })
+  return String(body['access_token'])
+}
+const bearer = (token: string) =>
+  new Request(RESOURCE, { method: 'POST', headers: { authorization: `Bearer ${token}` } })
+const codeOf = async (verifier: Verifier, token: string) => {
+  const refusal = await failureOf(verifier.verify(bearer(token)))
+  return refusal === undefined ? 'accepted' : refusal instanceof Refusal ? refusal.code : String(refusal)
+}
+const becomes = (verifier: Verifier, token: string, code: string) =>
+  vi.waitFor(async () => expect(await codeOf(verifier, token)).toBe(code), { timeout: 10_000, interval: 20 })
+const streams = () => okAdmin<unknown[]>(service, 'GET', '/admin/streams')
+
+/** The receiver of pushes: an HTTP server that gives every request to the verifier. */
+async function receiver(): Promise<{ url: string; verifier?: Verifier }> {
+  const at: { url: string; verifier?: Verifier } = { url: '' }
+  const http = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const headers = new Headers(request.headers as Record<string, string>)
+    const answer = await at.verifier?.receive(
+      new Request(at.url, { method: 'POST', headers, body: Buffer.concat(chunks) }),
+    )
+    response.writeHead(answer?.status ?? 500).end(await answer?.text())
+  }).listen(0, '127.0.0.1')
+  await once(http, 'listening')
+  atEndOfFile(() => void http.close())
+  at.url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/events`
+  return at
+}
+
+describe.each(['poll', 'push'])('by %s', (delivery) => {
+  const started = async (options: Partial<VerifierOptions['revocations']> = {}) => {
+    if (delivery === 'poll') return verifierOf(options)
+    const at = await receiver()
+    at.verifier = verifierOf({ delivery: { push: at.url }, ...options })
+    return at.verifier
+  }
+
+  test('nothing is accepted before the feed works; then valid tokens are, and a revoked one is refused', async () => {
+    const client = await addClient(service)
+    const [revoked, kept] = [await tokenOf(client), await tokenOf(client)]
+    const verifier = await started()
+    expect(await codeOf(verifier, kept)).toBe('temporarily_unavailable')
+    await becomes(verifier, revoked, 'accepted')
+    await post(`${service.issuer}/oauth/revoke`, client, { token: revoked })
+    await becomes(verifier, revoked, 'invalid_token')
+    expect(await codeOf(verifier, kept)).toBe('accepted')
+  })
+
+  test('all tokens of a client are refused after its suspension, and those of another are not', async () => {
+    const [client, other] = [await addClient(service), await addClient(service)]
+    const [suspended, kept] = [await tokenOf(client), await tokenOf(other)]
+    const verifier = await started()
+    await becomes(verifier, suspended, 'accepted')
+    await okAdmin(service, 'PATCH', `/admin/clients/${client.client_id}/suspend`)
+    await becomes(verifier, suspended, 'invalid_token')
+    expect(await codeOf(verifier, kept)).toBe('accepted')
+  })
+
+  test('a token that was revoked before the feed began is refused', async () => {
+    const client = await addClient(service)
+    const [revoked, kept] = [await tokenOf(client), await tokenOf(client)]
+    await post(`${service.issuer}/oauth/revoke`, client, { token: revoked })
+    const verifier = await started()
+    await becomes(verifier, kept, 'accepted')
+    expect(await codeOf(verifier, revoked)).toBe('invalid_token')
+  })
+
+  test('close deletes the stream', async () => {
+    const before = (await streams()).length
+    const verifier = await started()
+    await vi.waitFor(async () => expect((await streams()).length).toBe(before + 1), { timeout: 10_000 })
+    await verifier.close()
+    expect((await streams()).length).toBe(before)
+  })
+})
+
+test('the feed fails closed when it has been silent for too long, and says so once', async () => {
+  const client = await addClient(service)
+  const token = await tokenOf(client)
+  const said: boolean[] = []
+  let down = false
+  const fetcher: typeof fetch = (...args) => (down ? Promise.reject(new Error('connection refused')) : fetch(...args))
+  const verifier = verifierOf({ maxAge: 1, onChange: ({ healthy }) => said.push(healthy) }, { fetch: fetcher })
+  await becomes(verifier, token, 'accepted')
+  down = true
+  await becomes(verifier, token, 'temporarily_unavailable')
+  down = false
+  await becomes(verifier, token, 'accepted')
+  expect(said).toEqual([true, false, true])
+})
+
+test('a process that was killed and starts again with its name has one stream', async () => {
+  const [first, second] = [verifierOf({ name: 'pod-0' }), () => verifierOf({ name: 'pod-0' })]
+  const named = async () =>
+    (await streams()).filter((each) => (each as { description?: string }).description === 'pod-0')
+  await vi.waitFor(async () => expect(await named()).toHaveLength(1), { timeout: 10_000 })
+  const [stream] = await named()
+  const again = second()
+  await vi.waitFor(async () => expect(await named()).not.toEqual([stream]), { timeout: 10_000 })
+  expect(await named()).toHaveLength(1)
+  await Promise.all([first.close(), again.close()])
+})
+
+test('a pushed event without the authorization of the stream, or with a wrong signature, changes nothing', async () => {
+  const at = await receiver()
+  at.verifier = verifierOf({ delivery: { push: at.url } })
+  const token = await tokenOf(await addClient(service))
+  await becomes(at.verifier, token, 'accepted')
+  const send = (authorization: string) =>
+    at.verifier?.receive(new Request(at.url, { method: 'POST', headers: { authorization }, body: 'not.a.token' }))
+  expect((await send('Bearer guessed'))?.status).toBe(401)
+  expect(await codeOf(at.verifier, token)).toBe('accepted')
+  expect((await callAdmin(service, 'GET', '/admin/streams')).status).toBe(200)
+})
