@@ -17,7 +17,7 @@ const newApiKey = z.strictObject({
     .regex(NAME, 'must be 1 to 64 letters, digits, ., _ and -')
     .describe('Unique name of the key. The audit trail names the actor admin:NAME.'),
   capability: word(CAPABILITIES).describe(
-    'viewer may only read. operator may also change records, but not keys, trust and configuration. admin may do everything.',
+    'A viewer may only read. operator may also change records, but not keys, trust and configuration. admin may do everything.',
   ),
 })
 

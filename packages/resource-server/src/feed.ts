@@ -141,7 +141,7 @@ export class Feed {
       const asked = Date.now()
       // A lost connection is not noticed otherwise. The server holds a request for less time, unless maxAge is short.
       const signal = AbortSignal.any([this.ended.signal, AbortSignal.timeout((this.maxAge * 1000) / 2)])
-      const body = { maxEvents: 1000, returnImmediately, ack }
+      const body: object = { maxEvents: 1000, returnImmediately, ack }
       const answer: Response | undefined = await this.server
         .call(this.options, 'POST', delivery.endpoint_url, body, signal)
         .catch((error: Error) => {
