@@ -114,7 +114,8 @@ export class Verifier {
   ): Promise<Remembered> {
     if (token.length > MOST_TOKEN_CHARACTERS) throw refuse('invalid_token', 'the token is too long')
     try {
-      const { payload, protectedHeader } = await jwtVerify(token, await (this.keys ??= this.server.keySet()), {
+      this.keys ??= this.server.keySet()
+      const { payload, protectedHeader } = await jwtVerify(token, await this.keys, {
         issuer: this.options.issuer,
         audience: this.options.resource,
         typ: 'at+jwt',
