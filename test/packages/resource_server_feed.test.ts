@@ -120,7 +120,7 @@ describe.each(['poll', 'push'])('by %s', (delivery) => {
   })
 })
 
-test('the feed fails closed when it has been silent for too long, and says so once', async () => {
+test('the feed fails closed when it has been silent for too long, and reports it once', async () => {
   const client = await addClient(service)
   const token = await tokenOf(client)
   const said: boolean[] = []
