@@ -48,6 +48,7 @@ function readInput(action: Action, raw: RawInput): Parameters<Action['run']>[1] 
     problems.push(...issues.map(({ path, message }) => `${path || whole} ${message}`))
     errors.push(...issues.flatMap((issue) => itemErrors(action, issue)))
   }
+  for (const [name, value] of Object.entries(raw.query)) if (value === '') problems.push(`${name} must not be empty`)
   const query = read(action.query ?? NO_QUERY, raw.query, 'the query')
   const body = read(action.body, raw.body ?? {}, 'the body')
   if (problems.length > 0) throw badInput(problems, errors.length > 0 ? { errors } : undefined)

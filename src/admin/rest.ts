@@ -43,7 +43,7 @@ const routeOf = (app: App, action: Action, { guard, operatorOf }: Gatekeeper): R
       action,
       {
         params: request.params,
-        query: parseParams(request.query),
+        query: queryOf(request),
         body: bodyOf(action, request),
       },
       { actor_id, capability, ...sentBy(request) },
@@ -52,6 +52,10 @@ const routeOf = (app: App, action: Action, { guard, operatorOf }: Gatekeeper): R
     return action.status === 204 ? empty(204, NO_STORE) : json(dry ? 200 : (action.status ?? 200), shown, NO_STORE)
   },
 })
+
+/** The query parameters. An empty one stays, so that it is refused: a filter without a value would list everything. */
+const queryOf = ({ query }: Request): Record<string, string> =>
+  Object.fromEntries(Object.entries(parseParams(query)).map(([name, value]) => [name, value ?? '']))
 
 /** The JSON object of a request, for an operation that reads one. */
 const bodyOf = ({ body, bodyOptional }: Action, request: Request): RawInput['body'] =>

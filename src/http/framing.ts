@@ -4,9 +4,9 @@ import { OAuthError } from '../lib/error.ts'
 import type { RequestHead } from './message.ts'
 
 const SINGLE = new Set(['host', 'content-length', 'transfer-encoding', 'authorization', 'dpop', 'content-type'])
-/** The methods of all routes, with HEAD and OPTIONS, which the router answers itself. */
-export const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
-const WITHOUT_BODY = new Set(['GET', 'HEAD', 'OPTIONS'])
+/** The methods of all routes, with HEAD and OPTIONS, which the router answers itself, and TRACE, which no route has: the answer is 405 (RFC 9110 §15.5.6). */
+export const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'])
+const WITHOUT_BODY = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
 /** The native parser accepts any head that fits into its receive buffer of 512 KiB. */
 const MAX_HEAD_BYTES = 16 * 1024
 const refuse = (description: string, reason: string) => new OAuthError('invalid_request', description, { reason })

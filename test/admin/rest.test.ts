@@ -29,6 +29,33 @@ test('a method that a path does not support is 401 without the key, and 405 with
   expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST'])
 })
 
+test('TRACE is 405 with the key', async () => {
+  const wire = await Wire.open(Number(new URL(service.admin).port))
+  const head = ['TRACE /admin/clients HTTP/1.1', 'host: localhost', `authorization: Bearer ${ADMIN_KEY}`, '', '']
+  const answer = await wire.send(head.join('\r\n')).answer()
+  expect([answer.status, answer.headers['allow']?.[0]]).toEqual([405, 'GET, HEAD, POST'])
+  await wire.closed()
+})
+
+test('an empty query parameter is refused, so that an empty filter does not list everything', async () => {
+  for (const query of [
+    'users?email=',
+    'users?email',
+    'connections?client_id=',
+    'connections?address=',
+    'resources?broker_provider_id=',
+    'issuances?user_id=',
+    'audit?actor_id=',
+    'clients?limit=',
+  ]) {
+    const answer = await callAdmin<{ error_description: string }>(service, 'GET', `/admin/${query}`)
+    expect([answer.status, answer.body.error_description], query).toEqual([
+      400,
+      expect.stringMatching(/^[a-z_]+ must not be empty/),
+    ])
+  }
+})
+
 test('the key is checked before the body is read', async () => {
   const body = 'x'.repeat(2 * 1024 * 1024)
   expect((await callAdmin(service, 'POST', '/admin/clients', body, { 'content-type': 'text/plain' })).status).toBe(401)

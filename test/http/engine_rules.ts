@@ -203,6 +203,12 @@ export function engineRules(open: OpenEngine): void {
       wire.leave()
     })
 
+    test('TRACE is 405, without an echo of the request', async () => {
+      const answer = await bench.ask(get('/hello', 'x-secret: 7\r\n').replace('GET', 'TRACE'))
+      expect([answer.status, JSON.parse(answer.body).error]).toEqual([405, 'method_not_allowed'])
+      expect(answer.body).not.toContain('x-secret')
+    })
+
     test('a POST without a length has an empty body where none is required, and its connection is closed', async () => {
       const wire = (await bench.wire()).send(post('/stop', ''))
       const answer = await wire.answer()

@@ -63,8 +63,13 @@ describe('finding a route', () => {
     ['PUT', '/things', 'GET, HEAD, POST'],
     ['GET', '/things/7/parts/9', 'DELETE'],
     ['OPTIONS', '/things/7', 'GET, HEAD'],
+    ['TRACE', '/things', 'GET, HEAD, POST'],
   ])('%s %s is 405 and says what the path takes', async (method, path, allow) => {
-    const reply = await send(method, path, method === 'GET' || method === 'OPTIONS' ? undefined : '')
+    const reply = await send(
+      method,
+      path,
+      method === 'GET' || method === 'OPTIONS' || method === 'TRACE' ? undefined : '',
+    )
     expect([reply.status, parsed(reply).error, reply.headers.allow]).toEqual([405, 'method_not_allowed', allow])
   })
 
@@ -125,6 +130,7 @@ describe('bodies', () => {
     expect((await send('PUT', '/things', 'x')).close).toBe(true)
     expect((await send('GET', '/nothing')).close).toBe(false)
     expect((await send('FOO', '/things')).close).toBe(true)
+    expect((await send('TRACE', '/things')).close).toBe(true)
   })
 })
 
