@@ -39,6 +39,11 @@ export const apiDocument = (resources: () => readonly AdminResource[]): AdminRes
   },
 })
 
+/** One tag for each name: several groups of operations can share a name and its description. */
+const tagsOf = (resources: readonly AdminResource[]): object[] => [
+  ...new Map(resources.map(({ name, doc }) => [name, { name, description: doc }])).values(),
+]
+
 /** Describes operations as OpenAPI 3.1. `x-command` is the command that does the same, `x-capability` is the capability that the caller needs, `x-audit` is the audit event. */
 export function openApiOf(resources: readonly AdminResource[], version: string): object {
   const paths: Record<string, Record<string, object>> = {}
@@ -51,7 +56,9 @@ export function openApiOf(resources: readonly AdminResource[], version: string):
     openapi: '3.1.0',
     info: { title: 'Admin API', version },
     security: [{ key: [] }],
-    tags: resources.map(({ name, doc }) => ({ name, description: doc })),
+    // Relative to the address of the document: a proxy may serve the API under another name.
+    servers: [{ url: '/' }],
+    tags: tagsOf(resources),
     paths,
     components: {
       securitySchemes: {

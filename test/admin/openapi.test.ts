@@ -23,6 +23,7 @@ interface Schema {
 }
 interface Operation {
   operationId: string
+  tags: string[]
   summary: string
   'x-command'?: string
   parameters?: { name: string; in: 'path' | 'query'; required: boolean; schema: Schema }[]
@@ -31,6 +32,8 @@ interface Operation {
 }
 interface Document {
   openapi: string
+  servers: { url: string }[]
+  tags: { name: string }[]
   paths: Record<string, Record<string, Operation>>
 }
 
@@ -98,6 +101,13 @@ test('operations that are switched off are not in the OpenAPI document', async (
   } finally {
     await other.close()
   }
+})
+
+test('every tag is declared once, and the address of the server is that of the document', () => {
+  const names = declared.tags.map(({ name }) => name)
+  expect(names).toEqual([...new Set(names)])
+  expect(names).toEqual(expect.arrayContaining(operations.flatMap(([, { tags }]) => tags)))
+  expect(declared.servers).toEqual([{ url: '/' }])
 })
 
 describe('REST, command line and document list the same operations', () => {
