@@ -1,4 +1,5 @@
 // Unsafe settings of the running configuration, and the suggested corrections.
+import { isAdminExposed } from '../config/notices.ts'
 import type { App } from '../context.ts'
 import { DAY } from '../lib/time.ts'
 import { isLocalhost } from '../lib/url.ts'
@@ -18,11 +19,22 @@ const OLD_KEY = 90 * DAY
 
 /** Every unsafe setting. With a localhost issuer, settings for development are not listed. */
 export async function concernsOf(app: App): Promise<Concern[]> {
-  const possible = [...secretConcerns(app), ...exposureConcerns(app, await effectiveDcrMode(app))]
-  return possible.filter(({ when }) => when).map(({ when: _, ...concern }) => concern)
+  return (await possibleConcerns(app)).filter(({ when }) => when).map(({ when: _, ...concern }) => concern)
+}
+
+/** For each key that can be unsafe: 1 when it is, otherwise 0. */
+export async function unsafeSettings(app: App): Promise<Record<string, number>> {
+  const settings: Record<string, number> = {}
+  for (const { key, when } of await possibleConcerns(app)) settings[key] = Math.max(settings[key] ?? 0, Number(when))
+  return settings
 }
 
 type PossibleConcern = Concern & { when: boolean }
+
+const possibleConcerns = async (app: App): Promise<PossibleConcern[]> => [
+  ...secretConcerns(app),
+  ...exposureConcerns(app, await effectiveDcrMode(app)),
+]
 
 /** Secrets, cookies and keys. */
 function secretConcerns({ config, keyring, clock }: App): PossibleConcern[] {
@@ -70,9 +82,8 @@ function secretConcerns({ config, keyring, clock }: App): PossibleConcern[] {
 
 /** What the listeners accept, and from where. */
 function exposureConcerns({ config }: App, mode: Awaited<ReturnType<typeof effectiveDcrMode>>): PossibleConcern[] {
-  const { server, admin, rate_limit, cimd, device } = config
+  const { server, rate_limit, cimd, device } = config
   const isLocal = isLocalhost(server.issuer)
-  const adminHost = admin.address.slice(0, admin.address.lastIndexOf(':'))
   return [
     {
       when: mode === 'open',
@@ -96,7 +107,7 @@ function exposureConcerns({ config }: App, mode: Awaited<ReturnType<typeof effec
       instead: 'an https issuer, behind a proxy that terminates TLS',
     },
     {
-      when: !isLocal && ['', '0.0.0.0', '[::]'].includes(adminHost),
+      when: isAdminExposed(config),
       key: 'admin.address',
       severity: 'warn',
       because: 'the admin listener accepts connections on every interface',

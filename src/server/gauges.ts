@@ -1,6 +1,7 @@
 // Metrics read at scrape time: queues, caches, connection pool, health, key age.
 import { statfs } from 'node:fs/promises'
 import path from 'node:path'
+import { unsafeSettings } from '../admin/posture.ts'
 import { wasteOf } from '../admin/token_waste.ts'
 import type { App } from '../context.ts'
 import type { LaneStats } from '../lib/lane.ts'
@@ -51,6 +52,7 @@ export function addGauges(app: App): void {
   metrics.gauge('ext_wasteful_clients', async () => (await waste()).wasteful_clients)
   metrics.gauge('ext_avoidable_tokens_per_second', async () => (await waste()).avoidable_per_second)
   metrics.gauge('ext_events_failing_seconds', () => failingReceivers(app), 'receiver')
+  metrics.gauge('ext_unsafe_settings', () => unsafeSettings(app), 'key')
   metrics.gauge('ext_storage_healthy', () => Number(store.driver.isHealthy()))
   metrics.gauge('ext_clock_seconds', () => clock.now())
   if (app.config.storage.driver === 'sqlite') addDiskGauges(app)

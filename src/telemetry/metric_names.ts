@@ -159,6 +159,8 @@ export const GAUGES = {
     'Seconds since a webhook or stream began to refuse events; absent for those that accept them',
   ext_instances: 'Instances that share the database, including this one; each enforces its share of the request limit',
   ext_signing_key_age_seconds: 'Age of the current signing key',
+  ext_unsafe_settings:
+    'Unsafe settings of the running service, by configuration key: 1 when the setting is unsafe, otherwise 0',
   ext_build_info: 'Always 1; the label has the running version',
   ext_capacity_use: 'Utilisation of the measured capacity, 0 to 1; 0 before capacity was measured',
   ext_capacity_ceiling: 'Measured capacity of this process in requests per second; 0 before it was measured',

@@ -55,3 +55,18 @@ test('the registration mode that an operator set is assessed instead of the conf
   const { concerns: now } = await okAdmin<{ concerns: Concern[] }>(service, 'GET', '/admin/system/status')
   expect(now.map(({ key }) => key)).toContain('dcr.mode')
 })
+
+test('each setting that can be unsafe is a metric: 1 when it is unsafe, otherwise 0', async () => {
+  await concerns({ ...SOUND, SERVICE_DCR_MODE: 'open' })
+  const unsafe = async (key: string) => {
+    const text = await (await fetch(`${service.admin}/metrics`)).text()
+    return new RegExp(`^ext_unsafe_settings\\{key="${key}"\\} (\\d)$`, 'm').exec(text)?.[1]
+  }
+  expect([await unsafe('dcr.mode'), await unsafe('admin.address'), await unsafe('session.secret')]).toEqual([
+    '1',
+    '0',
+    '0',
+  ])
+  await okAdmin(service, 'PATCH', '/admin/settings/dcr', { mode: 'admin_only' })
+  expect(await unsafe('dcr.mode')).toBe('0')
+})

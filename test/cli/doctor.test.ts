@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { clientFindings } from '../../src/cli/doctor/clients.ts'
+import { okAdmin } from '../support/admin.ts'
 import { envOf, runHere } from '../support/cli.ts'
 import { addResource, startService, type TestService } from '../support/service.ts'
 
@@ -17,10 +18,29 @@ interface Finding {
   result: string
   message: string
 }
-const findings = async (slug: string, variables: Record<string, string> = {}) => {
+const findingsOf = async (name: string, variables: Record<string, string> = {}) => {
   const { stdout } = await runHere(['doctor', '--json'], { ...envOf(service), ...variables })
-  return (JSON.parse(stdout) as Finding[]).filter(({ check }) => check === `resource ${slug}`)
+  return (JSON.parse(stdout) as Finding[]).filter(({ check }) => check === name)
 }
+const findings = (slug: string, variables?: Record<string, string>) => findingsOf(`resource ${slug}`, variables)
+
+describe('registration', () => {
+  const found = () => findingsOf('registration', { SERVICE_DCR_MODE: 'admin_only' })
+
+  test('the mode in force is checked, which operators can change at run time', async () => {
+    await okAdmin(service, 'PATCH', '/admin/settings/dcr', { mode: 'open' })
+    expect(await found()).toMatchObject([
+      { result: 'warn', message: expect.stringMatching(/^dcr\.mode is open: .*the configuration has admin_only$/) },
+    ])
+    await okAdmin(service, 'PATCH', '/admin/settings/dcr', { mode: 'admin_only' })
+    expect(await found()).toMatchObject([{ result: 'ok', message: 'dcr.mode is admin_only' }])
+  })
+
+  test('the configured mode is checked when no server answers', async () => {
+    const none = { SERVICE_SERVER_ADDRESS: '127.0.0.1:1' }
+    expect(await findingsOf('registration', { ...none, SERVICE_DCR_MODE: 'open' })).toMatchObject([{ result: 'warn' }])
+  })
+})
 
 describe('a resource', () => {
   test('a resource whose server lists no scopes while scopes are required is a warning with the setting', async () => {

@@ -4,21 +4,22 @@ import { warningsOf } from '../../src/config/notices.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { load, over, PRODUCTION } from './loading.ts'
 
+const SOUND = over(PRODUCTION, { admin: { address: '127.0.0.1:9001' } })
 const warnings = (content?: object, dcrMode: Config['dcr']['mode'] = 'admin_only') =>
   warningsOf(load(content).config, dcrMode)
 
 describe('warnings of a start', () => {
   test('a complete configuration starts without warnings', () => {
-    expect(warnings(PRODUCTION)).toEqual([])
+    expect(warnings(SOUND)).toEqual([])
   })
 
   test('open registration causes a warning, by the mode that is in force', () => {
-    expect(warnings(PRODUCTION, 'open')).toEqual([expect.stringContaining('dcr.mode')])
-    expect(warnings(over(PRODUCTION, { dcr: { mode: 'open' } }), 'admin_only')).toEqual([])
+    expect(warnings(SOUND, 'open')).toEqual([expect.stringContaining('dcr.mode')])
+    expect(warnings(over(SOUND, { dcr: { mode: 'open' } }), 'admin_only')).toEqual([])
   })
 
   test('device codes with open registration cause a warning of their own', () => {
-    const device = over(PRODUCTION, { device: { enabled: true } })
+    const device = over(SOUND, { device: { enabled: true } })
     expect(warnings(device)).toEqual([])
     expect(warnings(device, 'open')).toEqual([
       expect.stringContaining('dcr.mode is open'),
@@ -26,20 +27,24 @@ describe('warnings of a start', () => {
     ])
   })
 
+  test.each([':9001', '0.0.0.0:9001', '[::]:9001'])('an admin listener at %s causes a warning', (address) => {
+    expect(warnings(over(SOUND, { admin: { address } }))).toEqual([expect.stringContaining('admin.address')])
+    expect(warnings(over(SOUND, { admin: { address, enabled: false } }))).toEqual([])
+    expect(warnings({ admin: { address } }).join()).not.toContain('admin.address')
+  })
+
   test('a public issuer without TLS causes a warning', () => {
-    expect(warnings(over(PRODUCTION, { server: { issuer: 'http://auth.example.com' } }))).toEqual([
+    expect(warnings(over(SOUND, { server: { issuer: 'http://auth.example.com' } }))).toEqual([
       expect.stringContaining('server.issuer'),
     ])
   })
 
   test('a keyfile store with a shared database causes a warning, and keys in the database do not', () => {
     const storage = { driver: 'postgres', postgres: { dsn: 'postgres://db.example.com/service' } }
-    expect(warnings(over(PRODUCTION, { storage }))).toEqual([
-      expect.stringContaining('signing.key_store: postgres_key'),
-    ])
+    expect(warnings(over(SOUND, { storage }))).toEqual([expect.stringContaining('signing.key_store: postgres_key')])
     const sealed = { signing: { key_store: 'postgres_key' }, data_encryption: { driver: 'aes_master' } }
     const env = { SERVICE_DATA_ENCRYPTION_KEY: 'ab'.repeat(32) }
-    expect(warningsOf(load(over(PRODUCTION, { storage, ...sealed }), env).config, 'admin_only')).toEqual([])
+    expect(warningsOf(load(over(SOUND, { storage, ...sealed }), env).config, 'admin_only')).toEqual([])
   })
 
   test('a start without configuration warns of an ephemeral secret and a closed admin API', () => {
@@ -51,13 +56,13 @@ describe('warnings of a start', () => {
 
   test('an oidc.redirect_uri that is not the callback of this service causes a warning', () => {
     const oidc = { enabled: true, issuer: 'https://id.example', client_id: 'c', client_secret: 's' }
-    const at = (redirect_uri: string) => warnings(over(PRODUCTION, { oidc: { ...oidc, redirect_uri } }))
-    const { issuer } = load(PRODUCTION).config.server
+    const at = (redirect_uri: string) => warnings(over(SOUND, { oidc: { ...oidc, redirect_uri } }))
+    const { issuer } = load(SOUND).config.server
     expect(at(`${issuer}/oidc/callback`)).toEqual([])
     expect(at('https://elsewhere.example.com/oidc/callback')).toEqual([expect.stringContaining('oidc.redirect_uri')])
   })
 
   test('no warning contains a secret', () => {
-    expect(warnings(PRODUCTION, 'open').join()).not.toContain('k3yXw9')
+    expect(warnings(SOUND, 'open').join()).not.toContain('k3yXw9')
   })
 })

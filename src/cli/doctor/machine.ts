@@ -1,7 +1,7 @@
 // Checks that need no running server: configuration, files, the native HTTP engine.
 import { existsSync, type Stats, statfsSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { warningsOf } from '../../config/notices.ts'
+import { isAdminExposed, settingWarnings } from '../../config/notices.ts'
 import type { Config } from '../../config/schema.ts'
 import { readLogo } from '../../endpoints/branding.ts'
 import { splitAddress } from '../../http/front.ts'
@@ -15,14 +15,14 @@ const OTHERS = 0o077
 
 /** Checks a configuration and the warnings of its loading. */
 export function checkMachine(config: Config, warnings: readonly string[]): Finding[] {
-  const unsafe = [...warnings, ...warningsOf(config, config.dcr.mode)]
+  const unsafe = [...warnings, ...settingWarnings(config)]
   return [
     ...(unsafe.length === 0 ? [ok('configuration', 'no key is unknown, missing or unsafe')] : []),
     ...unsafe.map((message) => warn('configuration', message, 'see docs/reference/configuration.md')),
     ...logo(config),
     engine(config),
     ...(config.storage.driver === 'sqlite' ? database(path.resolve(config.storage.sqlite.path)) : []),
-    adminAddress(config),
+    ...adminAddress(config),
   ]
 }
 
@@ -77,13 +77,18 @@ export function secrecy(check: string, place: string, missing: Finding): Finding
   return warn(check, `${place} is readable by other users of this machine`, `chmod go= ${place}`)
 }
 
-function adminAddress({ admin }: Config): Finding {
-  if (!admin.enabled) return ok('admin listener', 'off')
-  const { host } = splitAddress(admin.address)
-  if (isLoopbackHost(host) || host === '::1') return ok('admin listener', `only on this machine: ${admin.address}`)
-  return warn(
-    'admin listener',
-    `${admin.address} is reachable from other machines`,
-    'set admin.address to 127.0.0.1:9001, or protect it with a firewall',
-  )
+function adminAddress(config: Config): Finding[] {
+  const { enabled, address } = config.admin
+  if (!enabled) return [ok('admin listener', 'off')]
+  // The warnings of the configuration contain it.
+  if (isAdminExposed(config)) return []
+  const { host } = splitAddress(address)
+  if (isLoopbackHost(host) || host === '::1') return [ok('admin listener', `only on this machine: ${address}`)]
+  return [
+    warn(
+      'admin listener',
+      `${address} is reachable from other machines`,
+      'set admin.address to 127.0.0.1:9001, or protect it with a firewall',
+    ),
+  ]
 }

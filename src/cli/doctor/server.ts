@@ -2,6 +2,7 @@
 import { actionNamed } from '../../admin/index.ts'
 import type { Env } from '../../config/env.ts'
 import { issuerOf } from '../../config/issuer.ts'
+import { registrationWarnings } from '../../config/notices.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Fetcher, FetchReply } from '../../net/fetcher.ts'
 import { differences, metadataUrlOf } from '../../oauth/resource_check.ts'
@@ -23,10 +24,10 @@ export interface ServerCheck {
   running: boolean
 }
 
-/** Checks the listeners, the metadata under the issuer, the clocks, the keys and the resources. */
+/** Checks the listeners, the metadata under the issuer, the clocks, the keys, registration and the resources. */
 export async function checkServer(config: Config, { env, fetcher, running }: ServerCheck): Promise<Finding[]> {
   const local = await get(fetcher, `${originOf(config.server.address)}/health`)
-  if (!('reply' in local)) return [silent(config, running)]
+  if (!('reply' in local)) return [silent(config, running), ...registration(config, config.dcr.mode)]
   const answers = health(local.reply)
   // The other checks would only repeat that fault.
   if (answers.result === 'fail') return [answers, clocks(local.reply)]
@@ -35,6 +36,7 @@ export async function checkServer(config: Config, { env, fetcher, running }: Ser
     clocks(local.reply),
     ...(await issuer(config, fetcher)),
     ...(await adminKey(config, env)),
+    ...registration(config, await modeInForce(config, env)),
     ...(await resources(config, env, fetcher)),
     ...(await brokerProviders(config, env)),
     ...(await blockedHosts(config, env, 'provider')),
@@ -127,6 +129,23 @@ async function adminKey(config: Config, env: Env): Promise<Finding[]> {
     return [fail('admin API', (error as Error).message, 'use the admin.api_key of the running server')]
   }
 }
+
+type DcrMode = Config['dcr']['mode']
+
+/** The mode of the running server, which operators can change. The configured one when the server does not say it. */
+async function modeInForce(config: Config, env: Env): Promise<DcrMode> {
+  const asked = operation(config, env, 'dcr', 'get') as Promise<{ mode: DcrMode }>
+  return asked.then(({ mode }) => mode).catch(() => config.dcr.mode)
+}
+
+/** Who may register clients. */
+function registration(config: Config, mode: DcrMode): Finding[] {
+  const origin = mode === config.dcr.mode ? '' : `; set at run time, the configuration has ${config.dcr.mode}`
+  const warnings = registrationWarnings(config, mode)
+  if (warnings.length === 0) return [ok('registration', `dcr.mode is ${mode}${origin}`)]
+  return warnings.map((message) => warn('registration', message + origin, CLOSE_REGISTRATION))
+}
+const CLOSE_REGISTRATION = '`service admin dcr set --mode admin_only`, or set dcr.mode'
 
 interface ShownResource {
   slug: string
