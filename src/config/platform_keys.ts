@@ -39,6 +39,10 @@ export const platformKeys = {
       min: 0,
       doc: 'Maximum time for requests in flight to finish after SIGTERM or SIGINT.',
     }),
+    hsts_include_subdomains: boolKey({
+      default: true,
+      doc: 'Send includeSubDomains in the Strict-Transport-Security header. The header is sent when session.secure is true. Set false when another host below the host of the issuer is served over plain http.',
+    }),
     allowed_origins: listKey({
       doc: 'Origins of web pages that may call the service from a browser (CORS). Empty: none. `*` is for local development.',
     }),

@@ -97,14 +97,21 @@ const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 }
-const HSTS = { 'strict-transport-security': 'max-age=63072000; includeSubDomains' }
+const HSTS_MAX_AGE = 'max-age=63072000'
+
+/** The Strict-Transport-Security header (RFC 6797). Only over https, because browsers ignore it over plain http. */
+function hsts({ server, session }: Config): Record<string, string> {
+  if (!session.secure) return {}
+  const scope = server.hsts_include_subdomains ? '; includeSubDomains' : ''
+  return { 'strict-transport-security': HSTS_MAX_AGE + scope }
+}
 
 function frontOptions(
   { config, metrics, tracer, log, requests }: App,
   address: string,
   router: Omit<RouterOptions, 'headers' | 'metrics' | 'tracer' | 'requests'>,
 ): FrontOptions {
-  const headers = { ...SECURITY_HEADERS, ...(config.session.secure ? HSTS : {}) }
+  const headers = { ...SECURITY_HEADERS, ...hsts(config) }
   return {
     address,
     accept: createRouter({ ...router, headers, metrics, tracer, requests }),

@@ -16,6 +16,7 @@ const DEFAULTS: Record<string, unknown> = {
   'server.write_timeout': 30,
   'server.idle_timeout': 120,
   'server.shutdown_wait': 10,
+  'server.hsts_include_subdomains': true,
   'server.allowed_origins': [],
   'storage.driver': 'sqlite',
   'storage.sqlite.path': 'data/service.db',
