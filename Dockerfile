@@ -28,12 +28,12 @@ COPY --from=build /app/dist/ui dist/ui
 RUN printf '#!/bin/sh\nexec node /app/dist/bin/service.js "$@"\n' > /usr/local/bin/service \
   && chmod 755 /usr/local/bin/service && ln -s service /usr/local/bin/authserver \
   && install -d -o node -g node -m 700 /data
-USER node
+USER 1000
 # From here the default paths data/service.db and data/keys are on the volume.
 WORKDIR /
 VOLUME /data
 EXPOSE 9000 9001
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:9000/health').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "fetch('http://127.0.0.1:9000/livez').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["service"]
 CMD ["serve"]

@@ -11,7 +11,7 @@ const BESIDE = [
   // Every page in every width and both colour schemes.
   'test/{pages,ui}/appearance.test.ts',
   'test/store/postgres_{faults,instances,partitions}.test.ts',
-  'test/tools/package.test.ts',
+  'test/tools/{deploy_tools,image,package}.test.ts',
   'test/ui/{hostile,pages}.test.ts',
 ]
 

@@ -13,7 +13,7 @@ import { isRun, isSettings, runDoc } from './shell.ts'
 const NOT_RUN: Readonly<Record<string, number>> = {
   'installs packages': 2,
   'needs Docker': 1,
-  'needs a Kubernetes cluster': 1,
+  'needs a Kubernetes cluster': 2,
   'needs a SPIRE server': 1,
   'needs OpenBao or Vault': 1,
   'needs systemd': 1,

@@ -10,7 +10,11 @@ import { packageRoot } from '../../src/lib/paths.ts'
 import { DATABASE, runKeycloak } from './keycloak/server.ts'
 
 const run = promisify(execFile)
-const CACHE = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache'), 'service-interop')
+/** Where installed programs of other projects are kept between runs. */
+export const INTEROP_CACHE = path.join(
+  process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache'),
+  'service-interop',
+)
 /** Longer installs are given up. */
 const LONGEST_MS = 240_000
 
@@ -31,7 +35,7 @@ async function installed(
   pins: string | readonly string[],
   install: (folder: string) => Promise<unknown>,
 ): Promise<void> {
-  const folder = path.join(CACHE, `${name}-${hashOf(...[pins].flat())}`)
+  const folder = path.join(INTEROP_CACHE, `${name}-${hashOf(...[pins].flat())}`)
   const whole = path.join(folder, '.whole')
   if (existsSync(whole)) return
   rmSync(folder, { recursive: true, force: true })
@@ -68,7 +72,7 @@ async function prepared(
 export async function python(requirements: string): Promise<Toolchain> {
   const file = path.join(folderOf('python'), requirements)
   const name = `python-${path.basename(requirements, '.txt')}`
-  const binary = path.join(CACHE, `${name}-${hashOf(file)}`, 'bin/python')
+  const binary = path.join(INTEROP_CACHE, `${name}-${hashOf(file)}`, 'bin/python')
   const install = () =>
     installed(name, file, async (to) => {
       await run('python3', ['-m', 'venv', to], within)
@@ -80,7 +84,7 @@ export async function python(requirements: string): Promise<Toolchain> {
 
 /** The Go driver. Go's own cache makes a second build short. */
 export function go(): Promise<Toolchain> {
-  const binary = path.join(CACHE, 'go-driver')
+  const binary = path.join(INTEROP_CACHE, 'go-driver')
   const here = { ...within, cwd: folderOf('go') }
   const build = async () => {
     await run('go', ['build', '-o', binary, '.'], here)
@@ -92,15 +96,33 @@ export function go(): Promise<Toolchain> {
 /** Programs whose installation takes minutes are built only on request, so that a machine without them does not spend the time of a whole run on them. */
 function checkRequested(test: string): void {
   if (!process.env['SERVICE_BUILD_PARTS'])
-    throw new Error(`it is not built yet; SERVICE_BUILD_PARTS=1 npx vitest run test/interop/${test}.test.ts builds it`)
+    throw new Error(`it is not built yet; SERVICE_BUILD_PARTS=1 npx vitest run test/${test}.test.ts builds it`)
 }
+
+/** A Go program at the version in `module`, kept for the next run. With `test` it is built on request. */
+function goProgram(name: string, module: string, test?: string): Promise<Toolchain> {
+  const folder = path.join(INTEROP_CACHE, `${name}-${module.slice(module.indexOf('@') + 1)}`)
+  const binary = path.join(folder, name)
+  const install = async () => {
+    if (existsSync(binary)) return
+    if (test) checkRequested(test)
+    await run('go', ['install', module], { ...within, env: { ...process.env, GOBIN: folder } })
+  }
+  return prepared(name, install, async () => [binary])
+}
+
+/** Helm. Its build takes three minutes. */
+export const helm = () => goProgram('helm', 'helm.sh/helm/v3/cmd/helm@v3.22.0', 'tools/deploy_tools')
+
+/** gitleaks, which finds committed secrets. */
+export const gitleaks = () => goProgram('gitleaks', 'github.com/zricethezav/gitleaks/v8@v8.30.1')
 
 /** SPIRE's own server. Its build from source takes up to half an hour on two cores. It is built on request, and kept for the next run. */
 export function spire(): Promise<Toolchain> {
   const pins = path.join(folderOf('spire'), 'go.mod')
-  const folder = path.join(CACHE, `spire-${hashOf(pins)}`)
+  const folder = path.join(INTEROP_CACHE, `spire-${hashOf(pins)}`)
   const build = (to: string) => {
-    checkRequested('spire')
+    checkRequested('interop/spire')
     // Go writes checksums beside the file, after the checksum database has confirmed them.
     copyFileSync(pins, path.join(to, 'go.mod'))
     const command = ['build', '-mod=mod', '-o', 'spire-server', 'github.com/spiffe/spire/cmd/spire-server']
@@ -117,9 +139,9 @@ export function spire(): Promise<Toolchain> {
 export function dex(): Promise<Toolchain> {
   const here = folderOf('dex')
   const pins = ['go.sum', 'main.go'].map((file) => path.join(here, file))
-  const binary = path.join(CACHE, `dex-${hashOf(...pins)}`, 'dex')
+  const binary = path.join(INTEROP_CACHE, `dex-${hashOf(...pins)}`, 'dex')
   const build = () => {
-    checkRequested('dex')
+    checkRequested('interop/dex')
     const env = { ...process.env, CGO_ENABLED: '0' }
     return run('go', ['build', '-trimpath', '-ldflags', '-s -w', '-o', binary, '.'], { ...within, cwd: here, env })
   }
@@ -138,9 +160,9 @@ const KEYCLOAK = '26.7.0'
 export function keycloak(): Promise<Toolchain> {
   const realm = path.join(folderOf('keycloak'), 'realm.json')
   const name = `keycloak-${KEYCLOAK}`
-  const home = path.join(CACHE, `${name}-${hashOf(realm)}`, name)
+  const home = path.join(INTEROP_CACHE, `${name}-${hashOf(realm)}`, name)
   const install = async (to: string) => {
-    checkRequested('keycloak')
+    checkRequested('interop/keycloak')
     const artifact = `-Dartifact=org.keycloak:keycloak-quarkus-dist:${KEYCLOAK}:zip`
     await run('mvn', ['-q', '-B', COPY, artifact, `-DoutputDirectory=${to}`], within)
     await run('jar', ['xf', `keycloak-quarkus-dist-${KEYCLOAK}.zip`], { ...within, cwd: to })
@@ -164,7 +186,7 @@ const COPY = 'org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy'
 
 /** The Rust driver. */
 export function rust(): Promise<Toolchain> {
-  const target = path.join(CACHE, 'rust')
+  const target = path.join(INTEROP_CACHE, 'rust')
   const here = { ...within, cwd: folderOf('rust') }
   const build = async () => {
     await run('cargo', ['build', '--quiet', '--locked', '--target-dir', target], here)
@@ -177,7 +199,10 @@ export function rust(): Promise<Toolchain> {
 export function java(source: string, dependencies: string): Promise<Toolchain> {
   const pom = path.join(folderOf('java'), dependencies)
   const name = `java-${path.basename(dependencies, '.xml')}`
-  const [jars, classes] = [path.join(CACHE, `${name}-${hashOf(pom)}`), path.join(CACHE, `${name}-classes`)]
+  const [jars, classes] = [
+    path.join(INTEROP_CACHE, `${name}-${hashOf(pom)}`),
+    path.join(INTEROP_CACHE, `${name}-classes`),
+  ]
   const copy = ['-q', '-B', '-f', pom, 'dependency:copy-dependencies', `-DoutputDirectory=${jars}`]
   const build = async () => {
     const compile = ['-nowarn', '-cp', path.join(jars, '*'), '-d', classes, path.join(folderOf('java'), source)]

@@ -8,6 +8,7 @@ import { envNames, keysOf } from '../../src/config/key.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { schema } from '../../src/config/schema.ts'
 import { packageRoot } from '../../src/lib/paths.ts'
+import { tempFile } from '../support/folder.ts'
 
 const read = (file: string) => readFileSync(path.join(packageRoot, file), 'utf8')
 const known = [...keysOf(schema)].flatMap(({ path: at, key }) => envNames(at, key))
@@ -38,7 +39,10 @@ const secrets = {
 }
 
 test('the settings of the Kubernetes manifests, with the secrets that they reference, are a configuration without warnings', () => {
-  const { config, warnings } = loadConfig(undefined, { ...ofKind('ConfigMap')[0]?.data, ...secrets })
+  const { config, warnings } = loadConfig(
+    tempFile('service.yaml', ofKind('ConfigMap')[0]?.data?.['service.yaml'] ?? ''),
+    secrets,
+  )
   expect(warnings).toEqual([])
   expect([config.storage.driver, config.signing.key_store]).toEqual(['postgres', 'postgres_key'])
 })
@@ -70,7 +74,7 @@ test('pods run without privileges on a read-only file system, and their probes e
 
 test('the image uses a supported version of Node, and does not run as root', () => {
   const text = read('Dockerfile')
-  expect(text).toMatch(/^USER node$/m)
+  expect(text).toMatch(/^USER 1000$/m)
   const { engines } = JSON.parse(read('package.json')) as { engines: { node: string } }
   const [, most] = /<(\d+)/.exec(engines.node) ?? []
   for (const [, major] of text.matchAll(/^FROM node:(\d+)-/gm)) expect(Number(major)).toBeLessThan(Number(most))
