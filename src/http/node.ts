@@ -1,9 +1,17 @@
 // The reference engine: node:http. It serves the admin listener, and the public listener when no native build of the fast engine loads.
-import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http'
 import type { Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import type { Config } from '../config/schema.ts'
-import { codeOf } from '../lib/error.ts'
+import { codeOf, OAuthError } from '../lib/error.ts'
+import { newId } from '../lib/id.ts'
 import { newNamed } from '../lib/named.ts'
 import { BodyRoom } from './body_room.ts'
 import { hasBody, statesNoLength } from './framing.ts'
@@ -176,14 +184,18 @@ export async function checkListeners({ server, admin }: Pick<Config, 'server' | 
   if (admin.enabled) await checkFree(admin.address)
 }
 
-/** Answers requests that the parser refuses with a plain 400, and closes the connection. */
+const parserRefusal = (code: string | undefined): OAuthError => {
+  const refuse = (status: number, description: string) => new OAuthError('invalid_request', description, { status })
+  if (code === 'HPE_HEADER_OVERFLOW') return refuse(431, 'the head of the request is too large')
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return refuse(408, 'the request was not complete in time')
+  return refuse(400, 'the request is not valid HTTP/1.1')
+}
+
+/** Answers a request that the parser refuses with a problem document, and closes the connection. */
 function refuseBadRequest(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-  const status =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? '431 Request Header Fields Too Large'
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? '408 Request Timeout'
-        : '400 Bad Request'
-  socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`)
+  const { status, headers, body } = problem(parserRefusal(error.code), undefined, newId())
+  const fields = { ...headers, connection: 'close', 'content-length': Buffer.byteLength(body) }
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
 }
