@@ -5,7 +5,7 @@ import { isOwnIssuer, issuerOf } from '../config/issuer.ts'
 import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 import { unavailable } from '../lib/error.ts'
-import { bool, distinct, endpoint, name, text } from '../lib/field.ts'
+import { distinct, endpoint, jsonBool, name, text } from '../lib/field.ts'
 import { newId } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { FetchError } from '../net/error.ts'
@@ -21,8 +21,8 @@ const fields = {
     .min(1, 'must not be empty')
     .describe('Required aud of its assertions. Default: the issuer of this server.'),
   jwks_uri: endpoint().describe('URL of its keys. Plain http only with cimd.allow_private_addresses.'),
-  enabled: bool().describe('Whether its assertions and subject tokens are accepted.'),
-  subject_tokens: bool().describe(
+  enabled: jsonBool().describe('Whether its assertions and subject tokens are accepted.'),
+  subject_tokens: jsonBool().describe(
     'Whether its signed access tokens and ID tokens are accepted as subject_token of a token exchange. Needs audiences.',
   ),
   audiences: distinct(text(2048).min(1, 'must not be empty')).describe(

@@ -1,7 +1,7 @@
 // The import of users with the password hashes of another system.
 import { z } from 'zod'
 import { hashProblem } from '../crypto/password_hash.ts'
-import { bool, groupNames, listOf, text, word } from '../lib/field.ts'
+import { bool, groupNames, jsonBool, listOf, text, word } from '../lib/field.ts'
 import { newLocalUser } from '../oauth/local_user.ts'
 import { EXISTING, MAX_IMPORTED } from '../records/user_batches.ts'
 import { action } from './action.ts'
@@ -29,7 +29,7 @@ export const importable = z.strictObject({
   role: role.default('user').describe('A label for operators. It gives no rights.'),
   status: word(['active', 'disabled']).default('active').describe('A disabled user cannot sign in.'),
   groups: groupNames().default([]).describe('Names of the groups of the user.'),
-  email_verified: bool().default(true).describe(EMAIL_VERIFIED),
+  email_verified: jsonBool().default(true).describe(EMAIL_VERIFIED),
 })
 
 const importedUsers = listOf(importable, { max: MAX_IMPORTED, filled: true }).superRefine((users, context) => {

@@ -11,7 +11,7 @@ import {
   sealReceiverSecret,
 } from '../events/signing_secret.ts'
 import { unknownPatterns } from '../events/webhook_actions.ts'
-import { bool, distinct, endpoint, text } from '../lib/field.ts'
+import { distinct, endpoint, jsonBool, text } from '../lib/field.ts'
 import { isId, newId } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { type DeliveryAttempt, type EventCursor, type EventReceiver, MAX_RECEIVERS } from '../records/event_receiver.ts'
@@ -25,7 +25,7 @@ const fields = {
     .refine((patterns) => patterns.length > 0, 'must not be empty')
     .describe('Audit actions. * stands for any text: client_* or *.'),
   description: text().describe('What it is for.'),
-  paused: bool().describe('Whether events wait instead of being sent.'),
+  paused: jsonBool().describe('Whether events wait instead of being sent.'),
 }
 const creatable = z.strictObject({
   ...fields,

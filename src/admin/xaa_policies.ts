@@ -1,7 +1,7 @@
 // Admin operations on XAA policies: what an assertion of an identity provider may be redeemed for.
 import { z } from 'zod'
 import type { App } from '../context.ts'
-import { bool, distinct, name, scopeName, text, url } from '../lib/field.ts'
+import { distinct, jsonBool, name, scopeName, text, url } from '../lib/field.ts'
 import { newId } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
 import type { XaaPolicy } from '../records/xaa_policy.ts'
@@ -19,7 +19,7 @@ const fields = {
   resources: distinct(url()).describe(
     'URIs of the resources that the policy applies to. Empty: all, and requests without a resource.',
   ),
-  enabled: bool().describe('Whether the policy is used.'),
+  enabled: jsonBool().describe('Whether the policy is used.'),
 }
 const idp_id = name().describe('The identity provider. It cannot be changed.')
 const creatable = z.object({

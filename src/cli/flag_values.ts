@@ -1,6 +1,7 @@
 // The values of a command's flags, as the input of its operation.
 import { Option } from 'commander'
 import type { RawInput } from '../admin/perform.ts'
+import { bool } from '../lib/field.ts'
 import { dashed, type Flag } from './flags.ts'
 import { readItem, readSecret } from './input.ts'
 import { UsageError } from './output.ts'
@@ -106,7 +107,11 @@ function merged(before: unknown, value: unknown): unknown {
   return isItem(before) && isItem(value) ? { ...before, ...value } : value
 }
 
+/** Parses the text of a switch, because a JSON body must have true or false. A wrong text stays, for the message of the operation. */
+const switchOf = (value: unknown): unknown => bool().safeParse(value).data ?? value
+
 function readFlag({ kind, read }: Flag, value: unknown): unknown {
+  if (kind === 'switch') return switchOf(value)
   if (!Array.isArray(value)) return value
   if (read) return read(value)
   const items = value.flatMap((text: string) => text.split(','))

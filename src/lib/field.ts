@@ -1,11 +1,13 @@
 // Field types for all input from outside: configuration, admin API, client registration.
 import { z } from 'zod'
-import { quoteNames } from './bounded.ts'
 import { contrast, isColor } from './color.ts'
 import { commaParts } from './csv.ts'
 import { hostRule } from './host_rule.ts'
+import { useIssueTexts } from './issue_text.ts'
 import { DAY, formatDuration, parseDuration, parseTime } from './time.ts'
 import { isHttpUrl, normalisedUrl, parseHttpUrl } from './url.ts'
+
+useIssueTexts()
 
 /** Control characters, which stored text must not contain. */
 const CONTROL = /[\u0000-\u001f\u007f]/
@@ -49,6 +51,9 @@ export const bool = () =>
           : value,
     z.boolean('must be true, false, 1 or 0'),
   )
+
+/** true or false, as value of JSON or YAML. */
+export const jsonBool = () => z.boolean('must be true or false')
 
 const numeric = (value: unknown) => (typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value)
 
@@ -200,7 +205,7 @@ export const slug = () =>
 
 /** Every problem that a schema found, as readable text. The path is empty for a problem of the whole input. */
 export function issuesOf(error: z.ZodError): { path: string; message: string }[] {
-  return error.issues.map((issue) => ({ path: pathOf(issue.path), message: messageOf(issue) }))
+  return error.issues.map((issue) => ({ path: pathOf(issue.path), message: issue.message }))
 }
 
 const pathOf = (path: PropertyKey[]): string =>
@@ -208,9 +213,3 @@ const pathOf = (path: PropertyKey[]): string =>
     (all, part) => (typeof part === 'number' ? `${all}[${part}]` : all ? `${all}.${String(part)}` : String(part)),
     '',
   )
-
-function messageOf(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'unrecognized_keys') return `has unknown members: ${quoteNames(issue.keys, ', ')}`
-  if (issue.message.endsWith('received undefined')) return 'is required'
-  return issue.message.replace(/^Invalid input: /, '')
-}

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { Config } from '../config/schema.ts'
 import { listProblems, quoteNames } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
-import { bool, issuesOf, listOf, name, scope, text, word } from '../lib/field.ts'
+import { issuesOf, jsonBool, listOf, name, scope, text, word } from '../lib/field.ts'
 import { newId } from '../lib/id.ts'
 import { AUTH_METHODS, type AuthMethod, type Client } from '../records/client.ts'
 import { keyFields, keysFault } from './client_keys.ts'
@@ -31,9 +31,9 @@ export const clientFields = {
   ...keyFields,
   application_type: word(['web', 'native']).describe('A native client runs on the device of its user.'),
   scope: scope().describe('Names of the scopes that the client may request, separated by spaces.'),
-  agent: bool().describe('Whether the client is an agent. Tokens of an agent have agent claims.'),
+  agent: jsonBool().describe('Whether the client is an agent. Tokens of an agent have agent claims.'),
   agent_description: text(255).describe('What the agent does.'),
-  dpop_bound_access_tokens: bool().describe('Whether the client must send a DPoP proof in every token request.'),
+  dpop_bound_access_tokens: jsonBool().describe('Whether the client must send a DPoP proof in every token request.'),
 } as const
 
 /** A whole registration with its defaults. Unknown members are ignored (RFC 7591 §2). */

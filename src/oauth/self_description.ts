@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { DCR_MODES } from '../config/oauth_keys.ts'
 import type { Config } from '../config/schema.ts'
 import { clip } from '../lib/bounded.ts'
-import { isBlank, issuesOf, listOf, text } from '../lib/field.ts'
+import { bool, isBlank, issuesOf, listOf, text } from '../lib/field.ts'
 import { schemeOf } from '../lib/redirect_scheme.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 import type { AuthMethod } from '../records/client.ts'
@@ -62,6 +62,13 @@ export const registration = clientRecord.in.extend({
   ),
   client_uri: z.unknown().optional().describe('Home page of the client.'),
   token_endpoint_auth_method: clientFields.token_endpoint_auth_method.default('client_secret_basic'),
+  // Some clients send these as text.
+  agent: bool()
+    .default(false)
+    .describe(clientFields.agent.description ?? ''),
+  dpop_bound_access_tokens: bool()
+    .default(false)
+    .describe(clientFields.dpop_bound_access_tokens.description ?? ''),
 })
 
 /** The members of a JSON object that are not null: null counts as absent. */

@@ -224,7 +224,7 @@ describe('on the command line a map is written', () => {
 
   test.each([
     ['use', 'scope_map.use must name a scope'],
-    ['{"use":', 'scope_map expected record'],
+    ['{"use":', 'scope_map must be an object'],
     ['use:none', 'does not declare: none'],
   ])('not as %s', async (map, fault) => {
     const [source, target] = await two()

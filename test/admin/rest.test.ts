@@ -56,6 +56,18 @@ test('an empty query parameter is refused, so that an empty filter does not list
   }
 })
 
+test('a switch in a JSON body is true or false, not a number or a text', async () => {
+  const { client_id } = await addClient(service)
+  for (const wrong of ['true', 1, 0, 'false']) {
+    const body = { dpop_bound_access_tokens: wrong }
+    const answer = await callAdmin<{ error_description: string }>(service, 'PATCH', `/admin/clients/${client_id}`, body)
+    expect([answer.status, answer.body.error_description]).toEqual([
+      400,
+      'dpop_bound_access_tokens must be true or false',
+    ])
+  }
+})
+
 test('the key is checked before the body is read', async () => {
   const body = 'x'.repeat(2 * 1024 * 1024)
   expect((await callAdmin(service, 'POST', '/admin/clients', body, { 'content-type': 'text/plain' })).status).toBe(401)

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { commandOf } from '../../src/admin/action.ts'
 import { adminResources } from '../../src/admin/index.ts'
+import { readFlags } from '../../src/cli/flag_values.ts'
 import { type Flag, flagsOf } from '../../src/cli/flags.ts'
 
 const commands = adminResources.flatMap((resource) =>
@@ -135,4 +136,16 @@ test('a scope map is written as scope=upstream pairs', () => {
     { name: 'c', upstream: 'd:e' },
     { name: 'f', upstream: '' },
   ])
+})
+
+test.each([
+  ['true', true],
+  ['1', true],
+  ['false', false],
+  ['0', false],
+  [true, true],
+  ['yes', 'yes'],
+])('a switch with %j sends %j: the API takes true and false in a body', (given, sent) => {
+  const flags = flagsFor('idp update').filter(({ name }) => name === 'enabled')
+  expect(readFlags(flags, { enabled: given }).body).toEqual({ enabled: sent })
 })

@@ -71,7 +71,7 @@ describe('the registration response', () => {
   })
 
   test.each<[Record<string, unknown>, string, string]>([
-    [{ client_name: 7 }, 'invalid_client_metadata', 'client_name expected string'],
+    [{ client_name: 7 }, 'invalid_client_metadata', 'client_name must be a string'],
     [{ client_name: 'x'.repeat(256) }, 'invalid_client_metadata', 'client_name'],
     [{ redirect_uris: undefined }, 'invalid_client_metadata', 'redirect_uris is required for authorization_code'],
     [

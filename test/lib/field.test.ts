@@ -1,5 +1,5 @@
 // Field types of input: accepted values and error messages.
-import { describe, expect, test } from 'vitest'
+import { assert, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import {
   bool,
@@ -8,6 +8,7 @@ import {
   float,
   int,
   issuesOf,
+  jsonBool,
   list,
   name,
   scope,
@@ -57,14 +58,16 @@ const refused: [field: string, input: unknown, type: z.ZodType, message: RegExp]
   ['text', 'a\u0000b', text(), /one line of plain text/],
   ['text', 'a\u007fb', text(), /one line of plain text/],
   ['text', 'a\ud800', text(), /one line of plain text/],
-  ['text', 'abcd', text(3), /3/],
-  ['text', 5, text(), /string/],
+  ['text', 'abcd', text(3), /^must have at most 3 characters$/],
+  ['text', 5, text(), /^must be a string$/],
   ['name', '  ', name(), /must not be blank/],
   ['name', '\u200b\u2060\ufeff\u{e0041}', name(), /must not be blank/],
   ['name', '\u2800\u3164\u115f', name(), /must not be blank/],
   ['bool', 'yes', bool(), /must be true, false, 1 or 0/],
   ['bool', 2, bool(), /must be true, false, 1 or 0/],
   ['bool', 'TRUE', bool(), /must be true, false, 1 or 0/],
+  ['jsonBool', 'true', jsonBool(), /^must be true or false$/],
+  ['jsonBool', 0, jsonBool(), /^must be true or false$/],
   ['int', 'ten', int(1, 10), /must be a whole number/],
   ['int', '', int(1, 10), /must be a whole number/],
   ['int', ' 5', int(1, 10), /must be a whole number/],
@@ -124,6 +127,28 @@ describe('error messages of a schema', () => {
     expect(issues({ name: 'x', colour: 1, size: 2 })).toEqual([
       { path: '', message: 'has unknown members: colour, size' },
     ])
+  })
+
+  test.each<[string, unknown, z.ZodType, string]>([
+    ['a missing text', undefined, z.string(), 'is required'],
+    ['a number as text', 'x', z.number(), 'must be a number'],
+    ['a list that is an object', {}, z.array(z.string()), 'must be a list'],
+    ['an object that is a list', [], z.record(z.string(), z.string()), 'must be an object'],
+    ['null', null, z.strictObject({}), 'must be an object'],
+    ['a long list', [1, 2], z.array(z.number()).max(1), 'must have at most 1 entries'],
+    ['an empty text', '', z.string().min(1), 'must not be empty'],
+    ['a short text', 'a', z.string().min(2), 'must have at least 2 characters'],
+    ['a text of another length', 'a', z.string().length(2), 'must have exactly 2 characters'],
+    ['a large number', 6, z.number().max(5), 'must be at most 5'],
+    ['an unknown word', 'c', z.enum(['a', 'b']), 'must be one of a, b'],
+    ['another value', 1, z.literal('a'), 'must be a'],
+    ['a text that is no email', 'a', z.email(), 'does not have an allowed form'],
+    ['a value of no branch', 1, z.union([z.string(), z.boolean()]), 'does not have an allowed form'],
+    ['an uneven number', 3, z.number().multipleOf(2), 'must be a multiple of 2'],
+  ])('%s is reported in plain words, not in those of the library', (_what, input, type, message) => {
+    const result = type.safeParse(input)
+    assert(result.error)
+    expect(issuesOf(result.error)[0]?.message).toBe(message)
   })
 
   test('a member of another type is not reported as missing', () => {
