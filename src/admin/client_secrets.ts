@@ -29,7 +29,7 @@ const rotation = z.strictObject({
 export const rotateSecret = action({
   method: 'POST',
   path: '/admin/clients/{client_id}/rotate-secret',
-  doc: 'Creates a new secret for a client. The secret is shown only in this response. Earlier secrets end at once, or after the overlap.',
+  doc: 'Creates a new secret for a client. The secret is shown only in this response. Earlier secrets end at once, or after the overlap. Tokens stay valid: revoke them after a leak.',
   answer: answers.newSecretAnswer,
   body: rotation,
   bodyOptional: true,

@@ -16,7 +16,9 @@ const NOT_RUN: Readonly<Record<string, number>> = {
   'needs a Kubernetes cluster': 2,
   'needs a SPIRE server': 1,
   'needs OpenBao or Vault': 1,
+  'needs root': 2,
   'needs systemd': 1,
+  'starts a second service': 1,
   'takes minutes': 2,
 }
 

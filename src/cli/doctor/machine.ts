@@ -58,7 +58,11 @@ function database(file: string): Finding[] {
       ? fail('database', `${file} is not a file`, 'set storage.sqlite.path to the path of a file')
       : secrecy('database', file, missing),
     free < LEAST_FREE_BYTES
-      ? fail('disk', space, 'no token is issued when the disk is full: free space, and see `service purge`')
+      ? fail(
+          'disk',
+          space,
+          'delete other files or enlarge the disk: without space no token is issued, and `service purge` cannot write',
+        )
       : ok('disk', space),
   ]
 }
