@@ -1,9 +1,11 @@
 // The type of `App`: every long-lived part of the service. Functions take the parts that they need from it; server/assemble.ts
 // builds it. Types only, and only from folders to the left of this file.
+
 import type { Env } from './config/env.ts'
 import type { OidcSettings } from './config/oidc_keys.ts'
 import type { Reloaded } from './config/reload.ts'
 import type { Config } from './config/schema.ts'
+import type { SessionSecrets } from './config/session_secrets.ts'
 import type { AtRest } from './crypto/encryption.ts'
 import type { Keyring } from './crypto/keyring.ts'
 import type { KnownTokens } from './crypto/known_tokens.ts'
@@ -55,12 +57,12 @@ export interface App {
   /** Every queue, by name. */
   readonly lanes: Lanes
   readonly sealer: Sealer
-  /** The secret of `sealer`. Front threads use the same one. */
-  readonly sealing: string
+  /** The secrets of `sealer`. Front threads use the same ones. */
+  readonly sealing: SessionSecrets
   /** Derives a refresh token from the token that it replaces (`oauth.refresh_grace`). The result is the same at every instance and after every restart. */
-  readonly successors: Pick<Sealer, 'mac'>
-  /** The secret of `successors`. */
-  readonly refreshSecret: string
+  readonly successors: Pick<Sealer, 'mac' | 'macs'>
+  /** The secrets of `successors`. */
+  readonly refreshSecrets: SessionSecrets
   /** Encrypts secrets in the database; undefined when data_encryption is off. */
   readonly atRest: AtRest | undefined
   readonly knownTokens: KnownTokens

@@ -96,7 +96,7 @@ export function createGatekeeper(app: Guarded): Gatekeeper {
       session: { config_key },
     } = session
     if (key) return { actor_id: adminActor(key.name), capability: key.capability, session }
-    const known = config_key && configured.find((each) => equalSecrets(each.key.config_key, config_key))
+    const known = config_key && configured.find(({ macs }) => macs.some((mac) => equalSecrets(mac, config_key)))
     if (known) return { actor_id: known.actor_id, capability: known.capability, session }
     const capability = user && capabilityOfPerson(app, user)
     return capability && { actor_id: actorOfPerson(user), capability, session }
@@ -134,7 +134,10 @@ function configuredKeys({ config: { admin }, sealer }: Guarded) {
     })),
   ]
   // A session refers to the key by a MAC: the hash of a key that a person chose could be guessed from the database.
-  return keys.map((key) => ({ ...key, key: { config_key: sealer.mac('admin session key', key.hash) } }))
+  return keys.map((key) => {
+    const macs = sealer.macs('admin session key', key.hash)
+    return { ...key, key: { config_key: macs[0] }, macs }
+  })
 }
 
 /** Records the last use of keys, in the background. Requests do not wait for it, and the storage reports its own failures. */

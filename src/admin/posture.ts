@@ -1,5 +1,7 @@
 // Unsafe settings of the running configuration, and the suggested corrections.
+
 import { isAdminExposed } from '../config/notices.ts'
+import { sessionSecrets } from '../config/session_secrets.ts'
 import type { App } from '../context.ts'
 import { DAY } from '../lib/time.ts'
 import { isLocalhost } from '../lib/url.ts'
@@ -50,7 +52,7 @@ function secretConcerns({ config, keyring, clock }: App): PossibleConcern[] {
       instead: 'openssl rand -base64 48',
     },
     {
-      when: session.secret === '',
+      when: !sessionSecrets(config),
       key: 'session.secret',
       severity: 'warn',
       because: 'session.secret is empty: every restart signs all users out',

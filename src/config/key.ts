@@ -110,6 +110,18 @@ export const secretKey = (o: Options<never> & { minBytes?: number }) =>
     { ...o, default: '' },
     true,
   ) as Key<Secret>
+/** A list of secrets. In a variable, or in the file that it names, commas or newlines separate them. */
+export const secretsKey = ({ minBytes, ...o }: Options<never> & { minBytes: number }) =>
+  make(
+    `list of secrets, ${minBytes} bytes or more each`,
+    z.preprocess(
+      (value) => (typeof value === 'string' ? value.replaceAll(/\r?\n/g, ',') : value),
+      list(text(4096).refine((value) => Buffer.byteLength(value) >= minBytes, `must be at least ${minBytes} bytes`)),
+    ),
+    { type: 'array', items: { type: 'string' } },
+    { ...o, default: [] },
+    true,
+  ) as Key<Secret[]>
 export const listKey = (o: Options<string[]>) =>
   make('list', list(), { type: 'array', items: { type: 'string' } }, { default: [], ...o })
 /** What a list of hosts contains, for its description. */

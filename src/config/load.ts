@@ -233,6 +233,7 @@ function editDistance(a: string, b: string): number {
 }
 
 const MASK = '***'
+const isSet = (value: unknown) => (Array.isArray(value) ? value.length > 0 : Boolean(value))
 const masked = (value: unknown, members: readonly string[] = []): unknown =>
   members.length > 0 && Array.isArray(value)
     ? value.map((each) => ({ ...each, ...Object.fromEntries(members.map((member) => [member, MASK])) }))
@@ -247,7 +248,7 @@ export function redacted(
   for (const { path, key } of keysOf(schema)) {
     const value = path.reduce<unknown>((at, part) => (at as Record<string, unknown>)[part], config)
     const open = key.form === 'duration' ? shownDuration(Number(value)) : masked(value, key.masked)
-    put(shown, path, key.secret && value ? MASK : open)
+    put(shown, path, key.secret && isSet(value) ? MASK : open)
   }
   return shown
 }

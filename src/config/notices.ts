@@ -1,7 +1,9 @@
 // Warnings about valid settings that operators should know of.
+
 import { callbackPath, DEFAULT_PROVIDER, oidcSettings } from './oidc_keys.ts'
 import { isProduction } from './rule.ts'
 import type { Config } from './schema.ts'
+import { sessionSecrets } from './session_secrets.ts'
 
 type DcrMode = Config['dcr']['mode']
 /** Warnings, each with whether it applies. */
@@ -45,7 +47,7 @@ export function settingWarnings(config: Config): string[] {
       isProduction(config) && config.server.issuer.startsWith('http:'),
       'server.issuer is plain http: tokens and passwords are sent unencrypted unless a proxy adds TLS',
     ],
-    [!isProduction(config) && !config.session.secret, 'session.secret is empty: sign-ins end when this process ends'],
+    [!isProduction(config) && !sessionSecrets(config), 'session.secret is empty: sign-ins end when this process ends'],
     [
       config.broker_providers.length > 0 && !(config.data_encryption.driver && config.connect.state_secret),
       'broker_providers need data_encryption.driver and connect.state_secret: without them users cannot connect to a provider',

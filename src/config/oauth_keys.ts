@@ -9,6 +9,7 @@ import {
   listKey,
   recordsKey,
   secretKey,
+  secretsKey,
   textKey,
   urlKey,
   wordKey,
@@ -87,7 +88,11 @@ export const oauthKeys = {
     same_site: wordKey({ of: ['lax', 'strict', 'none'], default: 'lax', doc: 'SameSite of the cookies.' }),
     secret: secretKey({
       minBytes: 32,
-      doc: 'Key that signs and encrypts cookies. Required when the issuer is not localhost. Otherwise, if it is empty, a temporary key is generated at each start.',
+      doc: 'Key that signs and encrypts cookies. It or session.secrets is required when the issuer is not localhost. Otherwise, if it is empty, a temporary key is generated at each start.',
+    }),
+    secrets: secretsKey({
+      minBytes: 32,
+      doc: 'Session secrets in place of session.secret, for a rotation that signs no user out. The first one signs and encrypts; cookies, forms and nonces of all of them are accepted. In the variable or its file, commas or newlines separate them.',
     }),
   },
   rate_limit: {

@@ -13,3 +13,7 @@ export interface Rule {
 
 /** Whether the issuer is not this machine. Then settings that are only for development are refused. */
 export const isProduction = (config: Config): boolean => !isLocalhost(config.server.issuer)
+
+const WEAK_SECRETS = /^(changeme|change-me|secret|password|admin|test|default|example)/i
+/** Whether a secret was not generated at random: even 16 random hex digits have fewer than 5 different ones only once in two million times. */
+export const isWeak = (secret: string) => secret !== '' && (WEAK_SECRETS.test(secret) || new Set(secret).size < 5)

@@ -1,16 +1,16 @@
 // Rules between configuration keys. All violated rules are reported together.
+
 import { isSchemeRule } from '../lib/redirect_scheme.ts'
 import { isLocalhost, normalisedUrl } from '../lib/url.ts'
 import { secretVariable } from './env.ts'
 import { OIDC_RULES } from './oidc_rules.ts'
 import { endpointsOf } from './provider_record.ts'
-import { isProduction, type Rule } from './rule.ts'
+import { isProduction, isWeak, type Rule } from './rule.ts'
 import type { Config } from './schema.ts'
 import { SERVER_RULES } from './server_rules.ts'
+import { SESSION_RULES } from './session_rules.ts'
+import { sessionSecrets } from './session_secrets.ts'
 
-const WEAK_SECRETS = /^(changeme|change-me|secret|password|admin|test|default|example)/i
-/** A text that was not generated at random: even 16 random hex digits have fewer than 5 different ones only once in two million times. */
-const isWeak = (secret: string) => secret !== '' && (WEAK_SECRETS.test(secret) || new Set(secret).size < 5)
 const partial = (...values: string[]) => values.some(Boolean) && !values.every(Boolean)
 const transit = (config: Config) =>
   config.signing.key_store === 'secretstore_transit' ? config.signing.secretstore_transit : undefined
@@ -40,31 +40,7 @@ export const RULES: readonly Rule[] = [
     message: 'must differ from each other',
   },
 
-  {
-    keys: ['session.secret'],
-    bad: (c) => isProduction(c) && !c.session.secret,
-    message: 'is required when the issuer is not localhost',
-  },
-  {
-    keys: ['session.secret'],
-    bad: (c) => isProduction(c) && isWeak(c.session.secret),
-    message: 'is a well-known value, or has fewer than five different characters; use 32 random bytes',
-  },
-  {
-    keys: ['session.secure'],
-    bad: (c) => isProduction(c) && !c.session.secure,
-    message: 'must be true when the issuer is not localhost',
-  },
-  {
-    keys: ['session.same_site', 'session.secure'],
-    bad: (c) => c.session.same_site === 'none' && !c.session.secure,
-    message: 'same_site none needs secure',
-  },
-  {
-    keys: ['session.cookie_name'],
-    bad: (c) => !/^[A-Za-z0-9_-]+$/.test(c.session.cookie_name),
-    message: 'must be letters, digits, _ and -',
-  },
+  ...SESSION_RULES,
   {
     keys: ['admin.api_key'],
     bad: (c) => isProduction(c) && c.admin.enabled && !c.admin.api_key && c.admin.api_keys.length === 0,
@@ -227,8 +203,8 @@ export const RULES: readonly Rule[] = [
     keys: ['connect.state_secret'],
     bad: (c) =>
       c.connect.state_secret !== '' &&
-      (c.connect.state_secret === c.session.secret || (isProduction(c) && isWeak(c.connect.state_secret))),
-    message: 'must be random, and differ from session.secret',
+      (sessionSecrets(c)?.includes(c.connect.state_secret) || (isProduction(c) && isWeak(c.connect.state_secret))),
+    message: 'must be random, and differ from session.secret and session.secrets',
   },
   {
     keys: ['connect.redirect_base_url'],

@@ -1,15 +1,17 @@
 // Values that travel through a browser: encrypted and authenticated (JWE, A256GCM), or authenticated by a MAC. Every purpose has
-// a key of its own, derived from session.secret.
+// a key of its own, derived from a session secret. The first secret seals. Values of every secret of the list are accepted.
 import { createHmac, hkdfSync } from 'node:crypto'
 import { decrypt, encrypt, KEY_BYTES, randomNonce, TAG_BYTES } from './aead.ts'
 
 export interface Sealer {
   /** Encrypts and authenticates a value. */
   seal(value: object): string
-  /** The value, or undefined when the text was not made by seal() with this secret. */
+  /** The value, or undefined when the text was not made by seal() with one of the secrets. */
   open(text: string): Record<string, unknown> | undefined
   /** A MAC over a text for one purpose, as base64url. */
   mac(purpose: string, text: string): string
+  /** The MACs that each of the secrets makes. The first one is that of mac(). */
+  macs(purpose: string, text: string): string[]
 }
 
 /** Browsers keep cookies up to this length. */
@@ -21,8 +23,24 @@ const AAD = Buffer.from(HEADER)
 /** JWE Compact Serialization (RFC 7516 §7.1): header, no key, nonce, ciphertext, tag. */
 const SEALED = new RegExp(`^${HEADER}\\.\\.([\\w-]{16})\\.([\\w-]+)\\.([\\w-]{22})$`)
 
-/** Derives the keys of all purposes from a secret. */
-export function createSealer(secret: string): Sealer {
+/** Derives the keys of all purposes from secrets. The first secret seals; values of all of them are accepted. */
+export function createSealer(secrets: readonly [string, ...string[]]): Sealer {
+  const [first, ...others] = secrets
+  const { seal, mac, open } = sealerOf(first)
+  const earlier = others.map(sealerOf)
+  return {
+    seal,
+    mac,
+    open(text) {
+      let value = open(text)
+      for (const sealer of earlier) value ??= sealer.open(text)
+      return value
+    },
+    macs: (purpose, text) => [mac(purpose, text), ...earlier.map((sealer) => sealer.mac(purpose, text))],
+  }
+}
+
+function sealerOf(secret: string): Omit<Sealer, 'macs'> {
   const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', secret, 'service', purpose, KEY_BYTES))
   const key = derive('session cookie')
   const macs = new Map<string, Buffer>()

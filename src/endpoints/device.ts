@@ -5,7 +5,7 @@ import { OAuthError } from '../lib/error.ts'
 import { decideAccess } from '../oauth/access.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import { signInOf } from '../oauth/authentication_request.ts'
-import { guessKeys, parseUserCode, returnGuess, shownUserCode, takeGuess, userCodeHash } from '../oauth/device.ts'
+import { guessKeys, parseUserCode, returnGuess, shownUserCode, takeGuess, userCodeHashes } from '../oauth/device.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { isSignIn } from '../oauth/openid.ts'
 import { scopeNames } from '../oauth/resource.ts'
@@ -59,7 +59,12 @@ export async function enterUserCode(app: App, request: Request): Promise<Reply> 
 async function findDevice(app: App, typed: string | undefined): Promise<DeviceRequest | undefined> {
   const code = parseUserCode(typed ?? '')
   if (code === undefined) return undefined
-  return app.store.findDeviceRequestByUserCode({ user_code_hash: userCodeHash(app, code), now: app.clock.now() })
+  const now = app.clock.now()
+  for (const user_code_hash of userCodeHashes(app, code)) {
+    const found = await app.store.findDeviceRequestByUserCode({ user_code_hash, now })
+    if (found) return found
+  }
+  return undefined
 }
 
 /** Redirects to the consent page, or refuses a user whom an access rule excludes. Undefined when the request was decided meanwhile. */

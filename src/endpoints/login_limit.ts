@@ -11,14 +11,14 @@ export type LoginResult = 'success' | 'failure' | 'undecided'
 /** A login attempt: where it comes from, and the account that it names, whether or not that exists. */
 export interface LoginAttempt {
   address: string
-  /** A MAC of the email, because users sometimes type a password into its field. Undefined when no account can have the email. */
-  account: string | undefined
+  /** MACs of the email with each session secret, because users sometimes type a password into its field. Empty when no account can have the email. */
+  accounts: readonly string[]
 }
 
 /** The attempt of an address to sign in with an email. */
 export const loginAttempt = (app: App, address: string, email: string | undefined): LoginAttempt => ({
   address,
-  account: email && app.sealer.mac('login failures of an account', email.toLowerCase()),
+  accounts: email ? app.sealer.macs('login failures of an account', email.toLowerCase()) : [],
 })
 
 const limitsOf = ({ config: { rate_limit } }: App) => ({
@@ -53,20 +53,22 @@ export async function beginLogin(app: App, { address }: LoginAttempt): Promise<n
  * Lets an attempt wait when its account had too many failures. The attempts of one address wait for each other, those of other addresses do
  * not. Returns 0 afterwards, or the number of seconds to wait when too many attempts of the address wait already.
  */
-export async function delayLogin(app: App, { address, account }: LoginAttempt): Promise<number> {
+export async function delayLogin(app: App, { address, accounts }: LoginAttempt): Promise<number> {
   const { max, window } = limitsOf(app).account
-  if (max === 0 || account === undefined) return 0
+  if (max === 0) return 0
   const now = app.clock.now()
-  const { locked_until } = await app.store.findLoginFailures({ key: { account }, now, window })
-  if (locked_until <= now) return 0
+  const found = await Promise.all(
+    accounts.map((account) => app.store.findLoginFailures({ key: { account }, now, window })),
+  )
+  if (found.every(({ locked_until }) => locked_until <= now)) return 0
   app.metrics.count('ext_logins_delayed_total')
-  return app.waitingRoom.enter(`${subscriber(address)} ${account}`)
+  return app.waitingRoom.enter(`${subscriber(address)} ${accounts[0]}`)
 }
 
 /** Ends an attempt that beginLogin() allowed. Returns whether it began a lockout of the address or of the account. */
 export async function endLogin(
   app: App,
-  { address, account }: LoginAttempt,
+  { address, accounts: [account] }: LoginAttempt,
   result: LoginResult,
   user_id?: string,
 ): Promise<{ address: boolean; account: boolean }> {

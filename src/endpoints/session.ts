@@ -82,9 +82,13 @@ export async function endSession(app: App, signedIn: SignedIn | undefined): Prom
   return [sessionName(app), nonceName(app)].map((name) => setCookie(app, name, '', 0))
 }
 
+const SESSION_FORM = 'session form'
 /** The CSRF token of a session for one purpose. */
 export const sessionToken = (app: App, { session }: SignedIn, purpose: string): string =>
-  app.sealer.mac('session form', `${session.id} ${purpose}`)
+  app.sealer.mac(SESSION_FORM, `${session.id} ${purpose}`)
+
+/** Whether a token is one of these MACs. */
+const isOneOf = (macs: readonly string[], token: string): boolean => macs.some((mac) => equalSecrets(mac, token))
 
 const NONCE_AGE_SECONDS = 12 * 3600
 /** The name of a cookie with the `__Host-` prefix, which prevents sibling domains from setting it (RFC 6265bis §4.1.3). */
@@ -110,7 +114,7 @@ export function loginToken(app: App, request: RequestHead): { token: string; coo
 /** Whether a submitted login form has the CSRF token of this browser. */
 export function isLoginToken(app: App, request: RequestHead, token: string | undefined): boolean {
   const nonce = cookieOf(request, nonceName(app))
-  return nonce !== undefined && token !== undefined && equalSecrets(app.sealer.mac('login form', nonce), token)
+  return nonce !== undefined && token !== undefined && isOneOf(app.sealer.macs('login form', nonce), token)
 }
 
 /** Whether a browser sent the request: browsers send a header that pages can neither set nor remove (Fetch Metadata §2.1). */
@@ -118,7 +122,8 @@ export const isFromBrowser = (request: RequestHead): boolean => request.headers[
 
 /** Checks the CSRF token of a form. Throws access_denied. */
 export function checkForm(app: App, request: RequestHead, signedIn: SignedIn, purpose: string, token = ''): void {
-  if (!isCrossSite(request) && equalSecrets(sessionToken(app, signedIn, purpose), token)) return
+  const macs = app.sealer.macs(SESSION_FORM, `${signedIn.session.id} ${purpose}`)
+  if (!isCrossSite(request) && isOneOf(macs, token)) return
   throw new OAuthError('access_denied', 'this form does not belong to your session', { reason: 'bad_form' })
 }
 

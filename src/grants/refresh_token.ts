@@ -96,7 +96,15 @@ export function newRefreshToken(app: App, family_id: string, now: number, replac
 
 /** Derives the refresh token that replaces another one. Without the secret it cannot be derived from the database or the previous token. */
 const successor = ({ successors }: App, { value }: Bearer, id: string): Bearer =>
-  bearerOf(REFRESH_TOKEN_PREFIX, id, successors.mac('refresh token', `${value} ${id}`))
+  bearerOf(REFRESH_TOKEN_PREFIX, id, successors.mac(PURPOSE, `${value} ${id}`))
+const PURPOSE = 'refresh token'
+
+/** The successor with this hash, which any of the session secrets may have derived. Undefined when none of them did. */
+const successorWith = ({ successors }: App, { value }: Bearer, id: string, hash: string): Bearer | undefined =>
+  successors
+    .macs(PURPOSE, `${value} ${id}`)
+    .map((mac) => bearerOf(REFRESH_TOKEN_PREFIX, id, mac))
+    .find((each) => equalSecrets(each.hash, hash))
 
 function rotation(app: App, input: GrantInput, used: Bearer, family: TokenFamily) {
   const now = app.clock.now()
@@ -129,9 +137,10 @@ function rotation(app: App, input: GrantInput, used: Bearer, family: TokenFamily
 async function answerRetry(app: App, sent: Bearer, { family_id = '' }: TokenRequest): Promise<Commit> {
   let newest = sent
   for (const { id, hash, expires_at } of await app.store.findSuccessors({ id: sent.id })) {
-    newest = successor(app, newest, id)
-    // The stored token was derived with another session.secret. The family is not revoked, and the user must sign in again.
-    if (!equalSecrets(newest.hash, hash)) throw refuse('refresh_retry_not_derivable')
+    const next = successorWith(app, newest, id, hash)
+    // The stored token was derived with a session secret that was removed. The family is not revoked, and the user must sign in again.
+    if (!next) throw refuse('refresh_retry_not_derivable')
+    newest = next
     if (expires_at <= app.clock.now()) throw refuse('refresh_token_expired')
   }
   return {

@@ -29,6 +29,10 @@ export function parseUserCode(typed: string): string | undefined {
 export const userCodeHash = ({ successors }: Pick<App, 'successors'>, code: string): string =>
   successors.mac('device user code', code)
 
+/** The MACs by which a user code may be stored: one for each session secret. */
+export const userCodeHashes = ({ successors }: Pick<App, 'successors'>, code: string): string[] =>
+  successors.macs('device user code', code)
+
 /** Unknown user codes of one session or one address: ten at once, then one a minute. */
 const [GUESSES, GUESSES_PER_SECOND] = [10, 1 / 60]
 

@@ -3,6 +3,7 @@
 import type { Env } from '../config/env.ts'
 import { issuerOf } from '../config/issuer.ts'
 import type { Config } from '../config/schema.ts'
+import { type SessionSecrets, sessionSecrets } from '../config/session_secrets.ts'
 import type { App, Branding } from '../context.ts'
 import { openAtRest } from '../crypto/at_rest.ts'
 import type { AtRest } from '../crypto/encryption.ts'
@@ -89,8 +90,8 @@ export interface Parts {
   crypto: CryptoLanes
   lanes: App['lanes']
   atRest: AtRest | undefined
-  sealing: string
-  refreshSecret: string
+  sealing: SessionSecrets
+  refreshSecrets: SessionSecrets
   replays: ReplayCache
   loginAttempts: LoginAttempts
   clientLimiter: ClientLimiter
@@ -131,8 +132,8 @@ async function openParts(config: Config, log: Logger, settings: Settings): Promi
     crypto,
     lanes: { ...crypto.stats, ...(remote ? { transit: remote.lane } : {}), store: store.driver.stats },
     atRest,
-    sealing: config.session.secret || newSecret(),
-    refreshSecret: await refreshSecretOf(config, store, clock),
+    sealing: sessionSecrets(config) ?? [newSecret()],
+    refreshSecrets: await refreshSecretsOf(config, store, clock),
     replays,
     loginAttempts: new AttemptsInProgress(),
     clientLimiter: await openClientLimiter({ store, clock, log }, serves),
@@ -159,12 +160,13 @@ function openCryptoPool({ server }: Config, log: Logger, serves: boolean): Crypt
   return openCrypto({ threads: isSupervisor ? 1 : server.crypto_threads, eager: serves && !isSupervisor }, log)
 }
 
-/** session.secret. Without it (local use), a secret that is stored in the database, because a retried refresh must also be answered after a restart. */
-const refreshSecretOf = async ({ session, oauth }: Config, store: Store, clock: Clock): Promise<string> =>
-  session.secret ||
-  (oauth.refresh_grace > 0
-    ? store.keepSetting({ name: 'refresh_secret', value: newSecret(), now: clock.now() })
-    : newSecret())
+/** The session secrets. Without them (local use), a secret that is stored in the database, because a retried refresh must also be answered after a restart. */
+async function refreshSecretsOf(config: Config, store: Store, clock: Clock): Promise<SessionSecrets> {
+  const configured = sessionSecrets(config)
+  if (configured) return configured
+  if (config.oauth.refresh_grace === 0) return [newSecret()]
+  return [await store.keepSetting({ name: 'refresh_secret', value: newSecret(), now: clock.now() })]
+}
 
 /** Opens the keys and makes the reads that are needed before the first request. Closes the store when that fails, because an open store keeps the process alive. */
 async function begin(
@@ -212,7 +214,7 @@ export function assemble(
     startedAt: clock.now(),
     env,
     sealer: createSealer(parts.sealing),
-    successors: createSealer(parts.refreshSecret),
+    successors: createSealer(parts.refreshSecrets),
     fetcher: client,
     brokerFetcher: broker,
     eventFetcher: events,

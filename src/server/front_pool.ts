@@ -107,12 +107,12 @@ class FrontThreads implements FrontPool {
   }
 
   private startData(): FrontData {
-    const { config, env, sealing, refreshSecret, keyring } = this.app
+    const { config, env, sealing, refreshSecrets, keyring } = this.app
     return {
       config: serialise(config),
       env,
       sealing,
-      refreshSecret,
+      refreshSecrets,
       bucket: this.limit.memory,
       keyStore: keyring.store,
       keys: sharedKeys(keyring.keys()),

@@ -82,7 +82,7 @@ async function openThreadApp(
     lanes: { crypto: crypto.stats.crypto, ...(store.driver.name === 'sqlite' ? {} : { store: store.driver.stats }) },
     atRest: await openAtRest(config, data.env, { transit: transitParts(clock, log) }),
     sealing: data.sealing,
-    refreshSecret: data.refreshSecret,
+    refreshSecrets: data.refreshSecrets,
     replays: sharedReplays(supervisor),
     loginAttempts: sharedAttempts(supervisor),
     clientLimiter: sharedLimiter(supervisor),

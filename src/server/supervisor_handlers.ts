@@ -1,5 +1,7 @@
 // The RPC handlers of the supervisor: the procedures that front threads call. The main thread owns everything that a process has only once.
+
 import type { Env } from '../config/env.ts'
+import type { SessionSecrets } from '../config/session_secrets.ts'
 import type { App } from '../context.ts'
 import type { SharedKey } from '../crypto/shared_keys.ts'
 import type { ClientTake } from '../http/client_limiter.ts'
@@ -13,8 +15,8 @@ import type { LogEvent } from '../telemetry/logger.ts'
 export interface FrontData {
   config: Serialised
   env: Env
-  sealing: string
-  refreshSecret: string
+  sealing: SessionSecrets
+  refreshSecrets: SessionSecrets
   /** The memory of the token bucket that limits requests. */
   bucket: SharedArrayBuffer
   keyStore: string

@@ -132,7 +132,7 @@ describe('wrong keys', () => {
       config: by,
       store: { ...alone, ...more },
       clock: systemClock,
-      sealer: createSealer('test'),
+      sealer: createSealer(['test']),
       oidc: [],
     }).guard('viewer')
   const ask = (guard: ReturnType<typeof guardOf>, key: string, remote = '192.0.2.1') =>

@@ -304,8 +304,16 @@ describe('the redacted snapshot', () => {
     expect(redacted(config)).toMatchObject({ server: { issuer: 'https://auth.example.com' } })
   })
 
+  test('the redacted snapshot hides a list of secrets', () => {
+    const secrets = ['S-new-0123456789-0123456789-0123456', 'S-old-0123456789-0123456789-0123456']
+    const { config } = load(over(PRODUCTION, { session: { secret: '', secrets } }))
+    expect(config.session.secrets).toEqual(secrets)
+    expect(redacted(config)).toMatchObject({ session: { secret: '', secrets: '***' } })
+    expect(JSON.stringify([redacted(config), config])).not.toContain('S-')
+  })
+
   test('the redacted snapshot shows that a secret is not set', () => {
-    expect(redacted(load().config)).toMatchObject({ session: { secret: '' }, admin: { api_key: '' } })
+    expect(redacted(load().config)).toMatchObject({ session: { secret: '', secrets: [] }, admin: { api_key: '' } })
   })
 
   test('the redacted snapshot does not change the configuration', () => {

@@ -104,6 +104,17 @@ const CASES: Case[] = [
     bad: { session: { secret: 'abcd'.repeat(10) } },
     production: true,
   },
+  {
+    keys: 'session.secrets',
+    when: 'one of them is nothing to guess',
+    bad: { session: { secret: '', secrets: [PRODUCTION.session.secret, 'abcd'.repeat(10)] } },
+    production: true,
+  },
+  {
+    keys: 'session.secret, session.secrets',
+    when: 'both are set',
+    bad: { session: { secret: PRODUCTION.session.secret, secrets: [PRODUCTION.session.secret] } },
+  },
   { keys: 'session.secure', when: 'it is false', bad: { session: { secure: false } }, production: true },
   {
     keys: 'session.same_site, session.secure',

@@ -14,6 +14,20 @@ describe('secrets in files', () => {
       expect(load({}, { SERVICE_SESSION_SECRET_FILE: fileOf(SECRET + end) }).config.session.secret).toBe(SECRET)
   })
 
+  test.each([',', ', ', '\n', '\r\n'])(
+    'a list of secrets may be separated by %j, in a variable and in its file',
+    (by) => {
+      const secrets = [SECRET, `${SECRET}-2`]
+      const text = secrets.join(by)
+      const name = 'SERVICE_SESSION_SECRETS'
+      for (const env of [{ [name]: text }, { [`${name}_FILE`]: fileOf(`${text}\n`) }])
+        expect(load({}, env).config.session.secrets).toEqual(secrets)
+      expect(problemsOf({}, { [name]: [SECRET, 'short'].join(by) })).toEqual([
+        { key: expect.stringContaining(name), message: 'must be at least 32 bytes' },
+      ])
+    },
+  )
+
   test('other names of a variable, and members of records, have a file too', () => {
     const providers = [
       {

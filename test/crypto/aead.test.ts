@@ -51,7 +51,7 @@ describe('texts that an earlier version encrypted are decrypted', () => {
   test('a cookie', () => {
     const cookie =
       'eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIn0..pjah-yiN_vMpKzMs.gXO5tzmyoAG0kkbQ8ZJaeGDy5iwNLjVxCcsZShs6tTQ.xw6T2WQyXBwzk7U_n5cwhA'
-    expect(createSealer(SECRET).open(cookie)).toEqual({ user: 'ada', n: 1, name: 'Ä' })
+    expect(createSealer([SECRET]).open(cookie)).toEqual({ user: 'ada', n: 1, name: 'Ä' })
   })
 
   test.each([

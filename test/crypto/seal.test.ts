@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest'
 import { createSealer } from '../../src/crypto/seal.ts'
 
 const SECRET = 'a secret of 32 bytes, 0123456789'
-const sealer = createSealer(SECRET)
+const sealer = createSealer([SECRET])
 /** The key of a purpose, by another implementation of HKDF. */
 const derived = (purpose: string) => hkdf(sha256, utf8ToBytes(SECRET), utf8ToBytes('service'), utf8ToBytes(purpose), 32)
 
@@ -19,7 +19,7 @@ describe('sealed values', () => {
   })
 
   test('a new process with the same secret opens earlier values', async () => {
-    expect(createSealer(SECRET).open(sealer.seal({ a: 1 }))).toEqual({ a: 1 })
+    expect(createSealer([SECRET]).open(sealer.seal({ a: 1 }))).toEqual({ a: 1 })
   })
 
   test('the value is unreadable, and sealing it twice gives different texts', async () => {
@@ -29,7 +29,7 @@ describe('sealed values', () => {
   })
 
   test('a value cannot be opened with another secret', async () => {
-    expect(createSealer(`${SECRET}!`).open(sealer.seal({ a: 1 }))).toBeUndefined()
+    expect(createSealer([`${SECRET}!`]).open(sealer.seal({ a: 1 }))).toBeUndefined()
   })
 
   test('a change in any part of the text is refused', async () => {
@@ -61,7 +61,7 @@ describe('sealed values', () => {
 describe('MACs', () => {
   test('a MAC is 256 bits, and the same for the same purpose and text', () => {
     expect(Buffer.from(sealer.mac('csrf', 'a'), 'base64url').length).toBe(32)
-    expect(createSealer(SECRET).mac('csrf', 'a')).toBe(sealer.mac('csrf', 'a'))
+    expect(createSealer([SECRET]).mac('csrf', 'a')).toBe(sealer.mac('csrf', 'a'))
   })
 
   test('another implementation of HKDF and HMAC computes the same MAC', () => {
@@ -74,8 +74,29 @@ describe('MACs', () => {
       sealer.mac('csrf', 'a'),
       sealer.mac('login', 'a'),
       sealer.mac('csrf', 'b'),
-      createSealer(`${SECRET}!`).mac('csrf', 'a'),
+      createSealer([`${SECRET}!`]).mac('csrf', 'a'),
     ]
     expect(new Set(macs).size).toBe(4)
+  })
+})
+
+describe('several secrets', () => {
+  const OTHER = `${SECRET}!`
+  const other = createSealer([OTHER])
+  const both = createSealer([OTHER, SECRET])
+
+  test('the first secret seals and makes MACs', () => {
+    expect(other.open(both.seal({ a: 1 }))).toEqual({ a: 1 })
+    expect(sealer.open(both.seal({ a: 1 }))).toBeUndefined()
+    expect(both.mac('csrf', 'a')).toBe(other.mac('csrf', 'a'))
+  })
+
+  test('values of every secret are opened, and MACs of every secret are known', () => {
+    for (const each of [sealer, other]) expect(both.open(each.seal({ a: 1 }))).toEqual({ a: 1 })
+    expect(both.macs('csrf', 'a')).toEqual([other.mac('csrf', 'a'), sealer.mac('csrf', 'a')])
+  })
+
+  test('values of a secret that was removed are not opened', () => {
+    expect(both.open(createSealer(['another secret']).seal({ a: 1 }))).toBeUndefined()
   })
 })

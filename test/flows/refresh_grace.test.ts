@@ -1,6 +1,7 @@
 // Retries of a refresh request within oauth.refresh_grace, over HTTP. Several instances: test/flows/instances.test.ts.
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createSealer } from '../../src/crypto/seal.ts'
 import { eventsOf, metricOf, okAdmin } from '../support/admin.ts'
 import { dpop, proofKey } from '../support/dpop.ts'
 import { type Answer, authorize, isActive, redeem, refresh } from '../support/flow.ts'
@@ -86,7 +87,7 @@ describe('a successor that cannot be derived', () => {
     const second = await refresh(service, client, refresh_token)
     const { successors } = service.app
     const app = service.app as { successors: typeof successors }
-    app.successors = { mac: (purpose, text) => successors.mac(`${purpose} of another secret`, text) }
+    app.successors = createSealer(['another secret'])
     try {
       expect(outcome(await refresh(service, client, refresh_token))).toBe('400 invalid_grant')
     } finally {

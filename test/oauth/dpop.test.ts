@@ -30,7 +30,7 @@ function bench(config: Partial<typeof DPOP> = {}, { issuer = ISSUER, start = 1_8
     crypto: { verify },
     metrics: new Metrics(),
     replays: new ReplaySet(1000),
-    sealer: createSealer(secret),
+    sealer: createSealer([secret]),
   }
   const app = parts as unknown as App
   const service = { app }
@@ -176,6 +176,14 @@ describe('nonces', () => {
     const nonceOf = (secret: string) => newNonce(bench(strict, { secret }).app)
     expect(await here.check(await here.proof(withNonce(nonceOf('shared'))))).toBeDefined()
     expect(await here.reasonOf(await here.proof(withNonce(nonceOf('theirs'))))).toBe('nonce')
+  })
+
+  test('nonces of every session secret are valid', async () => {
+    const { app, check, proof, reasonOf } = bench(strict)
+    Object.assign(app, { sealer: createSealer(['new', 'old']) })
+    const nonceOf = (secret: string) => newNonce(bench(strict, { secret }).app)
+    for (const secret of ['new', 'old']) expect(await check(await proof(withNonce(nonceOf(secret))))).toBeDefined()
+    expect(await reasonOf(await proof(withNonce(nonceOf('removed'))))).toBe('nonce')
   })
 
   test('a missing nonce, another type, and every change of one character are refused with use_dpop_nonce', async () => {
