@@ -18,6 +18,7 @@ const scope_map = z
     distinct(scopeName().min(1, 'must not be empty')).refine((names) => names.length > 0, 'must name a scope'),
   )
   .refine((map) => Object.keys(map).length > 0, 'must map a scope')
+  .meta({ minProperties: 1 })
   .describe('For each scope of the source, the scopes of the target that it allows.')
 
 /** A link in the form of the admin API. */

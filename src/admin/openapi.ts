@@ -3,9 +3,10 @@ import { z } from 'zod'
 import type { Config } from '../config/schema.ts'
 import { type Action, type AdminResource, action, commandOf, neededFor, paramNames } from './action.ts'
 import * as answers from './answers_service.ts'
+import { maxParam } from './perform.ts'
 
 interface ObjectSchema {
-  properties?: Readonly<Record<string, { description?: string }>>
+  properties?: Readonly<Record<string, { description?: string; type?: string; enum?: unknown[] }>>
   required?: readonly string[]
 }
 
@@ -92,7 +93,7 @@ const problem = {
 function operationOf(resource: AdminResource, word: string, each: Action): object {
   const command = commandOf(resource, word)
   const parameters = [
-    ...paramNames(each.path).map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
+    ...paramNames(each.path).map((name) => ({ name, in: 'path', required: true, schema: pathSchema(name) })),
     ...queryOf(each),
   ]
   const { status = 200 } = each
@@ -123,6 +124,8 @@ function operationOf(resource: AdminResource, word: string, each: Action): objec
   }
 }
 
+const pathSchema = (name: string) => ({ type: 'string', minLength: 1, maxLength: maxParam(name) })
+
 function queryOf({ query }: Action): object[] {
   if (!query) return []
   const { properties = {}, required = [] } = inputOf(query) as ObjectSchema
@@ -131,7 +134,8 @@ function queryOf({ query }: Action): object[] {
     in: 'query',
     required: required.includes(name),
     ...(description ? { description } : {}),
-    schema,
+    // No query parameter may be empty.
+    schema: { ...(schema.type === 'string' && !schema.enum ? { minLength: 1 } : {}), ...schema },
   }))
 }
 

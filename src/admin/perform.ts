@@ -13,8 +13,8 @@ export interface RawInput {
   body?: Readonly<Record<string, unknown>>
 }
 const NO_QUERY = z.strictObject({})
-const MAX_PARAM = 256
-const MAX_CLIENT_ID = 2048
+/** Maximum length of a path parameter. */
+export const maxParam = (name: string): number => (name === 'client_id' ? 2048 : 256)
 
 /** Runs an operation. Returns the answer and whether it was a dry run. Throws invalid_request that names every problem, and the errors of `run`. */
 export async function perform(
@@ -37,7 +37,7 @@ function readInput(action: Action, raw: RawInput): Parameters<Action['run']>[1] 
   const problems: string[] = []
   const errors: ItemError[] = []
   for (const name of paramNames(action.path)) {
-    const max = name === 'client_id' ? MAX_CLIENT_ID : MAX_PARAM
+    const max = maxParam(name)
     const { length } = raw.params[name] ?? ''
     if (length === 0 || length > max) problems.push(`${name} must have 1 to ${max} characters`)
   }

@@ -60,6 +60,12 @@ export const serviceAccountConfig = z.strictObject({
 
 const CONFIGS = { oauth: oauthConfig, apikey: apikeyConfig, service_account: serviceAccountConfig } as const
 
+/** The JSON Schema of the settings of a protocol. */
+const schemaOf = (settings: z.ZodType): object => {
+  const { $schema: _, ...schema } = z.toJSONSchema(settings, { io: 'input', unrepresentable: 'any' })
+  return schema
+}
+
 /** The fields of a broker provider in input. */
 export const providerFields = {
   slug: slug().describe('Public name of the provider, used in the path of the connect flow.'),
@@ -67,6 +73,7 @@ export const providerFields = {
   protocol: word(['oauth', 'apikey', 'service_account']).describe('How upstream tokens are obtained.'),
   config_data: z
     .record(z.string().max(255), z.unknown(), 'must be an object')
+    .meta({ anyOf: Object.values(CONFIGS).map(schemaOf) })
     .describe('The settings of the protocol. Instead of a secret they contain the name of an environment variable.'),
 } as const
 

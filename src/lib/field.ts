@@ -4,7 +4,7 @@ import { contrast, isColor } from './color.ts'
 import { commaParts } from './csv.ts'
 import { hostRule } from './host_rule.ts'
 import { useIssueTexts } from './issue_text.ts'
-import { DAY, formatDuration, parseDuration, parseTime } from './time.ts'
+import { DAY, DURATION_PATTERN, formatDuration, parseDuration, parseTime } from './time.ts'
 import { isHttpUrl, normalisedUrl, parseHttpUrl } from './url.ts'
 
 useIssueTexts()
@@ -35,7 +35,10 @@ const INVISIBLE = /[\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]/gu
 /** Whether a text has no visible character. */
 export const isBlank = (value: string): boolean => value.replace(INVISIBLE, '') === ''
 /** Text with at least one visible character. */
-export const name = (max = 255) => text(max).refine((value) => !isBlank(value), 'must not be blank')
+export const name = (max = 255) =>
+  text(max)
+    .refine((value) => !isBlank(value), 'must not be blank')
+    .meta({ minLength: 1 })
 
 /** The name of a group of users. Names are compared exactly, so that it must not have a space that cannot be seen. */
 export const groupName = () => name().refine((value) => value === value.trim(), 'must not begin or end with a space')
@@ -73,21 +76,27 @@ export const float = (min: number, max: number) =>
 
 /** Seconds, written as a Go duration string such as `10s` or `1h30m`. */
 export const duration = (min = 0, max = 10 * 365 * DAY) =>
-  z.string('must be a duration such as 10s, 5m or 1h').transform((value, context) => {
-    const seconds = parseDuration(value)
-    if (seconds === undefined) context.addIssue('must be a duration such as 10s, 5m or 1h')
-    else if (seconds < min) context.addIssue(`must be at least ${formatDuration(min)}`)
-    else if (seconds > max) context.addIssue(`must be at most ${formatDuration(max)}`)
-    return seconds ?? 0
-  })
+  z
+    .string('must be a duration such as 10s, 5m or 1h')
+    .meta({ pattern: DURATION_PATTERN, examples: ['10s', '5m', '1h'] })
+    .transform((value, context) => {
+      const seconds = parseDuration(value)
+      if (seconds === undefined) context.addIssue('must be a duration such as 10s, 5m or 1h')
+      else if (seconds < min) context.addIssue(`must be at least ${formatDuration(min)}`)
+      else if (seconds > max) context.addIssue(`must be at most ${formatDuration(max)}`)
+      return seconds ?? 0
+    })
 
 /** Epoch seconds, written as an RFC 3339 time. */
 export const time = () =>
-  z.string('must be an RFC 3339 time').transform((value, context) => {
-    const seconds = parseTime(value)
-    if (seconds === undefined) context.addIssue('must be an RFC 3339 time such as 2026-03-01T10:00:00Z')
-    return seconds ?? 0
-  })
+  z
+    .string('must be an RFC 3339 time')
+    .meta({ format: 'date-time' })
+    .transform((value, context) => {
+      const seconds = parseTime(value)
+      if (seconds === undefined) context.addIssue('must be an RFC 3339 time such as 2026-03-01T10:00:00Z')
+      return seconds ?? 0
+    })
 
 /** One of several words. */
 export const word = <const W extends readonly [string, ...string[]]>(words: W) =>
@@ -148,7 +157,7 @@ export const hostInList = () =>
 export const distinct = (item?: z.ZodType<string>) => list(item).transform((items) => [...new Set(items as string[])])
 
 /** An absolute http or https URL. */
-export const url = () => indexed().refine(isHttpUrl, 'must be a well-formed http or https URL')
+export const url = () => indexed().refine(isHttpUrl, 'must be a well-formed http or https URL').meta({ format: 'uri' })
 
 /** A URL without fragment, user and password. */
 export const endpoint = () =>

@@ -33,6 +33,8 @@ const UNITS: Record<string, number> = {
   w: 7 * DAY,
 }
 const PART = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h|d|w)/y
+/** The form of a duration, for JSON Schema. */
+export const DURATION_PATTERN = `^(0|(${PART.source})+)$`
 
 /** Seconds of a Go duration string (`10s`, `1h30m`, `1.5h`), also with `d` and `w`. Undefined when it is invalid or negative. */
 export function parseDuration(text: string): number | undefined {

@@ -17,7 +17,9 @@ interface Schema {
   anyOf?: unknown[]
   minimum?: number
   maximum?: number
+  minLength?: number
   maxLength?: number
+  format?: string
   properties?: Record<string, Schema>
   required?: string[]
 }
@@ -108,6 +110,41 @@ test('every tag is declared once, and the address of the server is that of the d
   expect(names).toEqual([...new Set(names)])
   expect(names).toEqual(expect.arrayContaining(operations.flatMap(([, { tags }]) => tags)))
   expect(declared.servers).toEqual([{ url: '/' }])
+})
+
+describe('the document states the form of a value', () => {
+  const operation = (id: string) => operations.find(([each]) => each === id)?.[1]
+  const parameter = (id: string, name: string) => operation(id)?.parameters?.find((each) => each.name === name)?.schema
+  const member = (id: string, name: string) =>
+    operation(id)?.requestBody?.content['application/json'].schema.properties?.[name]
+
+  test.each([
+    ['a time', parameter('audit.list', 'since'), { format: 'date-time' }],
+    ['a time in a body', member('revocation.create', 'since'), { format: 'date-time' }],
+    ['a URL', member('idp.create', 'issuer'), { format: 'uri' }],
+    ['a URL of a patch', member('idp.update', 'jwks_uri'), { format: 'uri' }],
+    [
+      'a duration',
+      parameter('issuance.list', 'since'),
+      { pattern: expect.stringContaining('ms|s|m|h'), examples: ['10s', '5m', '1h'] },
+    ],
+    ['a name', member('idp.create', 'name'), { minLength: 1 }],
+    ['a map', member('fronting.create', 'scope_map'), { minProperties: 1 }],
+    ['a filter', parameter('user.list', 'email'), { minLength: 1 }],
+    ['an id in a path', parameter('user.get', 'id'), { minLength: 1, maxLength: 256 }],
+    ['the id of a client in a path', parameter('client.get', 'client_id'), { minLength: 1, maxLength: 2048 }],
+  ])('%s', (_what, schema, expected) => {
+    expect(schema).toMatchObject(expected)
+  })
+
+  test('the settings of a provider have one form for each protocol', () => {
+    const { anyOf = [] } = member('provider.create', 'config_data') ?? {}
+    expect(anyOf.map((each) => (each as Schema).required)).toEqual([
+      expect.arrayContaining(['client_id', 'authorize_url']),
+      ['header_name'],
+      expect.arrayContaining(['sa_email']),
+    ])
+  })
 })
 
 describe('REST, command line and document list the same operations', () => {
