@@ -47,7 +47,7 @@ export async function purgeTarget(
     log.error({ table: target, err: error }, 'purge failed')
   }
   await store.savePurgeRun({ ...run, finished_at: clock.now() }).catch((error: unknown) => {
-    log.error({ table: target, err: error }, 'the run was not recorded')
+    log.error({ table: target, err: error }, 'the purge run was not recorded')
   })
   return run
 }
