@@ -79,11 +79,13 @@ export async function endLogin(
     max > 0 && app.store.addLoginFailure({ key, user_id, now, max, ...limit, expired_before })
   const key = { address: subscriber(address) }
   try {
-    if (result === 'success' && limits.address.max > 0) await app.store.clearLoginFailures({ key })
+    if (result === 'success' && limits.address.max > 0 && account !== undefined)
+      await app.store.forgiveLoginFailures({ ...key, account, now, window: limits.address.window })
     if (result !== 'failure') return { address: false, account: false }
     const [byAddress, byAccount] = await Promise.all([
       fail(key, limits.address),
       account !== undefined && fail({ account }, limits.account, user_id),
+      account !== undefined && fail({ ...key, account }, { ...limits.address, max: Number.MAX_SAFE_INTEGER }),
     ])
     return { address: byAddress, account: byAccount }
   } finally {

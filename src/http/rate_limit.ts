@@ -52,9 +52,10 @@ export class TokenBucket implements Limiter {
   }
 }
 
-/** A rate limit. take() returns 0, or the seconds until the next token, rounded up. */
+/** A rate limit. take() returns 0, or the seconds until the next token, rounded up; giveBack() returns a token that was taken. */
 export interface Limiter {
   take(): number
+  giveBack(): void
 }
 
 const NANOS = 1e9
@@ -105,6 +106,10 @@ export class SharedBucket implements Limiter {
       if (over > 0n) return Math.max(1, Math.ceil(Number(over) / NANOS))
       if (Atomics.compareExchange(this.cells, 0, before, next) === before) return 0
     }
+  }
+
+  giveBack(): void {
+    Atomics.sub(this.cells, 0, this.each * Atomics.load(this.cells, 1))
   }
 }
 

@@ -1,11 +1,13 @@
 // The router: finds the route of a request, applies the checks that all routes share, calls the handler, and gives every answer
 // its headers, metrics, span and log line.
+
 import { OAuthError, overloaded } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
 import type { ActivityStep } from '../telemetry/client_activity.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { parseTraceparent, type Trace, type Tracer } from '../telemetry/trace.ts'
 import { checkBodyType } from './body_type.ts'
+import { ClientLimitError } from './client_limiter.ts'
 import { Cors } from './cors.ts'
 import { framingFault, METHODS, statesNoLength } from './framing.ts'
 import type { Accept, Decision } from './front.ts'
@@ -140,6 +142,7 @@ class Router {
 
   private finishStep(reply: Reply, request: Request, route: Route, error: OAuthError | undefined): Reply {
     if (route.step) this.options.onStep?.(route.step, request, reply, error)
+    if (error instanceof ClientLimitError && !route.unlimited) this.options.limiter?.giveBack()
     return this.finish(reply, request, route, error)
   }
 

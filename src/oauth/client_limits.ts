@@ -1,8 +1,7 @@
 // The limits of single clients: `limits` of a client, otherwise `rate_limit.per_client_*`. A request counts only if it proves that it comes from
 // the client. Otherwise every caller that knows the client_id could use up the limits of the client.
 import type { App } from '../context.ts'
-import type { ClientLimit, ClientTake, ReachedLimit } from '../http/client_limiter.ts'
-import { OAuthError } from '../lib/error.ts'
+import { type ClientLimit, ClientLimitError, type ClientTake, type ReachedLimit } from '../http/client_limiter.ts'
 import type { Client } from '../records/client.ts'
 import { isPublic } from './client_metadata.ts'
 
@@ -40,16 +39,11 @@ function take({ clientLimiter }: App, wanted: ClientTake): void | Promise<void> 
   refuse(wanted, reached)
 }
 
-function refuse({ client_id, ...limits }: ClientTake, reached: ReachedLimit | undefined): void {
+function refuse(wanted: ClientTake, reached: ReachedLimit | undefined): void {
   if (!reached) return
-  const { limit, wait } = reached
   const text =
-    limit === 'tokens_per_day'
-      ? `the client has got its ${limits.tokens_per_day} tokens of this day`
-      : `the client may send ${limits.requests_per_second} requests per second`
-  throw new OAuthError('slow_down', text, {
-    reason: `client_${limit}`,
-    about: { client_id },
-    headers: { 'retry-after': String(wait) },
-  })
+    reached.limit === 'tokens_per_day'
+      ? `the client has got its ${wanted.tokens_per_day} tokens of this day`
+      : `the client may send ${wanted.requests_per_second} requests per second`
+  throw new ClientLimitError(wanted, reached, text)
 }

@@ -1,8 +1,8 @@
 // What a consent of a user to a client at a resource covers: scopes, and the redirect hosts that the consent page showed.
 import { isLoopbackHost } from '../lib/url.ts'
-import type { Consent } from '../records/consent.ts'
+import { type Consent, USERINFO_CONSENT } from '../records/consent.ts'
 import type { Resource } from '../records/resource.ts'
-import { isSignIn, USERINFO_CONSENT } from './openid.ts'
+import { isSignIn } from './openid.ts'
 import { placeOf } from './redirect_uri.ts'
 import { scopeNames } from './resource.ts'
 

@@ -2,6 +2,7 @@
 import { issuerOf } from '../config/issuer.ts'
 import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
+import { USERINFO_CONSENT } from '../records/consent.ts'
 import type { Issuance } from '../records/issuance.ts'
 import type { Person } from '../records/person.ts'
 import type { TokenAudience } from '../records/resource.ts'
@@ -31,9 +32,6 @@ const userinfoAudience = (config: Pick<Config, 'server'>): TokenAudience => ({
   uri: issuerOf(config),
   slug: USERINFO_CONSENT,
 })
-
-/** What a consent names in place of a resource, when the user only signs in. No resource has this id. */
-export const USERINFO_CONSENT = 'openid'
 
 /** The claims about a user that their scopes grant. */
 export interface UserClaims {

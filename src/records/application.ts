@@ -4,6 +4,8 @@ import type { ResourceScope } from './resource.ts'
 export interface Application {
   client_id: string
   client_name: string
+  /** What the consent is for: the id of a resource, or `openid`. Undefined for sign-ins without a consent. */
+  resource_id?: string
   resource?: { id: string; uri?: string; display_name: string; scopes: ResourceScope[] }
   scope: string
   created_at: number

@@ -1,3 +1,6 @@
+/** What a consent names in place of a resource, when the user only signs in. No resource has this id. */
+export const USERINFO_CONSENT = 'openid'
+
 /** The consent of a user for a client at a resource. */
 export interface Consent {
   id: string

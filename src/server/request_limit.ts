@@ -15,4 +15,7 @@ export const requestRate = ({ rate_limit }: Config): Rate => ({
 /** A limiter that lets every request pass while `rate_limit.enabled` is false. */
 export const whileEnabled = ({ rate_limit }: Config, limiter: Limiter): Limiter => ({
   take: () => (rate_limit.enabled ? limiter.take() : 0),
+  giveBack: () => {
+    if (rate_limit.enabled) limiter.giveBack()
+  },
 })

@@ -1,5 +1,6 @@
 // Operations on the applications that have access to the account of a user.
 import type { Application } from '../records/application.ts'
+import { USERINFO_CONSENT } from '../records/consent.ts'
 import { findConsent, revokeConsent } from './consents.ts'
 import { endFamilies } from './families.ts'
 import { all, change, decoded, maybeIdText, maybeStr, num, type Op, type Row, str } from './op.ts'
@@ -11,9 +12,10 @@ const RECENT = 1000
 export function* listApplications({ user_id }: { user_id: string }): Op<Application[]> {
   const consents = yield* all(
     `SELECT g.id, g.client_id, g.resource_id, g.scope, g.created_at, c.client_name, r.uri, r.display_name, r.scopes
-     FROM consent_grants g JOIN clients c ON c.client_id = g.client_id JOIN resources r ON r.id = g.resource_id
-     WHERE g.user_id = ? AND g.revoked_at IS NULL`,
+     FROM consent_grants g JOIN clients c ON c.client_id = g.client_id LEFT JOIN resources r ON r.id = g.resource_id
+     WHERE g.user_id = ? AND g.revoked_at IS NULL AND (r.id IS NOT NULL OR g.resource_id = ?)`,
     user_id,
+    USERINFO_CONSENT,
   )
   const unnamed = yield* all(
     `SELECT f.client_id, f.scope, f.created_at, c.client_name FROM token_families f JOIN clients c ON c.client_id = f.client_id
@@ -25,6 +27,7 @@ export function* listApplications({ user_id }: { user_id: string }): Op<Applicat
     .map((row) => ({
       client_id: str(row.client_id),
       client_name: str(row.client_name),
+      resource_id: maybeStr(row.resource_id),
       resource: readResource(row),
       scope: str(row.scope),
       created_at: num(row.created_at),
@@ -34,7 +37,7 @@ export function* listApplications({ user_id }: { user_id: string }): Op<Applicat
 }
 
 const readResource = (row: Row): Application['resource'] =>
-  row.resource_id === undefined
+  maybeStr(row.display_name) === undefined
     ? undefined
     : {
         id: str(row.resource_id),

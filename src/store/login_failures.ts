@@ -3,11 +3,14 @@ import { newId } from '../lib/id.ts'
 import type { LockoutRecord } from '../records/lockout.ts'
 import { all, change, forUpdate, maybeNum, maybeStr, num, type Op, one, orNull, type Row, str } from './op.ts'
 
-/** Whose failures are counted: an address, or an account by the MAC of its email. */
-export type FailureKey = { address: string } | { account: string }
+/** Whose failures are counted: an address, an account by the MAC of its email, or an address at one account. */
+export type FailureKey = { address: string } | { account: string } | { address: string; account: string }
 
 const ACCOUNT = 'account:'
-const keyOf = (key: FailureKey): string => ('address' in key ? key.address : `${ACCOUNT}${key.account}`)
+function keyOf(key: FailureKey): string {
+  if (!('account' in key)) return key.address
+  return 'address' in key ? `${ACCOUNT}${key.account} ${key.address}` : `${ACCOUNT}${key.account}`
+}
 
 interface Counted {
   failures: number
@@ -45,7 +48,7 @@ export interface LoginFailure extends FailureQuery {
   /** Rows whose first failure is older may be deleted: they are outside every window. */
   expired_before: number
 }
-/** Expired rows that are deleted with each failure: more than it can add. */
+/** Expired rows that are deleted with each of the failures of a login: more than it can add. */
 const SWEPT = 2
 
 /** Counts a failure. Returns whether this failure begins a lockout. */
@@ -86,9 +89,29 @@ export function* addLoginFailure(f: LoginFailure): Op<boolean> {
   return begins
 }
 
-/** Deletes the failures of an address or account. */
-export function* clearLoginFailures({ key }: { key: FailureKey }): Op<void> {
-  yield* change('DELETE FROM login_failures WHERE address = ?', keyOf(key))
+/**
+ * Subtracts the failures of an address at one account from those of the address. The others stay: a caller with an account could otherwise
+ * guess the passwords of all other accounts without end.
+ */
+export function* forgiveLoginFailures({ address, account, now, window }: ForgivenFailures): Op<void> {
+  const name = keyOf({ address, account })
+  const row = yield* forUpdate('SELECT failures, since, locked_until FROM login_failures WHERE address = ?', name)
+  const { failures } = counted(row, now, window)
+  if (row) yield* change('DELETE FROM login_failures WHERE address = ?', name)
+  if (failures === 0) return
+  yield* change(
+    'UPDATE login_failures SET failures = CASE WHEN failures > ? THEN failures - ? ELSE 0 END WHERE address = ? AND locked_until <= ?',
+    failures,
+    failures,
+    address,
+    now,
+  )
+}
+interface ForgivenFailures {
+  address: string
+  account: string
+  now: number
+  window: number
 }
 
 const LOCKED = 'f.id IS NOT NULL AND f.locked_until > ?'

@@ -173,6 +173,21 @@ test('L11 and L12 200 concurrent wrong logins cause at most ten password checks,
   }
 })
 
+test('L25 a login to an own account between the guesses does not reset the failures at other accounts', async () => {
+  const locked = await startService({ SERVICE_RATE_LIMIT_AUTH_FAIL_MAX: '4' })
+  try {
+    const [victim, own] = [await addUser(locked), await addUser(locked)]
+    const statuses = []
+    for (let i = 0; i < 2; i++) {
+      for (let j = 0; j < 2; j++) statuses.push((await attempt(locked, victim.email, 'wrong')).status)
+      statuses.push((await attempt(locked, own.email, PASSWORD)).status)
+    }
+    expect(statuses).toEqual([422, 422, 303, 422, 422, 429])
+  } finally {
+    await locked.close()
+  }
+})
+
 test('L13 during a lockout the right password gets the same answer as a wrong one', async () => {
   const locked = await startService({ SERVICE_RATE_LIMIT_AUTH_FAIL_MAX: '2' })
   try {

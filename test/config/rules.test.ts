@@ -71,6 +71,16 @@ const CASES: Case[] = [
     bad: { server: { front_threads: 2, http_engine: 'node' } },
   },
   { keys: 'admin.address', when: 'it has no port', bad: { admin: { address: 'localhost' } } },
+  ...['', 'http://admin.example.com', 'https://admin.example.com/page'].map((url) => ({
+    keys: 'admin.sign_in.url',
+    when: `people sign in and it is "${url}"`,
+    bad: { admin: { sign_in: { enabled: true, url } }, oidc: OIDC },
+  })),
+  ...[[], ['unknown']].map((providers) => ({
+    keys: 'admin.sign_in.providers',
+    when: `people sign in and it is [${providers}]`,
+    bad: { admin: { sign_in: { enabled: true, url: 'https://admin.example.com', providers } }, oidc: OIDC },
+  })),
   {
     keys: 'server.issuer_trailing_slash',
     when: 'the issuer has a path',

@@ -139,7 +139,7 @@ describe('a start refuses', () => {
         s.fault = 'html'
       },
       {},
-      /no key of a transit engine/,
+      /this is not a key of a transit engine/,
     ],
     [
       'a token that the store does not know',

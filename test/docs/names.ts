@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { adminResources } from '../../src/admin/index.ts'
+import { fileVariable } from '../../src/config/env.ts'
 import { envNames, keysOf, memberVariable } from '../../src/config/key.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { schema } from '../../src/config/schema.ts'
@@ -62,6 +63,7 @@ const COMPOSED: readonly (readonly [form: RegExp, files: readonly string[]])[] =
   ],
   [/^login_(.+)$/, ['src/endpoints/login.ts']],
   [/^missing_(.+)$/, ['src/grants/authorization_code.ts']],
+  [/^client_(.+)$/, ['src/http/client_limiter.ts']],
   [/^(.+)_lane_full$/, ['src/crypto/pool.ts', 'src/crypto/transit_signer.ts', 'src/store/sqlite.ts']],
   [/^(.+)_full$/, ['src/http/admission.ts', 'src/http/router.ts', 'src/lib/replay_set.ts', 'src/net/semaphore.ts']],
 ]
@@ -87,6 +89,7 @@ export const isWord = (word: string): boolean =>
 /** Of the configuration, and of the tests and tools. */
 export const variables = new Set([
   ...keys.flatMap(({ path: at, key }) => envNames(at, key)),
+  ...keys.flatMap(({ path: at, key }) => (key.secret ? envNames(at, key).map(fileVariable) : [])),
   // Of the record that the guides have.
   ...keys.flatMap(({ path: at, key }) =>
     Object.keys(key.records?.members ?? {}).map((member) => memberVariable(at, 'acme', member)),

@@ -108,6 +108,22 @@ describe('applications', () => {
     expect((await refresh(service, client, body['refresh_token'])).body['error']).toBe('invalid_grant')
   })
 
+  test('an application that only signs the user in with OpenID is shown and removed too', async () => {
+    const at = await startService({ SERVICE_OAUTH_OPENID: 'true' })
+    const { browser, user } = await userWith(at)
+    const client = await addClient(at, { client_name: 'Chat', scope: 'openid email' })
+    await addResource(at)
+    const authorized = await authorize(at, client, user, { scope: 'openid email', resource: undefined }, browser)
+    const { body } = await redeem(at, client, authorized)
+    expect(textOf((await accountPage(at, browser)).text)).toContain('Chat Access to your account')
+    await press(at, browser, 'Remove access of Chat')
+    expect(textOf((await accountPage(at, browser)).text)).not.toContain('Chat')
+    const headers = { authorization: `Bearer ${body['access_token']}` }
+    expect((await fetch(`${at.issuer}/oauth/userinfo`, { headers })).status).toBe(401)
+    expect((await refresh(at, client, body['refresh_token'])).body['error']).toBe('invalid_grant')
+    await at.close()
+  })
+
   test('removing an access twice, from two tabs, ends it once', async () => {
     const { browser, user } = await userWith(service, 'Notes')
     const { action, fields } = await accountForm(service, browser, 'Remove access')

@@ -192,4 +192,20 @@ describe('the configuration', () => {
     expect(statuses(await asks(own, MANY, at))).toEqual({ 200: 3, 429: MANY - 3 })
     await at.close()
   })
+
+  test.each([
+    ['one front thread', '1'],
+    ['several front threads', '2'],
+  ])('requests past the limit of a client do not use up the limit of all requests, with %s', async (_, threads) => {
+    const at = await startService({
+      SERVICE_SERVER_FRONT_THREADS: threads,
+      SERVICE_RATE_LIMIT_ENABLED: 'true',
+      SERVICE_RATE_LIMIT_REQUESTS_PER_SECOND: '1',
+      SERVICE_RATE_LIMIT_BURST: '5',
+    })
+    const [looping, other] = [await addClient(at, {}, { limits: { requests_per_second: 0.01 } }), await addClient(at)]
+    for (let i = 0; i < MANY; i++) expect((await machineToken(at, looping)).status).toBe(i === 0 ? 200 : 429)
+    expect(statuses(await asks(other, 4, at))).toEqual({ 200: 4 })
+    await at.close()
+  })
 })

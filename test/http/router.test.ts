@@ -152,7 +152,7 @@ describe('the limiter', () => {
     const body = { type: 'any', limit: 10 } as const
     const { accept } = router({
       routes: [{ method: 'POST', path: '/in', body, handle: () => json(200, 'in') }],
-      limiter: { take: () => 1 },
+      limiter: { take: () => 1, giveBack: () => {} },
     })
     expect(await accept(head({ method: 'POST', path: '/in', headers }))).toMatchObject({ status: 429, close })
   })
@@ -171,7 +171,7 @@ describe('refusals by admission control', () => {
     body: { type: 'any', limit: 10 },
     handle: () => Promise.reject(overloaded('test')),
   }
-  const here = router({ routes: [...routes, full], limiter: { take: () => 0 } })
+  const here = router({ routes: [...routes, full], limiter: { take: () => 0, giveBack: () => {} } })
 
   test('an overload refusal has Retry-After and keeps the connection; the log has one line in ten seconds', async () => {
     const replies = await Promise.all(Array.from({ length: 20 }, () => here.send('POST', '/full', 'a')))

@@ -35,12 +35,12 @@ interface Stored {
 }
 const clients = () => okAdmin<Stored[]>(service, 'GET', '/admin/clients?limit=1000')
 const stepsOf = async (client_id: string) => {
-  const trails = await okAdmin<{ steps: { step: string }[] }[]>(
+  const trails = await okAdmin<{ client_id: string; steps: { step: string }[] }[]>(
     service,
     'GET',
-    `/admin/connections?${new URLSearchParams({ client_id })}`,
+    '/admin/connections?limit=2000',
   )
-  return trails.flatMap(({ steps }) => steps.map(({ step }) => step))
+  return trails.filter((trail) => trail.client_id === client_id).flatMap(({ steps }) => steps.map(({ step }) => step))
 }
 /** The activity without a client. */
 const discovery = () => stepsOf('')

@@ -26,7 +26,7 @@ ${itemList(items, t.none)}`
 function item(account: AccountRequest, application: Application): Markup {
   const { messages } = account
   const { applications: t } = messages.account
-  const { client_id, client_name, resource, scope, created_at, last_used_at, unused_since } = application
+  const { client_id, client_name, resource_id, resource, scope, created_at, last_used_at, unused_since } = application
   const access = resource ? t.accessTo(isolated(resource.display_name)) : t.accessToAccount
   const unused = unused_since !== undefined && ` · ${t.unusedSince(dayIn(messages, unused_since))}`
   return html`<li class="row"><span><strong>${isolated(client_name)}</strong>
@@ -37,7 +37,7 @@ ${sectionForm(
   account,
   ID,
   html`<input type="hidden" name="client_id" value="${client_id}">
-<input type="hidden" name="resource_id" value="${resource?.id}">
+<input type="hidden" name="resource_id" value="${resource_id}">
 <button aria-label="${t.removeFrom(client_name, resource?.display_name ?? t.accessToAccount)}">${t.remove}</button>`,
 )}</li>`
 }

@@ -59,6 +59,7 @@ export function applicationRules(bench: Bench): void {
       {
         client_id: notes.client_id,
         client_name: 'Notes',
+        resource_id: notes.resource.id,
         resource: {
           id: notes.resource.id,
           uri: notes.resource.uri,

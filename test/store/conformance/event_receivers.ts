@@ -95,8 +95,10 @@ export function eventReceiverRules(bench: Bench): void {
       const { cursor } = await created(store)
       const after = anEvent({ action: 'client_created' })
       await store.recordAudit(after)
-      const feed = await store.listFeed({ after: cursor, end: await feedEnd(store), limit: 9 })
-      expect(feed.map(({ event_id }) => event_id)).toEqual([after.id])
+      const feed = async () => store.listFeed({ after: cursor, end: await feedEnd(store), limit: 9 })
+      // On PostgreSQL an event can be read when every older transaction has ended, those of other tests included.
+      const ids = async () => (await feed()).map(({ event_id }) => event_id)
+      await expect.poll(ids, { timeout: 10_000 }).toEqual([after.id])
       await close()
     })
 

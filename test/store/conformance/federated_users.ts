@@ -83,7 +83,7 @@ export function federatedUserRules(bench: Bench): void {
     await bench.store.deleteUser({ id: gone.id, force: true, now: NOW })
     expect([await end({ sid: mine }), await end({ sid: theirs })]).toEqual([undefined, undefined])
     await save(user, 5)
-    const window = { target: 'sessions', table: 1, after: '', rows: 1000, now: 5 }
+    const window = { target: 'sessions', table: 2, after: '', rows: 1000, now: 5 }
     expect((await bench.store.purgeWindow(window)).deleted).toBe(1)
   })
 
