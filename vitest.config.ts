@@ -4,6 +4,7 @@ import { defineConfig } from 'vitest/config'
 
 /** Slow, and right beside each other: they draw many pages, start many processes, or build a package. */
 const BESIDE = [
+  'test/attacks/i_hostile_documents.test.ts',
   'test/cli/{prune,purge}.test.ts',
   'test/faults/{data_key,older_database,one_server}.test.ts',
   'test/flows/instances_history.test.ts',
@@ -12,7 +13,9 @@ const BESIDE = [
   'test/{pages,ui}/appearance.test.ts',
   'test/store/postgres_{faults,instances,partitions}.test.ts',
   'test/tools/{deploy_tools,image,package}.test.ts',
-  'test/ui/{hostile,pages}.test.ts',
+  // The fast lane has the pages of a sign-in, and the gate of the admin page.
+  'test/pages/{branding,oidc,password_link}.test.ts',
+  'test/ui/{access,clients,explain,hostile,pages,provider_card,try}.test.ts',
 ]
 
 /** Slow, and one after the other: they measure, wait for time-outs of seconds, or share the folder of a tool chain. */
@@ -39,12 +42,12 @@ export default defineConfig({
     hookTimeout: 60_000,
     reporters: ['default', './test/support/reporter.ts'],
     projects: [
-      // A few processes for all files, because loading the modules anew for each file took most of the time. One more than
-      // the two cores of CI: a file that waits for a process or a time-out leaves its core to another one.
+      // A few processes for all files, because loading the modules anew for each file took most of the time. More than the
+      // two cores of CI: a file that waits for a process or a time-out leaves its core to another one.
       lane('fast', ['test/**/*.test.ts'], {
         exclude: [...BESIDE, ...ALONE],
         isolate: false,
-        maxWorkers: 3,
+        maxWorkers: 4,
         globalSetup: ['test/support/temp_in_memory.ts'],
         sequence: { groupOrder: 0 },
       }),

@@ -63,8 +63,12 @@ function headerFaults(names: readonly string[], members: readonly string[]): str
 }
 
 /** An empty cell is an absent member. */
-const memberOf = (name: string, cell: string): [string, unknown][] =>
-  cell === '' ? [] : [[name, name === 'groups' ? commaParts(cell) : cell]]
+const memberOf = (name: string, cell: string): [string, unknown][] => (cell === '' ? [] : [[name, valueOf(name, cell)]])
+
+function valueOf(name: string, cell: string): unknown {
+  if (name === 'groups') return commaParts(cell)
+  return name === 'email_verified' && /^(true|false)$/i.test(cell) ? cell.toLowerCase() === 'true' : cell
+}
 
 /** The first line of each email. The server compares only the users of one request. */
 function withoutDuplicates(lines: readonly UserLine[], faults: string[]): UserLine[] {
