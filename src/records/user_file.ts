@@ -63,9 +63,10 @@ function headerFaults(names: readonly string[], members: readonly string[]): str
 }
 
 /** An empty cell is an absent member. */
-const memberOf = (name: string, cell: string): [string, unknown][] => (cell === '' ? [] : [[name, valueOf(name, cell)]])
+const memberOf = (name: string, cell: string): [string, unknown][] =>
+  cell === '' ? [] : [[name, cellValue(name, cell)]]
 
-function valueOf(name: string, cell: string): unknown {
+function cellValue(name: string, cell: string): unknown {
   if (name === 'groups') return commaParts(cell)
   return name === 'email_verified' && /^(true|false)$/i.test(cell) ? cell.toLowerCase() === 'true' : cell
 }
