@@ -32,7 +32,7 @@ export class AuthorizationServer {
     return this.document<ServerMetadata>('oauth-authorization-server')
   }
 
-  /** The keys of the authorization server, read anew, and read again when a token names an unknown key. */
+  /** Fetches the keys of the authorization server. They are fetched again when a token names an unknown key. */
   async keySet(): Promise<JWTVerifyGetKey> {
     const { jwks_uri } = await this.metadata()
     return createRemoteJWKSet(new URL(jwks_uri), { [customFetch]: this.fetch })
@@ -54,7 +54,7 @@ export class AuthorizationServer {
     })
   }
 
-  /** Asks about a token (RFC 7662). Throws when the answer is not 200. */
+  /** Introspects a token (RFC 7662). Throws when the response is not 200. */
   async isActive(as: ClientCredentials, token: string): Promise<boolean> {
     const { introspection_endpoint } = await this.metadata()
     const answer = await this.fetch(introspection_endpoint, {
@@ -71,7 +71,7 @@ export class AuthorizationServer {
   private document<T>(name: string): Promise<T> {
     const known = this.documents.get(name) ?? this.read(name)
     this.documents.set(name, known)
-    // A failure is not remembered: the next request tries again.
+    // A failure is not cached: the next request tries again.
     known.catch(() => this.documents.delete(name))
     return known as Promise<T>
   }
@@ -87,7 +87,7 @@ export class AuthorizationServer {
   }
 }
 
-/** The credentials as RFC 6749 §2.3.1 encodes them. */
+/** The credentials in the encoding of RFC 6749 §2.3.1. */
 function basic({ clientId, clientSecret }: ClientCredentials): string {
   return `Basic ${btoa([clientId, clientSecret].map(encodeURIComponent).join(':'))}`
 }

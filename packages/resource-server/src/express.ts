@@ -3,7 +3,7 @@ import type { AccessToken, IncomingRequest } from './options.ts'
 import { Refusal } from './refusal.ts'
 import type { Verifier } from './verifier.ts'
 
-/** What the official MCP SDK calls `AuthInfo`. */
+/** The type `AuthInfo` of the official MCP SDK. */
 export interface AuthInfo {
   token: string
   clientId: string
@@ -25,7 +25,7 @@ interface ExpressResponse {
   json(body: unknown): unknown
 }
 
-/** Lets requests with a valid token through, with `request.auth`. Others get the answer that MCP asks for. */
+/** Admits requests with a valid token, which handlers read as `request.auth`. Other requests get the response that MCP requires. */
 export const requireToken =
   (verifier: Verifier, { scopes = [] }: { scopes?: readonly string[] } = {}) =>
   async (request: ExpressRequest, response: ExpressResponse, next: (error?: unknown) => void): Promise<void> => {

@@ -15,7 +15,7 @@ interface FastifyReply {
   send(body: unknown): this
 }
 
-/** Lets requests with a valid token through, with `request.accessToken`. Others get the answer that MCP asks for. */
+/** Admits requests with a valid token, which handlers read as `request.accessToken`. Other requests get the response that MCP requires. */
 export const requireToken =
   (verifier: Verifier, { scopes = [] }: { scopes?: readonly string[] } = {}) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {

@@ -1,5 +1,5 @@
 // The feed of revocations: a stream of the authorization server (OpenID SSF 1.0) that this process creates for itself, so that two processes
-// of one resource server do not acknowledge each other's events. By poll (RFC 8936) or by push (RFC 8935).
+// of one resource server do not acknowledge each other's events. Events arrive by poll (RFC 8936) or by push (RFC 8935).
 import { type JWTVerifyGetKey, jwtVerify } from 'jose'
 import type { AuthorizationServer } from './authorization_server.ts'
 import type { RevocationOptions } from './options.ts'
@@ -9,9 +9,9 @@ const POLL = 'urn:ietf:rfc:8936'
 const PUSH = 'urn:ietf:rfc:8935'
 const MAX_AGE = 60
 const LONGEST_TOKEN = 86_400
-/** Seconds by which the clocks of both servers may differ. */
+/** Maximum difference between the clocks of both servers in seconds. */
 const CLOCKS = 5
-/** The pauses after failures: the first and the longest. */
+/** The delay after the first of several failures, and the longest delay. */
 const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [200, 5000]
 
 interface Stream {
@@ -47,7 +47,7 @@ export class Feed {
       this.push = { url: options.delivery.push, authorization: `Bearer ${randomText()}` }
   }
 
-  /** Whether the feed has shown within `maxAge` that it works. Otherwise revoked tokens could be accepted. */
+  /** Whether the feed has worked within the last `maxAge` seconds. If not, revoked tokens could be accepted. */
   isFresh(): boolean {
     return Date.now() / 1000 - this.heard <= this.maxAge
   }
@@ -57,7 +57,7 @@ export class Feed {
     return iat <= this.began
   }
 
-  /** Subscribes, and goes on until `close`. Failures are repeated. */
+  /** Subscribes, and receives events until `close`. After a failure it tries again. */
   start(): void {
     this.running ??= this.run()
   }
@@ -72,7 +72,7 @@ export class Feed {
     await this.server.call(this.options, 'DELETE', url).catch(() => undefined)
   }
 
-  /** Takes a pushed event (RFC 8935 §2). Returns the answer. */
+  /** Processes a pushed event (RFC 8935 §2). Returns the response. */
   async receive(request: Request): Promise<Response> {
     const given = request.headers.get('authorization') ?? ''
     if (!this.push || !(await isEqual(given, this.push.authorization)))
@@ -117,7 +117,7 @@ export class Feed {
     return stream
   }
 
-  /** A process that was killed could not delete its stream. */
+  /** Deletes the streams of an earlier process with this name. A process that was killed could not delete its stream. */
   private async deleteEarlier(endpoint: string, name: string): Promise<void> {
     const answer = await this.server.call(this.options, 'GET', endpoint)
     if (!answer.ok) throw new Error(`the streams cannot be listed: ${answer.status} ${await answer.text()}`)
@@ -132,14 +132,14 @@ export class Feed {
     this.onKeys()
   }
 
-  /** Asks for events, and asks again as soon as there is an answer. The next request acknowledges the events of this one. */
+  /** Polls for events, and polls again after each response. The next poll acknowledges the events of the response. */
   private async poll({ delivery }: Stream): Promise<void> {
     let ack: string[] = []
-    // The first answer comes at once, because nothing is accepted before it.
+    // The first poll returns at once, because no token is accepted before its response.
     let returnImmediately: boolean = true
     while (!this.ended.signal.aborted) {
       const asked = Date.now()
-      // A lost connection is not noticed otherwise. The server holds a request for less time, unless maxAge is short.
+      // Without a timeout, a lost connection is not detected. The server answers earlier than that, unless maxAge is short.
       const signal = AbortSignal.any([this.ended.signal, AbortSignal.timeout((this.maxAge * 1000) / 2)])
       const body: object = { maxEvents: 1000, returnImmediately, ack }
       const answer: Response | undefined = await this.server
@@ -158,7 +158,7 @@ export class Feed {
     }
   }
 
-  /** With push nothing comes while nothing happens: a verification event shows that the way is open. */
+  /** Requests a verification event. Without revocations, the server pushes nothing else that shows that the stream works. */
   private async verifyStream({ stream_id }: Stream): Promise<void> {
     const { verification_endpoint } = await this.server.transmitter()
     const answer = await this.server.call(this.options, 'POST', verification_endpoint, { stream_id })
@@ -179,7 +179,7 @@ export class Feed {
     if (this.list.apply(payload as unknown as SecurityEvent)) await this.readKeys()
   }
 
-  /** The feed is as fresh as the moment of the request that was answered. */
+  /** Records that the feed works. It is as fresh as the time at which the answered request was sent. */
   private alive(at = Date.now()): void {
     this.heard = at / 1000
     this.report(true, 'the feed of revocations works')
@@ -205,7 +205,7 @@ export class Feed {
 
 const randomText = () => btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))
 
-/** Compares in constant time, by digests of both. */
+/** Compares two texts in constant time, by their digests. */
 async function isEqual(left: string, right: string): Promise<boolean> {
   const digest = async (text: string) =>
     new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)))

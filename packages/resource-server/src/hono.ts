@@ -8,7 +8,7 @@ interface HonoContext {
   set(name: 'accessToken', value: AccessToken): void
 }
 
-/** Lets requests with a valid token through, with `c.get('accessToken')`. Others get the answer that MCP asks for. */
+/** Admits requests with a valid token, which handlers read as `c.get('accessToken')`. Other requests get the response that MCP requires. */
 export const requireToken =
   (verifier: Verifier, { scopes = [] }: { scopes?: readonly string[] } = {}) =>
   async (c: HonoContext, next: () => Promise<void>): Promise<Response | undefined> => {

@@ -13,5 +13,5 @@ export type {
 export { Refusal, type RefusalCode } from './refusal.ts'
 export type { Verifier } from './verifier.ts'
 
-/** Makes the verifier of a resource. With `revocations` it subscribes at once; `close` ends that. */
+/** Creates the verifier of a resource. With `revocations` it subscribes at once. `close` ends the subscription. */
 export const createVerifier = (options: VerifierOptions): Verifier => new Verifier(options)

@@ -1,4 +1,4 @@
-// A map of bounded size that forgets the entry that was used longest ago.
+// A cache of bounded size that evicts the least recently used entry.
 
 /** Keeps at most `size` entries. */
 export class Lru<V> {

@@ -1,21 +1,21 @@
-// What a verifier is made from, and what it returns.
+// The options of a verifier, and the types of its results.
 import type { JWTPayload } from 'jose'
 
-/** The credentials of the client that is this resource server at the authorization server. Its id is on the `runtime` list of the resource. */
+/** The client credentials of this resource server at the authorization server. The client must be on the `runtime` list of the resource. */
 export interface ClientCredentials {
   clientId: string
   clientSecret: string
 }
 
-/** How revocations reach the resource server. */
+/** How the resource server receives revocations. */
 export interface RevocationOptions extends ClientCredentials {
-  /** `poll` asks the authorization server (RFC 8936). `push` receives requests at this URL (RFC 8935): give them to `verifier.receive`. */
+  /** `poll` requests events from the authorization server (RFC 8936). `push` receives requests at this URL (RFC 8935): pass them to `verifier.receive`. */
   delivery?: 'poll' | { push: string }
-  /** The name of this process that stays the same when it starts again, such as the name of its pod. An earlier stream with this name is deleted. */
+  /** A name of this process that does not change when it restarts, such as the name of its pod. An earlier stream with this name is deleted. */
   name?: string
-  /** Requests are refused with 503 when the feed has been silent for this time. Seconds, 60 by default. */
+  /** Number of seconds without a response of the feed after which requests are refused with 503. 60 by default. */
   maxAge?: number
-  /** The longest lifetime of an access token of this resource. Seconds, a day by default. A revocation is remembered for this time. */
+  /** Maximum lifetime of an access token of this resource in seconds. A day by default. A revocation is stored for this time. */
   longestToken?: number
   /** Called when the feed fails and when it works again, for the log. */
   onChange?: (state: { healthy: boolean; reason: string }) => void
@@ -27,7 +27,7 @@ export interface VerifierOptions {
   issuer: string
   /** The URI of this resource. It is the audience of its tokens. */
   resource: string
-  /** Scopes that every request needs. */
+  /** Scopes that every request must have. */
   scopes?: readonly string[]
   /** The scopes that the metadata of this resource lists. `scopes` by default. */
   scopesSupported?: readonly string[]
@@ -37,13 +37,13 @@ export interface VerifierOptions {
   resourceMetadata?: string
   /** Revoked tokens are refused within about two seconds, without a request to the authorization server for each token. */
   revocations?: RevocationOptions
-  /** Asks the authorization server about tokens (RFC 7662): about all, or about those for which `when` returns true. */
+  /** Introspects tokens at the authorization server (RFC 7662): all tokens, or those for which `when` returns true. */
   introspection?: ClientCredentials & { when?: (token: AccessToken) => boolean }
-  /** Seconds that clocks may differ. 5 by default. */
+  /** Maximum difference between clocks in seconds. 5 by default. */
   clockTolerance?: number
-  /** The number of verified tokens that are remembered. 10,000 by default. */
+  /** Maximum number of verified tokens in the cache. 10,000 by default. */
   cacheSize?: number
-  /** For tests and for proxies. */
+  /** Replaces the global `fetch`, for tests and for proxies. */
   fetch?: typeof fetch
 }
 
@@ -61,10 +61,10 @@ export interface AccessToken {
   readonly keyId: string
 }
 
-/** A request as verification needs it. A `Request` of fetch fits. */
+/** The parts of a request that verification needs. A `Request` of the Fetch API has them. */
 export interface IncomingRequest {
   method: string
-  /** The URL or its path. Only the path is used: the origin is that of `resource`, as clients see it. */
+  /** The URL or its path. Only the path is used. The origin is that of `resource`, which is the origin that clients see. */
   url: string
   headers: { get(name: string): string | null } | Readonly<Record<string, string | readonly string[] | undefined>>
 }

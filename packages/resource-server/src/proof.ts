@@ -1,16 +1,16 @@
-// DPoP proofs (RFC 9449 §4.3): made for this request, with the key of the token, recently, and only once.
+// Verifies DPoP proofs (RFC 9449 §4.3). A proof is made for one request, with the key of the token. It is recent, and it is used once.
 import { calculateJwkThumbprint, EmbeddedJWK, type JWK, jwtVerify } from 'jose'
 
-/** The algorithms of proofs: those that the authorization server accepts too. */
+/** The algorithms of proofs. The authorization server accepts the same ones. */
 export const PROOF_ALGORITHMS = ['ES256', 'RS256', 'PS256']
 /** Seconds after which a proof is too old. */
 const LIFETIME = 60
-/** Proofs that are remembered. When all are still valid, further requests are refused, because a repeated one could not be recognised. */
+/** Maximum number of stored proofs. When all of them are still valid, further requests are refused, because a replay could not be detected. */
 const MOST_PROOFS = 100_000
 
 /** A proof is not valid. The message says why. */
 export class ProofError extends Error {}
-/** No further proof can be remembered. */
+/** No further proof can be stored. */
 export class ProofsFull extends Error {}
 
 interface Bound {
@@ -22,7 +22,7 @@ interface Bound {
   url: string
 }
 
-/** Verifies proofs and remembers them until they are too old. */
+/** Verifies proofs, and stores them until they are too old, to detect replays. */
 export class Proofs {
   private readonly seen = new Map<string, number>()
   private readonly tolerance: number

@@ -1,6 +1,6 @@
-// A refused request: the status, the challenge of RFC 6750 or RFC 9449, and the parameter that MCP asks for (RFC 9728 §5.1).
+// A refused request: the status, the challenge of RFC 6750 or RFC 9449, and the parameter that MCP requires (RFC 9728 §5.1).
 
-/** Why a request is refused. Errors without a code are requests without a token (RFC 6750 §3.1). */
+/** The error code of a refusal. The refusal of a request without a token has no code (RFC 6750 §3.1). */
 export type RefusalCode =
   | 'invalid_request'
   | 'invalid_token'
@@ -23,12 +23,12 @@ export class Refusal extends Error {
     this.headers = headers
   }
 
-  /** The body of the answer as an object. */
+  /** The body of the response as an object. */
   get body(): { error: string; error_description: string } {
     return { error: this.code ?? 'unauthorized', error_description: this.message }
   }
 
-  /** The answer for servers that work with fetch. */
+  /** The response for servers that use the Fetch API. */
   toResponse(): Response {
     return Response.json(this.body, { status: this.status, headers: this.headers })
   }
@@ -42,7 +42,7 @@ const STATUS: Readonly<Record<RefusalCode, number>> = {
   temporarily_unavailable: 503,
 }
 
-/** Makes refusals of one resource. */
+/** Creates the refusals of one resource. */
 export class Refusals {
   private readonly resourceMetadata: string
   private readonly algorithms: string

@@ -1,5 +1,5 @@
-// What was revoked, as far as the feed has reported it. Every entry is forgotten when no token of its time can be valid any more, so
-// the size is bounded by the revocations of one token lifetime.
+// The revocations that the feed has reported. An entry is deleted when every token that it can match has expired. So the size is bounded by
+// the number of revocations in one token lifetime.
 import type { AccessToken } from './options.ts'
 
 const BASE = 'https://schemas.openid.net/secevent'
@@ -17,7 +17,7 @@ export interface SecurityEvent {
   sub_id?: { sub?: string; user?: { sub?: string } }
   events: Readonly<Record<string, RevocationEvent>>
 }
-/** Which tokens were revoked: those that have all of these claims, and were issued in this time. */
+/** The tokens that were revoked: those that have all of these claims and were issued in this period. */
 interface RevokedTokens {
   jti?: string
   kid?: string
@@ -31,7 +31,7 @@ interface RevokedTokens {
 }
 type RevocationEvent = RevokedTokens & { event_timestamp?: number }
 
-/** Tokens that were issued before `before` are revoked. The entry arrived at `heard` and is forgotten at `until`. Epoch seconds. */
+/** Matching tokens that were issued before `before` are revoked. The entry was received at `heard` and is deleted after `until`. Epoch seconds. */
 interface Entry {
   tokens: RevokedTokens
   before: number
@@ -40,15 +40,15 @@ interface Entry {
 }
 
 /**
- * What the list says about a token. `unsure`: it was issued in the second of the revocation, so only the authorization server knows which
- * was first; an answer from before `heard` does not count.
+ * The state of a token according to the list. `unsure`: the token was issued in the second of the revocation, so only the authorization
+ * server knows which was first. An introspection before `heard` does not count.
  */
 export type Verdict = { state: 'valid' | 'revoked' } | { state: 'unsure'; heard: number }
 const VALID: Verdict = { state: 'valid' }
 
 const PRUNE_SECONDS = 10
 
-/** Revoked tokens, by one of their claims, so that a token is compared with few entries. */
+/** The revocations, indexed by one claim, so that a token is compared with few entries. */
 export class RevocationList {
   private readonly entries = new Map<string, Entry[]>()
   private readonly longestToken: number
@@ -59,12 +59,12 @@ export class RevocationList {
     this.longestToken = longestToken
   }
 
-  /** Applies an event. Unknown events are ignored. Returns whether a key was revoked: then the keys must be read again. */
+  /** Applies an event. Unknown events are ignored. Returns whether a key was revoked. In this case the keys must be read again. */
   apply({ events, iat, sub_id }: SecurityEvent): boolean {
     const applied = Object.entries(events).map(([type, { event_timestamp = iat, ...event }]) => {
       const sub = sub_id?.user?.sub ?? sub_id?.sub
       if (type === TOKEN_REVOKED) this.add(event, event_timestamp)
-      // The claims of a token that was issued before a change are no longer true, and neither are its rights.
+      // After a change, the claims and the rights in an earlier token are no longer correct.
       if ((type === SESSION_REVOKED || type === TOKEN_CLAIMS_CHANGE) && sub) this.add({ sub }, event_timestamp)
       return type === TOKEN_REVOKED && event.kid !== undefined
     })
@@ -88,7 +88,7 @@ export class RevocationList {
   private add(tokens: RevokedTokens, at: number): void {
     const place = placeOf(tokens)
     const heard = Date.now() / 1000
-    // One token is revoked for ever. A client or user can get new tokens after the event.
+    // A single token is revoked permanently. A client or user can get new tokens after the event.
     const before = tokens.jti === undefined ? Math.min(at, tokens.issued_before ?? at) : Number.POSITIVE_INFINITY
     const same = JSON.stringify(tokens)
     const others = (this.entries.get(place) ?? []).filter((entry) => JSON.stringify(entry.tokens) !== same)
@@ -107,7 +107,7 @@ export class RevocationList {
   }
 }
 
-/** The claim by which an entry is found. Entries with none of them are compared with every token. */
+/** The index key of an entry. An entry without any of these claims is compared with every token. */
 function placeOf(tokens: RevokedTokens): string {
   const name = (['jti', 'client_id', 'sub', 'kid'] as const).find((claim) => tokens[claim] !== undefined)
   return name ? `${name} ${tokens[name]}` : ''

@@ -1,4 +1,4 @@
-// The verification of a request: its token, its proof, its scopes, and what was revoked.
+// The verification of a request: its token, its proof, its scopes, and revocations.
 import { errors, type JWTVerifyGetKey, jwtVerify } from 'jose'
 import { AuthorizationServer } from './authorization_server.ts'
 import { Feed } from './feed.ts'
@@ -8,9 +8,9 @@ import { PROOF_ALGORITHMS, ProofError, Proofs, ProofsFull } from './proof.ts'
 import { type Refusal, type RefusalCode, Refusals } from './refusal.ts'
 
 const TOKEN_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'PS256', 'RS256', 'EdDSA', 'Ed25519']
-/** Longer tokens are refused before any work. */
+/** Maximum length of a token. Longer tokens are refused before any work. */
 const MOST_TOKEN_CHARACTERS = 16_384
-/** Seconds after which a token is verified again, so that a key that was removed is noticed. */
+/** Seconds after which a token is verified again, so that the removal of its key is detected. */
 const REMEMBERED = 300
 
 type Scheme = 'Bearer' | 'DPoP'
@@ -19,7 +19,7 @@ interface Remembered {
   token: AccessToken
   /** Epoch seconds. */
   until: number
-  /** When the authorization server last said that it is active. Epoch seconds. */
+  /** Time of the last introspection that returned active. Epoch seconds. */
   confirmed: number
 }
 
@@ -60,8 +60,8 @@ export class Verifier {
   }
 
   /**
-   * Verifies a request. `scopes` are needed besides those of the options.
-   * Throws a Refusal, which has the status and the headers of the answer.
+   * Verifies a request. `scopes` are required in addition to those of the options.
+   * Throws a Refusal, which has the status and the headers of the response.
    */
   async verify(request: IncomingRequest, scopes: readonly string[] = []): Promise<AccessToken> {
     const needed = [...(this.options.scopes ?? []), ...scopes]
@@ -74,7 +74,7 @@ export class Verifier {
     return verified
   }
 
-  /** Takes an event that the authorization server pushed to `revocations.delivery.push`. Returns the answer. */
+  /** Processes an event that the authorization server pushed to `revocations.delivery.push`. Returns the response. */
   receive(request: Request): Promise<Response> {
     return this.feed?.receive(request) ?? Promise.resolve(new Response(null, { status: 404 }))
   }
@@ -93,7 +93,7 @@ export class Verifier {
     return { scheme, token }
   }
 
-  /** The verified token. Remembered ones are checked against the clock and the revocations only. */
+  /** The verified token. For a cached token, only its expiry and its revocation are checked. */
   private async tokenOf(
     token: string,
     refuse: (code: RefusalCode, description: string) => Refusal,
@@ -155,7 +155,7 @@ export class Verifier {
     const verdict = feed?.list.verdict(token)
     if (verdict?.state === 'revoked') throw refuse('invalid_token', 'the token was revoked')
     const wanted = introspection && (introspection.when?.(token) ?? true)
-    // What the feed cannot know: revocations before it began, and which of two things in one second was first.
+    // The feed does not know revocations before it began. If a token and a revocation are of the same second, it does not know which was first.
     const since =
       verdict?.state === 'unsure' ? verdict.heard : feed?.isBeforeFeed(token.claims.iat ?? 0) ? 0 : undefined
     const as = wanted ? introspection : since !== undefined && entry.confirmed <= since ? revocations : undefined
@@ -192,7 +192,7 @@ export class Verifier {
   }
 }
 
-/** Whether an error says something about the token, and not about the keys. */
+/** Whether the token caused an error, and not the keys. */
 const isOfToken = (error: unknown): boolean =>
   error instanceof errors.JOSEError && !(error instanceof errors.JWKSTimeout) && !(error instanceof errors.JWKSInvalid)
 
