@@ -24,7 +24,7 @@ export const percentilesOf = (latencies: Histogram): Percentiles => ({
   max: latencies.count > 0 ? latencies.max : Number.NaN,
 })
 
-/** The median of some numbers. Of an even count, it is the mean of the two in the middle. */
+/** The median of some numbers. For an even count, it is the mean of the two in the middle. */
 export function median(numbers: readonly number[]): number {
   const sorted = [...numbers].sort((a, b) => a - b)
   const middle = sorted.length / 2

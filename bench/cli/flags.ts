@@ -34,6 +34,6 @@ const millis = reading((text) => {
   return seconds * 1000
 })
 
-/** `--slo-p99`, which both commands have. Help shows the default with its unit, as it must be written. */
+/** The flag `--slo-p99` of both commands. Help shows the default with its unit, in the form that users must write. */
 export const sloFlag = (doc: string): Option =>
   new Option('--slo-p99 <duration>', doc).argParser(millis).default(25, '25ms')

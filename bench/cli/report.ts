@@ -15,7 +15,7 @@ export interface ReportFiles {
 /** Exit code of a run that a signal ended. */
 const INTERRUPTED = 130
 
-/** The two files of a report, given the name of either. Throws a usage error unless both can be written. */
+/** The two files of a report, given the name of one of them. Throws a usage error unless both can be written. */
 export function reportFiles(out: string | undefined, smoke: boolean): ReportFiles {
   const named = path.resolve(out ?? path.join(defaultFolder(smoke), defaultName()))
   const files = { json: named.replace(/\.html$/i, '.json'), html: `${named.replace(/\.(json|html)$/i, '')}.html` }

@@ -1,5 +1,5 @@
-// A keep-alive HTTP/1.1 connection on a plain socket. node:http would need several times the CPU time per request, which the server on
-// the same machine would lack.
+// A keep-alive HTTP/1.1 connection on a plain socket. node:http would need several times the CPU time per request, and so
+// leave less CPU time for the server on the same machine.
 import { connect, type Socket } from 'node:net'
 import { loopbackUrl } from './loopback.ts'
 

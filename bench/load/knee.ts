@@ -2,15 +2,18 @@
 import { CORES } from '../../src/telemetry/proc.ts'
 import { FOREIGN, type Sample } from '../run/sample.ts'
 
-/** Shares of the maximum rate of the closed loop, at which the queue of an open loop grows without bound. */
+/** Rates to try, as shares of the maximum rate of the closed loop. At the maximum rate, the queue of an open loop grows without bound. */
 const LADDER = [0.25, 0.5, 0.65, 0.8, 0.9, 1]
-/** Shares that are tried when even the first rate fails. */
+/** Shares to try when the first rate fails. */
 const BELOW = [0.1, 0.04]
 const HALVINGS = 2
-/** Tolerance of the total time over the time in which the requests were due, in addition to the objective of the last one. */
+/** Maximum ratio of the total time to the time in which the requests were due. The objective of the last request is added. */
 const LONGER = 1.05
 
-/** Whether a sample meets the objective (milliseconds): no errors, p99 within it, and no growing queue, that is, the last request is answered within it. */
+/**
+ * Whether a sample meets the objective (milliseconds): no errors, p99 within the objective, and no growing queue. The queue does not grow
+ * if the last request is answered within the objective.
+ */
 export function keeps({ errors, latency_ms, answers, seconds, offered_per_s }: Sample, sloMs: number): boolean {
   const camePerS = offered_per_s ?? 0
   const isDone = camePerS > 0 && seconds <= (LONGER * answers) / camePerS + sloMs / 1000

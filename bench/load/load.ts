@@ -1,5 +1,5 @@
-// Load of repeatable requests by an independent program: wrk, otherwise autocannon, whichever is installed. Their results are more
-// credible than those of the built-in loop, which is used when neither is installed.
+// Sends repeatable requests with an independent program: wrk if it is installed, otherwise autocannon. Their results are more credible
+// than the results of the built-in loop, which is used when neither program is installed.
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'

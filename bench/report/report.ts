@@ -125,7 +125,7 @@ export function kneesOf(file: string, store: string, alg: string): Record<string
   )
 }
 
-/** The median round by rate; of an even number, the slower one of the two in the middle. */
+/** The median round by rate; for an even number, the slower one of the two in the middle. */
 export function middleRound({ rounds }: Pick<WorkResult, 'rounds'>): Sample | undefined {
   return rounds.toSorted((a, b) => a.per_s - b.per_s)[Math.ceil(rounds.length / 2) - 1]
 }

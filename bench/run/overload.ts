@@ -15,12 +15,12 @@ import { loadOf, works } from './scenarios.ts'
 import { startService } from './service.ts'
 import { ALGS } from './settings.ts'
 
-/** Connections of the maximum rate, and of the overload. All of them repeat a request as soon as it is answered. */
+/** Number of connections for the maximum rate and for the overload. Each connection sends the next request as soon as one is answered. */
 const [NORMAL, OVERLOAD] = [64, 640]
-/** Requests per second of the probe: a small steady load whose latency is measured meanwhile. */
+/** Requests per second of the probe: a small steady load whose latency is measured during the overload. */
 const PROBE_RATE = 100
 const AFTER_MS = 2000
-/** The start of the overload is measured separately: a burst is admitted further than a lasting overload. */
+/** The start of the overload is measured separately, because more requests of a burst are admitted than of a lasting overload. */
 const ONSET_MS = 1000
 
 /** Measures with each signature algorithm. Returns the table. */

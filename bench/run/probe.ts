@@ -15,7 +15,7 @@ import { callLoopback } from '../load/loopback.ts'
 /** The database of a measured service. */
 export type BenchDatabase = { driver: 'sqlite'; file: string } | { driver: 'postgres'; dsn: string }
 
-/** What to observe. Of a peer, at most the process. */
+/** What to observe. For a peer, this is at most the process. */
 export interface ProbePlan {
   /** Undefined for a server that was not started by the run. */
   pid?: number

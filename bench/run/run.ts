@@ -25,7 +25,7 @@ interface Run {
   end: AbortSignal
   report: Report
 }
-/** What all workloads of a part of a run have in common. */
+/** The properties that all workloads of one part of a run share. */
 interface Part {
   store: StoreName
   alg: AlgName
