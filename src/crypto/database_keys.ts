@@ -8,7 +8,7 @@ import type { SealedKey } from '../store/signing_keys.ts'
 import type { AtRest } from './encryption.ts'
 import type { KeyStore, StoredKey } from './stored_keys.ts'
 
-/** Delays before the next attempt when another instance was first. */
+/** Delays before the next attempt, after another instance has changed the keys first. */
 const RETRY_DELAYS_MS = [100, 200, 400]
 
 /** Opens the key store in a database. */

@@ -1,4 +1,4 @@
-// Whether a first key may be created. If live tokens were signed, or values of the database encrypted, with keys that are missing, the
+// Decides whether a first key may be created. If live tokens were signed, or values of the database encrypted, with keys that are missing, the
 // right keys are elsewhere: a new key would invalidate every live token, or could decrypt none of these values.
 import { longestLife } from '../config/lifetimes.ts'
 import type { Config } from '../config/schema.ts'
@@ -11,7 +11,7 @@ import { keyPlace, type SourceParts } from './sources.ts'
 export interface FirstKeyOptions {
   /** Only a process that may create a database may create the first key. */
   creates: boolean
-  /** Also if live tokens were signed, or values encrypted, with keys that are missing. */
+  /** Allows a new key even if live tokens were signed, or values were encrypted, with keys that are missing. */
   newKeys: boolean
 }
 

@@ -49,7 +49,7 @@ export function keyfileStore(folder: string): KeyStore {
     replaceFile(inFolder(INDEX), `${JSON.stringify({ keys: shown }, null, 2)}\n`)
   }
   const save = (keys: StoredKey[], before: StoredKey[]) => {
-    // Written before the first key, so that neither another process nor this process after a crash finds a key without an index.
+    // Written before the first key, so that no process finds a key without an index, even after a crash.
     if (!existsSync(inFolder(INDEX))) writeIndex([])
     for (const key of keys) if (!existsSync(pemFile(key.kid))) replaceFile(pemFile(key.kid), key.pem)
     writeIndex(keys)

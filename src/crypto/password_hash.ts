@@ -1,4 +1,4 @@
-// The form of password hashes that another system made. Each sign-in computes one, so its cost is bounded.
+// The format of password hashes from another system. Each sign-in computes such a hash, so its cost is bounded.
 
 /** The parameters of an argon2id hash: memory in KiB, passes, lanes. */
 interface Argon2Parameters {
@@ -27,7 +27,7 @@ export function argon2Parameters(hash: string): Argon2Parameters | undefined {
   return m === undefined ? undefined : { m: Number(m), t: Number(t), p: Number(p) }
 }
 
-/** Why a password hash of another system is not accepted. Undefined when it is. */
+/** The reason why a password hash from another system is not accepted. Undefined when it is accepted. */
 export function hashProblem(hash: string): string | undefined {
   if (!isBcrypt(hash)) return argon2Problem(hash)
   const cost = Number(BCRYPT.exec(hash)?.[1])

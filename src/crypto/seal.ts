@@ -10,7 +10,7 @@ export interface Sealer {
   open(text: string): Record<string, unknown> | undefined
   /** A MAC over a text for one purpose, as base64url. */
   mac(purpose: string, text: string): string
-  /** The MACs that each of the secrets makes. The first one is that of mac(). */
+  /** The MACs of the text with each of the secrets. The first one is the result of mac(). */
   macs(purpose: string, text: string): string[]
 }
 

@@ -1,15 +1,15 @@
-// How a cursor moves: past an event, and after an attempt to send it.
+// Moves the cursor of a receiver: past an event, and after an attempt to send an event.
 import type { DeliveryAttempt, EventCursor, FeedPlace } from '../records/event_receiver.ts'
 
-/** Seconds until the next attempt, after each failed attempt in a row. The last one is repeated. */
+/** Seconds until the next attempt, by the number of consecutive failed attempts. The last value is repeated. */
 const PAUSES = [2, 5, 15, 60, 300, 600] as const
 const pauseAfter = (attempts: number): number => PAUSES[Math.min(attempts, PAUSES.length) - 1] ?? PAUSES[0]
 
-/** Attempts that are kept for the operator. */
+/** Number of recent attempts that are stored for the operator. */
 const RECENT = 10
 const MAX_ERROR = 300
 
-/** The cursor behind an event that is not sent. */
+/** The cursor moved past an event, with no failed attempts. */
 export const passed = (cursor: EventCursor, { feed_order, event_id }: FeedPlace): EventCursor => ({
   ...cursor,
   feed_order,
@@ -18,7 +18,7 @@ export const passed = (cursor: EventCursor, { feed_order, event_id }: FeedPlace)
   retry_at: 0,
 })
 
-/** The cursor after an attempt to send the event at a place. */
+/** The cursor after an attempt to send the event at `place`. */
 export function afterAttempt(
   cursor: EventCursor,
   place: FeedPlace,

@@ -1,4 +1,4 @@
-// One attempt to send an event to a receiver, by the guarded client.
+// One attempt to send an event to a receiver, with the HTTP client that checks addresses.
 import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 import { userAgent } from '../lib/build.ts'
@@ -16,10 +16,10 @@ import { openPushHeader, openSigningSecrets } from './signing_secret.ts'
 import { webhookHeaders } from './standard_webhooks.ts'
 import { actionsOf } from './webhook_actions.ts'
 
-/** The body of the response is not used. A longer one is an error, so that no receiver occupies memory. */
+/** The response body is not used. A longer body is an error, so that no receiver can fill the memory. */
 const LIMITS = { method: 'POST', maxBytes: 64 * 1024, timeoutMs: 10_000, allowHttp: true } as const
 
-/** The client for events. Every receiver may have a request in flight, so that slow ones do not delay others. */
+/** The HTTP client that sends events. Every receiver may have a request in flight, so that slow receivers do not delay others. */
 export const openEventFetcher = (config: Config): Fetcher =>
   createFetcher({
     ...receiverRules(config),
@@ -33,7 +33,7 @@ type EventRequest = Pick<FetchRequest, 'headers' | 'body' | 'accept'>
 interface ReceiverKind {
   /** The audit actions that concern a receiver. */
   actions(receiver: EventReceiver): readonly string[]
-  /** The requests that send an event, in order. None when the event does not concern the receiver after all. */
+  /** The requests that send an event, in order. Empty when the event causes no security event for the receiver. */
   requests(app: App, receiver: EventReceiver, event: AuditEvent): Promise<EventRequest[]>
 }
 
@@ -66,7 +66,7 @@ const KINDS: Readonly<Record<EventReceiver['kind'], ReceiverKind>> = {
 /** The audit actions that concern a receiver. */
 export const wantedActions = (receiver: EventReceiver): readonly string[] => KINDS[receiver.kind].actions(receiver)
 
-/** Whether an event concerns a receiver. The place where a receiver begins may be before events that are older than itself. */
+/** Whether an event concerns a receiver. The time is compared because events after the start place of a receiver may be older than the receiver. */
 export const wants = (receiver: EventReceiver, event: AuditEvent): boolean =>
   event.created_at >= receiver.created_at && wantedActions(receiver).includes(event.action)
 
@@ -74,7 +74,7 @@ export const wants = (receiver: EventReceiver, event: AuditEvent): boolean =>
 export const isExpired = ({ clock, config }: App, { created_at }: AuditEvent): boolean =>
   created_at < clock.now() - config.events.retention
 
-/** Sends an event once. Never rejects: a failure is an attempt with an error. Undefined when there is nothing to send. */
+/** Sends an event once. Never rejects: a failure is returned as an attempt with an error. Undefined when there is nothing to send. */
 export async function attemptDelivery(
   app: App,
   receiver: EventReceiver,

@@ -1,4 +1,4 @@
-// An audit event as it leaves the service.
+// The JSON forms of an audit event: in the admin API and in webhooks.
 import { rfc3339 } from '../lib/time.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
 
@@ -19,7 +19,7 @@ export const eventJson = (event: AuditEvent) => ({
 /** Members of details that may contain an email address or a name of a person. */
 const PERSONAL = ['email', 'email_before', 'expected', 'federated_subject', 'found', 'impersonate_sub', 'subject']
 
-/** The body of a webhook. Without `include_pii` it names users by id only. */
+/** The body of a webhook request. Without `include_pii` it names users by id only. */
 export function webhookBody(event: AuditEvent, include_pii: boolean): string {
   const detail = Object.entries(event.detail).filter(([name]) => include_pii || !PERSONAL.includes(name))
   const { kind, timestamp, ...data } = eventJson({ ...event, detail: Object.fromEntries(detail) })

@@ -1,14 +1,14 @@
-// The types of security events that streams have.
+// The types of security events in streams.
 const CAEP = 'https://schemas.openid.net/secevent/caep/event-type'
 export const SESSION_REVOKED = `${CAEP}/session-revoked`
 export const CREDENTIAL_CHANGE = `${CAEP}/credential-change`
 export const TOKEN_CLAIMS_CHANGE = `${CAEP}/token-claims-change`
 export const TOKEN_REVOKED = 'https://schemas.openid.net/secevent/oauth/event-type/token-revoked'
-/** Sent whatever a stream requested (OpenID SSF 1.0 §8.1.4, §8.1.5). */
+/** Sent to a stream even if it did not request them (OpenID SSF 1.0 §8.1.4, §8.1.5). */
 export const VERIFICATION = 'https://schemas.openid.net/secevent/ssf/event-type/verification'
 export const STREAM_UPDATED = 'https://schemas.openid.net/secevent/ssf/event-type/stream-updated'
 
-/** What a stream may request. */
+/** The event types that a stream may request. */
 export const STREAM_EVENTS = [SESSION_REVOKED, CREDENTIAL_CHANGE, TOKEN_CLAIMS_CHANGE, TOKEN_REVOKED] as const
 
 /** Delivery methods: push (RFC 8935) and poll (RFC 8936). */

@@ -1,5 +1,5 @@
-// Polling of a stream (RFC 8936). An event comes again until it is acknowledged. A poll that need not return at once waits for events
-// without occupying a thread: one look at the end of the audit trail serves all polls that wait.
+// Polling of a stream (RFC 8936). Every poll returns an event again until it is acknowledged. A poll without returnImmediately waits
+// for events without occupying a thread: one query for the end of the audit trail serves all waiting polls.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '../context.ts'
 import type { EventCursor, EventReceiver, FeedPlace } from '../records/event_receiver.ts'
@@ -21,18 +21,18 @@ export interface PollAnswer {
   moreAvailable?: boolean
 }
 
-/** Audit events that one poll reads. */
+/** Maximum number of audit events that one poll reads. */
 const WINDOW = 500
 const PAGE = 100
-/** After every id. */
+/** Sorts after every event id. */
 const LAST_EVENT = '_____________________w'
-/** Acknowledged events behind one that is not. */
+/** Maximum number of acknowledged events after the first event that is not acknowledged. */
 const MAX_ACKNOWLEDGED = 2000
 const ATTEMPTS = 3
-/** A response comes before the timeouts of proxies and of this service. */
+/** Maximum time that a poll waits. It is shorter than the timeouts of proxies and of this service. */
 const WAIT_MS = 20_000
 const LOOK_MS = 250
-/** Polls of one stream that wait at the same time. */
+/** Maximum number of waiting polls of one stream. */
 const MAX_WAITING = 4
 
 interface Waiting {
@@ -40,21 +40,21 @@ interface Waiting {
   security: SecurityEvent
 }
 
-/** Answers a poll of a stream that is enabled. */
+/** Answers a poll of an enabled stream. */
 export async function poll(app: App, stream: EventReceiver, input: PollInput): Promise<PollAnswer> {
   const first = await read(app, stream, input)
   if (input.returnImmediately || first.waiting.length > 0) return answerOf(app, stream, first.waiting, input)
   return (await inRoom(app, stream.id, () => waitFor(app, stream.id, input, first.end))) ?? { sets: {} }
 }
 
-/** Waits until something happens, or until the time is over. */
+/** Waits for an event. Undefined when none arrives within WAIT_MS, or when the stream is no longer enabled. */
 async function waitFor(app: App, id: string, input: PollInput, from: number): Promise<PollAnswer | undefined> {
   const untilMs = performance.now() + WAIT_MS
   let end = from
   while (performance.now() < untilMs && !app.lifecycle.draining) {
     await sleep(LOOK_MS, undefined, { ref: false })
     if ((await sharedEnd(app)) === end) continue
-    // The stream may have been deleted or paused meanwhile.
+    // The stream may have been deleted or paused in the meantime.
     const stream = (await app.store.listReceivers({ kind: 'stream' })).find((each) => each.id === id)
     if (stream?.status !== 'enabled') return undefined
     const found = await read(app, stream, { ...input, done: [] })
@@ -80,14 +80,14 @@ async function answerOf(
   return { sets: Object.fromEntries(sets), ...(waiting.length > sent.length ? { moreAvailable: true } : {}) }
 }
 
-/** The events that wait, and the place up to which the trail was read. Moves the cursor behind what is acknowledged. */
+/** The events that are not acknowledged, and the end of the trail. Moves the cursor past the acknowledged events. */
 async function read(app: App, stream: EventReceiver, input: PollInput) {
   for (let left = ATTEMPTS; ; left--) {
     const [end, cursor] = [await feedEnd(app.store), await app.store.findEventCursor({ receiver_id: stream.id })]
     if (!cursor) return { end, waiting: [] }
     const walked = await walk(app, stream, cursor, end, input)
     const saved = !walked.moved || (await app.store.saveAcknowledged({ before: cursor, cursor: walked.cursor }))
-    // Another poll of the stream moved the cursor first. Without success the events come again.
+    // Another poll of the stream may have moved the cursor first. If no attempt succeeds, a later poll returns the events again.
     if (saved || left === 1) return { end, waiting: walked.waiting }
   }
 }
@@ -109,7 +109,7 @@ async function walk(app: App, stream: EventReceiver, from: EventCursor, end: num
       else kept.push(...found.map(({ security }) => jtiOf(item.event, security)).filter((jti) => acknowledged.has(jti)))
     }
     if (page.length < PAGE) {
-      // Nothing waits up to the end: the next poll begins there.
+      // No event waits before the end, so the next poll begins there.
       if (waiting.length === 0) cursor = passed(cursor, { feed_order: end - 1, event_id: LAST_EVENT })
       break
     }
@@ -127,11 +127,11 @@ async function waitingOf(app: App, stream: EventReceiver, item: FeedEvent): Prom
   return (await securityEvents(app, stream, item.event)).map((security) => ({ item, security }))
 }
 
-/** What the polls of an app share while they wait. */
+/** The state that all waiting polls of an app share. */
 interface Room {
   ms: number
   end: Promise<number>
-  /** Polls that wait, by stream. */
+  /** Number of waiting polls, by stream. */
   waiting: Map<string, number>
 }
 const rooms = new WeakMap<App['config'], Room>()
@@ -141,7 +141,7 @@ function roomOf({ config }: App): Room {
   return known
 }
 
-/** The end of the trail, read at most once in LOOK_MS / 2 for all polls. */
+/** The end of the trail, read at most once per LOOK_MS / 2 for all polls. */
 function sharedEnd(app: App): Promise<number> {
   const room = roomOf(app)
   if (performance.now() - room.ms < LOOK_MS / 2) return room.end
@@ -150,7 +150,7 @@ function sharedEnd(app: App): Promise<number> {
   return room.end
 }
 
-/** Runs a poll that waits. Further polls of a stream with too many of them do not wait. */
+/** Runs a waiting poll. Undefined at once when MAX_WAITING polls of the stream wait already. */
 async function inRoom<T>(app: App, id: string, wait: () => Promise<T>): Promise<T | undefined> {
   const { waiting } = roomOf(app)
   const before = waiting.get(id) ?? 0

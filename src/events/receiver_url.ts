@@ -1,4 +1,5 @@
-// Where events may be sent: https on the Internet, and the hosts of events.allow_hosts. Names are checked again at every request, by their addresses.
+// The URLs to which events may be sent: https on the Internet, and the hosts of events.allow_hosts. Every request checks the addresses of
+// the host again.
 import type { Config } from '../config/schema.ts'
 import { OAuthError } from '../lib/error.ts'
 import { parseHttpUrl } from '../lib/url.ts'

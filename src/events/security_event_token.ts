@@ -1,4 +1,5 @@
-// Security event tokens (RFC 8417), signed by the current signing key. Without exp and sub, so that none is taken for an access token or an ID token.
+// Security event tokens (RFC 8417), signed by the current signing key. They have no exp and no sub, so that they cannot be
+// mistaken for an access token or an ID token.
 import { issuerOf } from '../config/issuer.ts'
 import type { App } from '../context.ts'
 import { headerSegment } from '../crypto/jws.ts'
@@ -6,7 +7,7 @@ import type { AuditEvent } from '../records/audit_event.ts'
 import type { EventReceiver } from '../records/event_receiver.ts'
 import { isAboutStream, type SecurityEvent } from './security_events.ts'
 
-/** The jti of a security event of an audit event. */
+/** The jti of a security event that follows from an audit event. */
 export const jtiOf = ({ id }: AuditEvent, { suffix }: SecurityEvent): string => `${id}.${suffix}`
 
 /** A signed token for the receiver of a stream. */

@@ -1,7 +1,7 @@
-// Which security events follow from an audit event, for the resources of one stream. A table: one row for each action.
+// The security events that follow from an audit event, for the resources of one stream: a table with one row for each action.
 //
-// A stream learns nothing about other resources: a token must be for a resource of the stream, a user or client must have an
-// unexpired token for one.
+// A stream contains nothing about other resources: a token must be for a resource of the stream, and a user or client must have an
+// unexpired token for a resource of the stream.
 
 import { issuerOf } from '../config/issuer.ts'
 import { longestLife } from '../config/lifetimes.ts'
@@ -21,7 +21,7 @@ import {
   VERIFICATION,
 } from './event_types.ts'
 
-/** A security event. Its jti is the id of the audit event with this suffix: the same whenever it is made. */
+/** A security event. Its jti is the id of the audit event with this suffix, so it is the same each time the security event is created. */
 export interface SecurityEvent {
   type: string
   suffix: string
@@ -29,7 +29,7 @@ export interface SecurityEvent {
   payload: Readonly<Record<string, unknown>>
 }
 
-/** What a row needs to decide. */
+/** The input of a row. */
 interface Question {
   app: App
   event: AuditEvent
@@ -47,7 +47,7 @@ export const resourcesOf = async (app: App, client_id: string): Promise<Resource
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 const urisOf = ({ resources }: Question): string[] => resources.flatMap(({ uri }) => uri ?? [])
 
-/** Tokens issued before are not searched for: all have expired. */
+/** The time bounds of a search for tokens. Tokens that were issued before `liveFrom` have expired. */
 const bounds = ({ app: { config, clock } }: Question) => {
   const now = clock.now()
   return { now, liveFrom: idFloor(now - longestLife(config) - 60) }
@@ -59,7 +59,7 @@ const hasTokens = async (question: Question, who: { sub?: string; client_id?: st
 const opaque = (id: string) => ({ format: 'opaque', id })
 const aboutUser = ({ app }: Question, sub: string) => ({ format: 'iss_sub', iss: issuerOf(app.config), sub })
 
-/** A token-revoked event for each token that a revocation of a token or of a family ended. */
+/** A token-revoked event for each token that the revocation of a token or of a family revoked. */
 const endedTokens =
   (find: (event: AuditEvent) => { jti: string } | { family: string } | undefined): Answer =>
   async (question) => {
@@ -87,7 +87,7 @@ const clientEnded: Answer = async (question) => {
   return client_id !== undefined && (await hasTokens(question, { client_id })) ? revokedBy({ client_id }) : []
 }
 
-/** The tokens of a client for a user, at the resource that the event names or at every resource. */
+/** A token-revoked event for the tokens of a client for a user, at the resource that the audit event names or at every resource. */
 const accessEnded: Answer = async (question) => {
   const { client_id, detail, actor_id } = question.event
   const { user_id, resource, resource_id } = detail
@@ -100,7 +100,7 @@ const accessEnded: Answer = async (question) => {
 
 const keyRevoked: Answer = ({ event: { detail } }) => revokedBy({ kid: detail['kid'] })
 
-/** The filter of a mass revocation, in the names of the claims. */
+/** A token-revoked event with the filter of a mass revocation, converted to claims. */
 const massRevoked: Answer = async (question) => {
   const { client_id, user_id: sub, agent, kid, resource, since, until } = question.event.detail
   if (resource !== undefined && !urisOf(question).includes(String(resource))) return []
@@ -206,13 +206,13 @@ const ROWS: Partial<Record<AuditAction, Answer>> = {
   stream_verification_requested: ofStream(VERIFICATION, ({ detail: { state } }) =>
     state === undefined ? {} : { state },
   ),
-  // A receiver knows what it changed itself.
+  // A receiver is not notified of its own changes.
   stream_updated: ofStream(STREAM_UPDATED, ({ actor_id, client_id, detail: { status } }) =>
     actor_id === client_id || status === undefined ? undefined : { status },
   ),
 }
 
-/** The audit events from which security events may follow. */
+/** The audit actions from which security events may follow. */
 export const STREAM_ACTIONS = Object.keys(ROWS) as AuditAction[]
 
 /** Whether an event is about the stream itself. Such events are sent without being requested. */

@@ -1,5 +1,5 @@
-// Sends events to their receivers, in order, each until it is accepted. It reads the audit trail behind a cursor for each receiver, so that
-// nothing waits for a receiver and nothing is stored twice. One instance sends at a time: the one with the lease.
+// Sends events to their receivers, in order, and repeats each event until it is accepted. For each receiver it reads the audit trail from a
+// cursor, so that no request waits for a receiver and no event is stored twice. Only the instance that holds the lease sends.
 import type { App } from '../context.ts'
 import { newId } from '../lib/id.ts'
 import { withTimeout } from '../lib/timeout.ts'
@@ -10,15 +10,15 @@ import { attemptDelivery, isExpired, wants } from './delivery.ts'
 import { feedEnd } from './feed_end.ts'
 
 const TICK_MS = 200
-/** After an error of the database, and while another instance sends. */
+/** Interval after an error of the database, and while another instance sends. */
 const SLOW_TICK_MS = 1000
-/** Seconds. A lease is renewed when half of it is left. */
+/** Duration of a lease in seconds. It is renewed when half of it is left. */
 const LEASE = 6
-/** Events that are read at a time for one receiver. */
+/** Number of events that are read at once for one receiver. */
 const PAGE = 100
 const CLOSE_MS = 1000
 
-/** Starts to send. Returns a function that stops it: requests in flight have a second to end. */
+/** Starts sending. Returns a function that stops it. Requests in flight have one second to finish. */
 export function startSender(app: App): () => Promise<void> {
   const sender = new EventSender(app)
   sender.start()
@@ -30,7 +30,7 @@ class EventSender {
   readonly #holder = newId()
   readonly #running = new Map<string, Promise<void>>()
   readonly #cursors = new Map<string, EventCursor>()
-  /** The place up to which each receiver has every event. */
+  /** The end of the feed up to which each receiver has received every event. */
   readonly #done = new Map<string, number>()
   #leasedUntil = 0
   #isFailing = false
@@ -57,7 +57,7 @@ class EventSender {
     await this.#release().catch(() => {})
   }
 
-  /** Starts the work of every receiver that has some. Returns the milliseconds until the next round. */
+  /** Starts sending to every receiver that may have unsent events. Returns the milliseconds until the next round. */
   async #round(): Promise<number> {
     const { store, log } = this.#app
     try {
@@ -87,7 +87,7 @@ class EventSender {
     const { store, clock } = this.#app
     const now = clock.now()
     if (this.#leasedUntil - now > LEASE / 2) return true
-    // The lock of the SQLite file says that no other server runs: a lease of one that was killed need not end first.
+    // On SQLite the file lock proves that no other server runs, so a lease that is still held can be replaced.
     const due = store.driver.name === 'sqlite' ? Number.MAX_SAFE_INTEGER : now
     const until = now + LEASE
     if (await store.takeLease({ name: SENDER, holder: this.#holder, now: due, until })) {
@@ -104,7 +104,7 @@ class EventSender {
     await this.#app.store.releaseLease({ name: SENDER, holder: this.#holder })
   }
 
-  /** Another instance may send now: what is known here may be old. */
+  /** Clears the cached positions. They may be outdated, because another instance may send now. */
   #forget(): void {
     this.#leasedUntil = 0
     this.#cursors.clear()
@@ -123,7 +123,7 @@ class EventSender {
     }
   }
 
-  /** Returns whether the receiver has every event before the end. */
+  /** Sends the events before `end`. Returns whether the receiver has received all of them. */
   async #sendUpTo(from: EventCursor, end: number): Promise<boolean> {
     let cursor = from
     for (;;) {
@@ -139,7 +139,7 @@ class EventSender {
     }
   }
 
-  /** The cursor behind an event, or before it when it was not accepted. Undefined when it must not be sent now. */
+  /** Sends one event. Returns the cursor after the event, or before it when it was not accepted. Undefined when nothing may be sent now. */
   async #pass(cursor: EventCursor, item: FeedEvent): Promise<EventCursor | undefined> {
     const { store, clock, metrics } = this.#app
     const receivers = await store.listReceivers({})
@@ -166,5 +166,5 @@ class EventSender {
   }
 }
 
-/** Whether events are sent to a receiver; streams may be polled instead. */
+/** Whether events are sent to a receiver now. A polled stream and a paused receiver are sent none. */
 const isSentTo = ({ url, status }: EventReceiver): boolean => url !== undefined && status === 'enabled'

@@ -1,4 +1,4 @@
-// The secrets that sign deliveries: made here, encrypted with data_encryption where that is configured.
+// The secrets that sign deliveries. They are created here, and encrypted with data_encryption if it is configured.
 import { randomBytes } from 'node:crypto'
 import type { App } from '../context.ts'
 import { DAY } from '../lib/time.ts'
@@ -6,9 +6,9 @@ import type { EventReceiver, SigningSecret } from '../records/event_receiver.ts'
 import { eventReceiverRow } from '../store/sealed.ts'
 
 const SECRET_BYTES = 32
-/** Seconds that an earlier secret signs beside the current one. */
+/** Seconds for which an earlier secret signs in addition to the current one. */
 const SECRET_OVERLAP = DAY
-/** Each of them adds a signature to every delivery. */
+/** Maximum number of secrets. Each of them adds a signature to every delivery. */
 const MAX_SECRETS = 3
 
 /** A new secret in the form of Standard Webhooks. */
@@ -27,7 +27,7 @@ export const rotatedSigningSecrets = (
 
 type StoredSecret = Pick<EventReceiver, 'secret' | 'secret_clear'>
 
-/** How the secrets of a receiver are stored in its row. */
+/** The secrets of a receiver in the form that its row stores. */
 export async function sealReceiverSecret({ atRest }: App, id: string, secret: unknown): Promise<StoredSecret> {
   const text = JSON.stringify(secret)
   if (!atRest) return { secret: undefined, secret_clear: text }

@@ -1,4 +1,4 @@
-// The headers of Standard Webhooks: an id, the time of the attempt, and a signature by every secret in force.
+// The headers of Standard Webhooks: an id, the time of the attempt, and one signature for each valid secret.
 import { createHmac } from 'node:crypto'
 
 /** The headers of one attempt. `id` is the same at every attempt. */

@@ -1,4 +1,4 @@
-// Streams of security events (OpenID SSF 1.0 §8): what a receiver may set, and the form in which a stream is shown.
+// Streams of security events (OpenID SSF 1.0 §8): the members that a receiver may set, and the JSON form of a stream.
 import { z } from 'zod'
 import { issuerOf } from '../config/issuer.ts'
 import type { App } from '../context.ts'
@@ -51,7 +51,7 @@ export interface StreamInput {
   description?: string
 }
 
-/** Streams of one client: one for each of its processes is enough. */
+/** Maximum number of streams of one client. It is enough for one stream per process. */
 const MAX_STREAMS = 10
 
 const refuse = (description: string, reason: string, code: 'access_denied' | 'conflict') =>
@@ -89,7 +89,7 @@ export async function createStream(app: App, client_id: string, input: StreamInp
   return receiver
 }
 
-/** A stream with the members that an input names. Throws invalid_request for a URL that must not be called. */
+/** A stream changed by the members of an input. Throws invalid_request for a URL that must not be called. */
 export async function withInput(
   app: App,
   stream: EventReceiver,
@@ -105,7 +105,7 @@ export async function withInput(
   const url = delivery.method === PUSH ? delivery.endpoint_url : undefined
   if (url !== undefined) checkReceiverUrl(app.config, url)
   const header = delivery.method === PUSH ? delivery.authorization_header : undefined
-  // A push endpoint that stays the same keeps its header.
+  // The header is kept if the push endpoint does not change.
   const kept = header === undefined && url === stream.url
   const secret = kept ? {} : await sealReceiverSecret(app, stream.id, header ?? '')
   return { ...next, ...secret, url }

@@ -1,4 +1,4 @@
-// The audit actions that a webhook wants, as a list of names and patterns.
+// The audit actions that a webhook subscribes to, as a list of names and patterns.
 import { glob } from '../lib/glob.ts'
 import { AUDIT_ACTIONS, type AuditAction } from '../oauth/audit_events.ts'
 
@@ -6,10 +6,10 @@ import { AUDIT_ACTIONS, type AuditAction } from '../oauth/audit_events.ts'
 const ISSUED: readonly AuditAction[] = ['token_issued', 'upstream_token_issued']
 const SENT = AUDIT_ACTIONS.filter((action) => !ISSUED.includes(action))
 
-/** The actions that patterns stand for. */
+/** The actions that patterns match. */
 export const actionsOf = (patterns: readonly string[]): AuditAction[] =>
   SENT.filter((action) => patterns.some((pattern) => glob(pattern, action)))
 
-/** The patterns that stand for no action. */
+/** The patterns that match no action. */
 export const unknownPatterns = (patterns: readonly string[]): string[] =>
   patterns.filter((pattern) => actionsOf([pattern]).length === 0)

@@ -13,11 +13,11 @@ export interface FeedPlace {
 /** A secret that signs deliveries. */
 export interface SigningSecret {
   secret: string
-  /** An earlier secret signs until then, beside the current one. */
+  /** Until this time an earlier secret signs in addition to the current one. */
   until?: number
 }
 
-/** What receives events: a webhook of an operator, or a stream of a resource server. */
+/** A receiver of events: a webhook of an operator, or a stream of a resource server. */
 export interface EventReceiver {
   id: string
   kind: 'webhook' | 'stream'
@@ -38,7 +38,7 @@ export interface EventReceiver {
   updated_at: number
 }
 
-/** Members that not every receiver has. */
+/** Optional members of a receiver. */
 export interface ReceiverSettings {
   description?: string
   /** Why an operator or a receiver changed the status. */
@@ -56,14 +56,14 @@ export interface DeliveryAttempt {
   error?: string
 }
 
-/** How far a receiver is. */
+/** The position of a receiver in the feed. */
 export interface EventCursor extends FeedPlace {
   receiver_id: string
-  /** Of a polled stream: security events after the place that it has acknowledged. */
+  /** For a polled stream: the acknowledged security events after the place. */
   acknowledged: string[]
-  /** Failed attempts of the next event. */
+  /** Number of failed attempts to send the next event. */
   attempts: number
-  /** No attempt before this time. */
+  /** The earliest time of the next attempt. */
   retry_at: number
   failing_since?: number
   last_error?: string

@@ -1,4 +1,4 @@
-// Rows of the sessions of the admin page, which end when their person is signed out.
+// Rows of the sessions of the admin page. They are deleted when the person is signed out.
 import { change, type Op } from './op.ts'
 
 /** Ends every session of a person at the admin page. Returns their number. */

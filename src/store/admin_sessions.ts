@@ -43,7 +43,7 @@ interface FoundAdminSession {
   key?: Pick<ApiKey, 'name' | 'capability'>
 }
 
-/** A live session, with the person or the key it belongs to. */
+/** A live session, with the person or the key that it belongs to. */
 export function* findAdminSession({ id, now }: { id: string; now: number }): Op<FoundAdminSession | undefined> {
   const row = yield* one(
     `SELECT ${COLUMNS.map((column) => `s.${column} AS session_${column}`).join(', ')},

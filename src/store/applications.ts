@@ -46,7 +46,7 @@ const readResource = (row: Row): Application['resource'] =>
         scopes: decoded(row.scopes),
       }
 
-/** One row for each client: the scope of its newest sign-in, since the oldest one. The rows are newest first. */
+/** One row for each client, with the scope of its newest sign-in and the time of its oldest one. The input is ordered newest first. */
 function merged(families: readonly Row[]): Row[] {
   const byClient = new Map<string, Row>()
   for (const row of families) {
@@ -76,7 +76,7 @@ export interface EndedApplication {
   consent_id?: string
   families: number
 }
-/** Ends the access of a client: its consent for a resource, or its sign-ins without a resource, and all their tokens. Undefined when it has none. */
+/** Ends the access of a client: its consent for a resource, or its sign-ins without a resource, and all their tokens. Undefined when the client has no access. */
 export function* endApplication({
   user_id,
   client_id,

@@ -1,4 +1,4 @@
-// Which reads are cached on the front thread, and which writes invalidate them, as a table.
+// The table of the reads that are cached on the front thread, and of the writes that invalidate them.
 import { Cache } from '../lib/cache.ts'
 import type { Trace } from '../telemetry/trace.ts'
 import type { InputOf, Operations, OpName } from './operations.ts'
@@ -6,7 +6,7 @@ import type { InputOf, Operations, OpName } from './operations.ts'
 interface CachedRead {
   max: number
   key(input: never): string
-  /** Writes that invalidate the entry of a key, with `null` every entry, or with undefined none. */
+  /** Writes that invalidate entries. A function returns the key of the entry, `null` for every entry, or undefined for none. */
   dropBy: Partial<Record<OpName, (input: never) => string | null | undefined>>
 }
 const everything = () => null
@@ -48,7 +48,7 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
   },
   findPerson: {
     max: 10_000,
-    // A user that was changed has another version, so that no write needs to drop it.
+    // A changed user has another version, so no write needs to drop the entry.
     key: ({ id, version }: InputOf<'findPerson'>) => `${id} ${version}`,
     dropBy: {},
   },
@@ -102,7 +102,7 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
     dropBy: { createReceiver: everything, updateReceiver: everything, deleteReceiver: everything },
   },
   findSubjectMapping: {
-    // Without mappings of single subjects nearly every result is absent, and absent results have an eighth of this capacity.
+    // Without mappings of single subjects, nearly every result is absent. Absent results may use an eighth of this capacity.
     max: 100_000,
     key: mappingKey,
     dropBy: { createSubjectMapping: mappingKey, deleteSubjectMapping: everything, deleteIdp: everything },
@@ -121,20 +121,20 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
 }
 
 /**
- * Milliseconds after which a change of one instance is in force at every other instance at the latest: the bound that
+ * Maximum number of milliseconds until a change of one instance is in force at every other instance: the bound that
  * docs/operate/postgres.md states for suspensions, settings, policies and signing keys.
  */
 export const STALE_MS = 2000
 
-/** One entry of the cache of a read, or with `null` the whole cache. */
+/** One entry of the cache of a read. `null` is the whole cache. */
 export type Drop = readonly [read: string, key: string | null]
-/** What other processes must read again: the signing keys, all records, or the entries that one write changed. */
+/** The data that other processes must read again: the signing keys, all records, or the entries that one write changed. */
 export type Invalidation = 'keys' | 'records' | readonly Drop[]
 
-/** Writes that only store when something was last used. Other threads and instances are not notified: each reads it again after its own write. */
+/** Writes that store only a time of last use. Other threads and instances are not notified: each reads the time again after its own write. */
 const USES: readonly OpName[] = ['touchClient', 'touchSecret']
 
-/** What other processes must read again after a write. */
+/** The data that other processes must read again after a write. */
 export function invalidationOf(op: OpName, input: unknown): Invalidation | undefined {
   if (op === 'saveSigningKeys' || op === 'announceKeys') return 'keys'
   const drops = USES.includes(op) ? [] : dropsOf(op, input)

@@ -1,4 +1,4 @@
-// Operations on the number of tokens that each client with a daily limit got. All instances add to one row for each client and day.
+// Operations on the number of tokens that each client with a daily limit received. All instances add to one row for each client and day.
 import { all, change, insertRows, num, type Op, str } from './op.ts'
 
 export interface TokenCount {
@@ -8,7 +8,7 @@ export interface TokenCount {
 
 /** Adds tokens to the counts of a day. The clients must differ. */
 export function* addTokenCounts({ day, added, now }: { day: number; added: TokenCount[]; now: number }): Op<void> {
-  // In one order everywhere: otherwise two instances could wait for each other.
+  // All instances use the same order. Otherwise two of them could deadlock.
   const rows = added.toSorted((a, b) => (a.client_id < b.client_id ? -1 : 1))
   yield* insertRows(
     'client_token_counts (day, client_id, tokens, updated_at)',
@@ -44,7 +44,7 @@ export function* readTokenCounts(w: { day: number; after: CountsPlace; limit: nu
   return { counts, next: last && { updated_at: num(last.updated_at), client_id: str(last.client_id) } }
 }
 
-/** Deletes some counts of the days before one. Returns their number. */
+/** Deletes at most `limit` counts of the days before `before`. Returns their number. */
 export function* sweepTokenCounts({ before, limit }: { before: number; limit: number }): Op<number> {
   return yield* change(
     `DELETE FROM client_token_counts WHERE (day, client_id) IN

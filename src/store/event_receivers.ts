@@ -91,7 +91,7 @@ export function* createReceiver({
   return 'created'
 }
 
-/** After every id. */
+/** Sorts after every id. */
 const LAST_ID = Buffer.alloc(16, 0xff)
 
 /** Writes a receiver that was read at `version`. Its kind and its client cannot change. */
@@ -129,18 +129,18 @@ const readCursor = (row: Row): EventCursor => ({
   recent: decoded(row.recent),
 })
 
-/** How far a receiver is. */
+/** The position of a receiver in the feed. */
 export function* findEventCursor({ receiver_id }: { receiver_id: string }): Op<EventCursor | undefined> {
   const row = yield* one(`SELECT ${CURSOR} FROM event_cursors WHERE receiver_id = ?`, receiver_id)
   return row && readCursor(row)
 }
 
-/** How far all receivers are. */
+/** The positions of all receivers in the feed. */
 export function* listEventCursors(): Op<EventCursor[]> {
   return (yield* all(`SELECT ${CURSOR} FROM event_cursors`)).map(readCursor)
 }
 
-/** Stores how far a receiver is. Only the holder of the lease does that; false for every other one. */
+/** Stores the position of a receiver. Returns false if `holder` does not hold the lease. */
 export function* saveEventCursor({ cursor: c, holder }: { cursor: EventCursor; holder: string }): Op<boolean> {
   const saved = yield* change(
     `UPDATE event_cursors SET feed_order = ?, event_id = ?, attempts = ?, retry_at = ?, failing_since = ?, last_error = ?, delivered_at = ?, recent = ?
@@ -160,7 +160,7 @@ export function* saveEventCursor({ cursor: c, holder }: { cursor: EventCursor; h
   return saved === 1
 }
 
-/** Stores what a polled stream has acknowledged, unless another poll moved the cursor since it was read. */
+/** Stores the position and the acknowledged events of a polled stream. Returns false if another poll has changed them since they were read. */
 export function* saveAcknowledged({ before, cursor: c }: { before: EventCursor; cursor: EventCursor }): Op<boolean> {
   const saved = yield* change(
     `UPDATE event_cursors SET feed_order = ?, event_id = ?, acknowledged = ?, delivered_at = ?
@@ -177,7 +177,7 @@ export function* saveAcknowledged({ before, cursor: c }: { before: EventCursor; 
   return saved === 1
 }
 
-/** Takes or renews a lease. False while another one holds it. */
+/** Acquires or renews a lease. False while another holder has it. */
 export function* takeLease(l: { name: string; holder: string; now: number; until: number }): Op<boolean> {
   const taken = yield* change(
     `INSERT INTO leases (name, holder, leased_until) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET
@@ -190,7 +190,7 @@ export function* takeLease(l: { name: string; holder: string; now: number; until
   return taken === 1
 }
 
-/** Releases a lease, so that another instance takes it at once. */
+/** Releases a lease, so that another instance can acquire it at once. */
 export function* releaseLease({ name, holder }: { name: string; holder: string }): Op<void> {
   yield* change('DELETE FROM leases WHERE name = ? AND holder = ?', name, holder)
 }

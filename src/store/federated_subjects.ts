@@ -1,5 +1,5 @@
-// Which clients may name a workload identity: an index over the federated credentials of clients. A subject is found by a hash. A pattern
-// is found by the hash of its parts before the first `*`, so that a token of 100,000 clients' issuer reads only a few rows.
+// An index over the federated credentials of clients: it finds the clients that a workload identity may name. A subject is found by its
+// hash. A pattern is found by the hash of its parts before the first `*`. So only a few rows are read, even if 100,000 clients share an issuer.
 import { globParts } from '../lib/glob.ts'
 import { digest } from '../lib/id.ts'
 import type { Client } from '../records/client.ts'
@@ -10,7 +10,7 @@ const MAX_PARTS = 8
 
 const hashed = (issuer: string, start: string): Buffer => idBytes(digest(JSON.stringify([issuer, start])))
 
-/** The starts of a text that end after `/` or `:`, the shortest first, beginning with the empty one. */
+/** The prefixes of a text that end with `/` or `:`, shortest first, preceded by the empty prefix. */
 function starts(text: string): string[] {
   const found = ['']
   for (let at = 0; at < text.length && found.length <= MAX_PARTS; at++)
@@ -18,13 +18,13 @@ function starts(text: string): string[] {
   return found
 }
 
-/** What a pattern is stored under. The star separates it from a subject of the same text. */
+/** The lookup key of a subject or pattern. The star distinguishes a pattern from a subject with the same text. */
 function lookupOf(issuer: string, subject: string): Buffer {
   const star = subject.indexOf('*')
   return hashed(issuer, star === -1 ? subject : `${starts(subject.slice(0, star)).at(-1)}*`)
 }
 
-/** The values that a subject may be stored under. Always as many, so that the statement stays the same. */
+/** The lookup keys of everything that may match a subject. Their number is constant, so that one statement is prepared. */
 function lookupsOf(issuer: string, subject: string): Buffer[] {
   const exact = hashed(issuer, subject)
   const patterns = starts(subject).map((start) => hashed(issuer, `${start}*`))
@@ -54,7 +54,7 @@ export function* findFederatedClients({
   return found.size === 0 ? undefined : [...found]
 }
 
-/** Stores under which subjects a client is found. */
+/** Adds the federated credentials of a client to the index. */
 export function* indexSubjects({ client_id, federated_credentials = [] }: Client): Op<void> {
   for (const { issuer, subject } of federated_credentials)
     yield* change(

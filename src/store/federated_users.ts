@@ -4,7 +4,7 @@ import { endFamilies } from './families.ts'
 import { all, change, idBytes, is, type Op, one, orNull, type Row, str, where } from './op.ts'
 import { endSessions } from './session_rows.ts'
 
-/** What a logout token names: a subject, a session at the provider, or both. */
+/** The user that a logout token names: by subject, by session at the provider, or by both. */
 interface NamedByProvider {
   issuer: string
   sub?: string
@@ -22,7 +22,7 @@ interface FederatedSession {
   issuer: string
   sid: string
   user_id: string
-  /** Until when a logout token may name it, in epoch seconds. */
+  /** The time until which a logout token may name it, in epoch seconds. */
   expires_at: number
 }
 
@@ -41,10 +41,10 @@ export function* saveFederatedSession({ id, issuer, sid, user_id, expires_at }: 
 }
 
 /**
- * Ends the sessions that an upstream provider signed out. With `sid` these are the sessions of that session at the provider, and those of
- * `sub` whose session at the provider is not known; with `sub` alone every session of the user. With `families` the refresh tokens of the
- * user end too, also when the session has ended before. Every session of the user at the admin
- * page ends. Undefined when there is no such user.
+ * Ends the sessions that an upstream provider signed out. With `sid` these are the sessions of that session at the provider, and the
+ * sessions of `sub` whose session at the provider is not known. With `sub` alone they are all sessions of the user. With `families` the
+ * refresh tokens of the user end too, even if the session has ended before. Every session of the user at the admin page ends. Undefined
+ * when there is no such user.
  */
 export function* endFederatedSessions({
   families,

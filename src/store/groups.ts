@@ -8,9 +8,10 @@ export interface GroupCount {
 }
 
 /**
- * Groups that have users, in the order of the database, after a name. The index is entered once for each group, and at most `cap` users
- * of a group are counted, so that a page costs the same however many users there are. The order, and a limit that PostgreSQL
- * does not know when it plans, make it read the index: with wrong statistics, as after an import, it would read the whole table for each group.
+ * Groups that have users, after a name, in the order of the database. Each group costs one lookup in the index, and at most `cap` users of
+ * a group are counted. So the cost of a page does not depend on the number of users. PostgreSQL uses the index because of the order, and
+ * because it does not know the limit when it plans. Otherwise, with wrong statistics, as after an import, it would read the whole table for
+ * each group.
  */
 export function* listGroups({ after, limit, cap }: { after?: string; limit: number; cap: number }): Op<GroupCount[]> {
   const { sql, params } = where(after === undefined ? undefined : ['name > ?', after])
@@ -32,11 +33,11 @@ export function* listGroups({ after, limit, cap }: { after?: string; limit: numb
 }
 
 const NAMES_AT_ONCE = 64
-/** Those of some groups that have no users. */
+/** The groups of a list that have no users. */
 export function* listEmptyGroups({ names }: { names: readonly string[] }): Op<string[]> {
   const empty = new Set<string>()
   for (let at = 0; at < names.length; at += NAMES_AT_ONCE) {
-    // Always as many parameters, so that one statement is prepared.
+    // The number of parameters is constant, so that one statement is prepared.
     const part = Array.from({ length: NAMES_AT_ONCE }, (_, i) => names[at + i] ?? str(names[at]))
     const rows = yield* all(
       `SELECT column1 AS name FROM (VALUES ${part.map(() => '(?)').join(', ')}) AS n

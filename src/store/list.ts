@@ -1,5 +1,5 @@
 // Lists ordered by age: one page of a list, and a search that examines a limited number of rows at a time, so that other operations do not
-// wait long behind it.
+// wait long for it.
 import { all, type Condition, num, type Op, one, type Row, str, where } from './op.ts'
 
 /** The specification of a list: its table, the columns that are read, and the columns that determine the age of a row. */

@@ -3,7 +3,7 @@ import { newId } from '../lib/id.ts'
 import type { LockoutRecord } from '../records/lockout.ts'
 import { all, change, forUpdate, maybeNum, maybeStr, num, type Op, one, orNull, type Row, str } from './op.ts'
 
-/** Whose failures are counted: an address, an account by the MAC of its email, or an address at one account. */
+/** The subject of a count of failures: an address, an account by the MAC of its email, or an address at one account. */
 export type FailureKey = { address: string } | { account: string } | { address: string; account: string }
 
 const ACCOUNT = 'account:'
@@ -45,10 +45,10 @@ export interface LoginFailure extends FailureQuery {
   max: number
   /** Seconds that a lockout lasts after the last failure. */
   lockout: number
-  /** Rows whose first failure is older may be deleted: they are outside every window. */
+  /** Rows whose first failure is older than this time may be deleted, because they are outside every window. */
   expired_before: number
 }
-/** Expired rows that are deleted with each of the failures of a login: more than it can add. */
+/** Number of expired rows that are deleted with each counted failure: more than a failure can add. */
 const SWEPT = 2
 
 /** Counts a failure. Returns whether this failure begins a lockout. */
@@ -90,8 +90,8 @@ export function* addLoginFailure(f: LoginFailure): Op<boolean> {
 }
 
 /**
- * Subtracts the failures of an address at one account from those of the address. The others stay: a caller with an account could otherwise
- * guess the passwords of all other accounts without end.
+ * Subtracts the failures of an address at one account from the failures of the address. Its failures at other accounts remain. Otherwise a
+ * caller with an account could guess the passwords of all other accounts without limit.
  */
 export function* forgiveLoginFailures({ address, account, now, window }: ForgivenFailures): Op<void> {
   const name = keyOf({ address, account })

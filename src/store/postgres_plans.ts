@@ -1,4 +1,4 @@
-// When statements are planned. PostgreSQL would plan a lookup in a partitioned table again for each id, which costs three times
+// How often statements are planned. PostgreSQL would plan a lookup in a partitioned table again for each id, which costs three times
 // as much as the lookup. So the few operations that tokens depend on are planned once. For reads of many rows PostgreSQL decides.
 import type pg from 'pg'
 import type { OpName } from './operations.ts'

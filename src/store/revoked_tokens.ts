@@ -1,4 +1,5 @@
-// Operations that find the tokens which a revocation concerns, for the servers of their resources. Only unexpired tokens: no server accepts others.
+// Operations that find the tokens of a revocation, for the servers of their resources. They return only unexpired tokens, because no server
+// accepts others.
 import { all, idBytes, idText, maybeStr, num, type Op, one, type Param, type Row } from './op.ts'
 
 /** A token, and when it expires. */
@@ -19,7 +20,7 @@ interface Bounds {
   now: number
 }
 
-/** A token and every token that was exchanged from it, or the tokens of a family with those. */
+/** A token, or the tokens of a family, and every token that was exchanged from them. */
 export function* listConcernedTokens(w: ({ jti: string } | { family: string }) & Bounds): Op<ConcernedToken[]> {
   const first =
     'jti' in w ? { sql: 'SELECT id FROM issuances WHERE id = ?', params: [idBytes(w.jti)] } : yield* familyOf(w)

@@ -28,7 +28,7 @@ export const readRequest = (row: Row): AuthorizationRequest => ({
   expires_at: num(row.expires_at),
 })
 
-/** A family from its row. `id` is its id, of which the row may have several. */
+/** A family from its row. `id` is the id of the family, because a row of a join may have several ids. */
 export const readFamily = (row: Row, id: unknown): TokenFamily => ({
   id: idText(id),
   client_id: str(row.client_id),

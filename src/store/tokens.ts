@@ -147,7 +147,7 @@ export function* findCode({ id }: { id: string }): Op<FoundCode | undefined> {
   return row && { request: readRequest(row), ...readStanding(row) }
 }
 
-/** Consumes a code and records the tokens that are issued for it. `used` when another request was first. */
+/** Consumes a code and records the tokens that are issued for it. `used`: another request has consumed the code. */
 export function* redeemCode(r: {
   family: TokenFamily
   refresh?: RefreshToken

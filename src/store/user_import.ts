@@ -5,8 +5,8 @@ import { addGroups } from './user_groups.ts'
 import { emailKey, insertUsers } from './user_rows.ts'
 
 /**
- * Adds users whose emails differ. `taken` has the positions of those whose email another user has: then no user is added, or with `skip` the
- * others. `stale` when another transaction took an email meanwhile; no user is added then.
+ * Adds users with different emails. `taken` contains the positions of those whose email another user has. If there are any, no user is
+ * added, or with `skip` only the others. `stale`: another transaction took an email in the meantime, and no user is added.
  */
 export function* importUsers({
   users,
@@ -36,7 +36,7 @@ const KEYS_AT_ONCE = 64
 function* takenKeys(users: readonly User[]): Op<Set<unknown>> {
   const found = new Set<unknown>()
   for (let at = 0; at < users.length; at += KEYS_AT_ONCE) {
-    // Always as many parameters, so that one statement is prepared.
+    // The number of parameters is constant, so that one statement is prepared.
     const keys = Array.from({ length: KEYS_AT_ONCE }, (_, i) => emailKey(users[at + i]?.email))
     const rows = yield* all(
       `SELECT email_key FROM users WHERE email_key IN (${keys.map(() => '?').join(', ')})`,

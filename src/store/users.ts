@@ -28,7 +28,7 @@ export function* findUser({ id }: { id: string }): Op<User | undefined> {
 }
 
 /**
- * What access rules need to know of a user. `version` is the version that was read together with a token. A cached result is of that
+ * The data of a user that access rules need. `version` is the version that was read together with a token. A cached result is of that
  * version or of a later one.
  */
 export function* findPerson({ id }: { id: string; version: number }): Op<Person | undefined> {
@@ -76,7 +76,7 @@ export function* listUsersWith({ group, ...search }: UserFilter & Search): Op<Fo
   return { rows: rows.map(readUser), next }
 }
 
-/** Reading users in order of age is about this many times as fast as looking up the users of a group. */
+/** Reading users in order of age is faster than looking up the users of a group by about this factor. */
 const FASTER = 5
 /** Whether at least one in FASTER of the next users is in the group. The search is then faster in the list of all users. */
 function* isCommon(group: string, search: Search): Op<boolean> {
@@ -92,7 +92,10 @@ export function* createUser(user: User): Op<'created' | 'exists'> {
   return 'created'
 }
 
-/** Writes a user that was read at `user.version`. `exists` and `subject_exists`: another user has the email, or the subject at the provider. `signOut` also ends the user's sessions and refresh tokens. */
+/**
+ * Writes a user that was read at `user.version`. `exists`: another user has the email. `subject_exists`: another user has the subject at the
+ * provider. `signOut` also ends the user's sessions and refresh tokens.
+ */
 export function* updateUser({
   user,
   signOut,
@@ -125,7 +128,7 @@ export function* updateUser({
   return 'updated'
 }
 
-/** Locked, so that the groups of this sign-in are written even when an operator changes the user at the same time. */
+/** The row is locked, so that the groups of this sign-in are written even when an operator changes the user at the same time. */
 const findFederated = ({ provider_issuer, provider_sub }: User) =>
   forUpdate(
     `SELECT ${USER_COLUMNS} FROM users WHERE provider_issuer = ? AND provider_sub = ?`,
@@ -134,10 +137,11 @@ const findFederated = ({ provider_issuer, provider_sub }: User) =>
   )
 
 /**
- * The account of a user who has just signed in at an upstream provider: the account with that issuer and subject, updated with the
- * email, name and groups from the provider, or else the new account `user`. Never an account that merely has the same email: the email stays with
- * its owner. A first sign-in with it is refused (`email_taken`); a known account has no email then, because the provider no longer vouches for
- * the previous one. A disabled account is returned unchanged. `email_before` is set when the email has changed.
+ * The account of a user who has just signed in at an upstream provider. An account with that issuer and subject is updated with the email,
+ * name and groups from the provider. Without such an account, the new account `user` is added. An account is never chosen only because it
+ * has the same email. If another account has the email, a first sign-in is refused (`email_taken`), and a known account loses its email,
+ * because the provider no longer vouches for the previous one. A disabled account is returned unchanged. `email_before` is set when the
+ * email has changed.
  */
 export function* saveFederatedUser({ user }: { user: User }): Op<FederatedUser | 'email_taken'> {
   let row = yield* findFederated(user)
@@ -170,7 +174,7 @@ export function* saveFederatedUser({ user }: { user: User }): Op<FederatedUser |
 interface FederatedUser {
   user: User
   created: boolean
-  /** Empty when there was none. */
+  /** Empty when there was no email. */
   email_before?: string
 }
 

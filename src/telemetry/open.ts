@@ -12,7 +12,7 @@ export interface Telemetry {
   readonly metrics: Metrics
   /** Set when tracing is enabled. */
   readonly tracer?: Tracer
-  /** Sends what is queued, for a few seconds at most. */
+  /** Sends queued items, for at most a few seconds. */
   close(): Promise<void>
 }
 

@@ -31,7 +31,7 @@ export interface ExportSettings {
 export interface Exports {
   readonly tracer?: Tracer
   readonly log?: (event: LogEvent) => void
-  /** Sends what is queued, for a few seconds at most. */
+  /** Sends queued items, for at most a few seconds. */
   close(): Promise<void>
 }
 
@@ -110,7 +110,7 @@ class OtlpExports {
     })
   }
 
-  /** Sends what is queued, for CLOSE_MS at most. */
+  /** Sends queued items, for at most CLOSE_MS. */
   close(): Promise<void> {
     return withTimeout(CLOSE_MS, Promise.allSettled(this.ends.map((end) => end())))
   }

@@ -8,7 +8,7 @@ export interface Trace {
   readonly trace_id: string
   /** The traceparent header of requests made within this span (W3C Trace Context §3.2). */
   readonly traceparent: string
-  /** Runs work in a child span. Returns or throws what the work does; a failure is recorded by its reason. */
+  /** Runs work in a child span. Returns the result of the work, or throws its error. A failure is recorded by its reason. */
   span<R>(name: string, attributes: Attributes, work: (inner: Trace) => Promise<R>): Promise<R>
   set(attributes: Attributes): void
   /** Ends the span; `failure` is the reason of a failure. */

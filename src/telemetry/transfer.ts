@@ -1,11 +1,11 @@
-// Moves the counts of a front thread to the supervisor, which exports the metrics of the process. What was moved is no longer
-// counted in the thread.
+// Moves the counts of a front thread to the supervisor, which exports the metrics of the process. The thread then counts
+// from zero again.
 import type { HistogramCounts } from '../lib/histogram.ts'
 import type { Labels } from './metric_family.ts'
 import { COUNTERS, type CounterName, HISTOGRAMS, type HistogramName } from './metric_names.ts'
 import type { Metrics } from './metrics.ts'
 
-/** What was counted and observed since the last transfer. */
+/** The counts and observations since the last transfer. */
 export interface Moved {
   counts: [name: CounterName, labels: Labels, by: number][]
   timings: [name: HistogramName, labels: Labels, counts: HistogramCounts][]
@@ -26,7 +26,7 @@ export function takeFrom(metrics: Metrics): Moved {
   return moved
 }
 
-/** Adds what was taken from a thread to the metrics that are exported. */
+/** Adds the counts of a thread to the exported metrics. */
 export function addTo(metrics: Metrics, { counts, timings }: Moved): void {
   for (const [name, labels, by] of counts) metrics.count(name, labels, by)
   for (const [name, labels, taken] of timings) metrics.timed(name).of(labels).add(taken)
