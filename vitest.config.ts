@@ -5,9 +5,9 @@ import { defineConfig } from 'vitest/config'
 /** Slow, and right beside each other: they draw many pages, start many processes, or build a package. */
 const BESIDE = [
   'test/attacks/i_hostile_documents.test.ts',
-  'test/cli/{prune,purge}.test.ts',
+  'test/cli/{prune,purge,setup}.test.ts',
   'test/faults/{data_key,older_database,one_server}.test.ts',
-  'test/flows/instances_history.test.ts',
+  'test/flows/{broker_instances,broker_sequences,instances_history,transit}.test.ts',
   'test/fuzz/**/*.test.ts',
   // Every page in every width and both colour schemes.
   'test/{pages,ui}/appearance.test.ts',

@@ -38,7 +38,7 @@ function linkKit() {
   const link = at('node_modules/@service/resource-server')
   if (!existsSync(at(KIT)) || existsSync(link)) return
   mkdirSync(path.dirname(link), { recursive: true })
-  symlinkSync(at(KIT), link)
+  symlinkSync(path.relative(path.dirname(link), at(KIT)), link)
 }
 
 function install() {

@@ -135,8 +135,10 @@ test.each([
 ])('the unknown target %j is refused with the list of targets', async (flags, word) => {
   const { code, stderr } = await purge(...flags)
   expect(code).toBe(2)
-  expect(stderr).toMatch(/^error: /)
-  expect(stderr).toContain(word)
+  expect(JSON.parse(stderr)).toMatchObject({
+    error: 'invalid_request',
+    error_description: expect.stringContaining(word),
+  })
 })
 
 test('a target that exceeds its time limit is logged with its name, and the exit code is 1', async () => {

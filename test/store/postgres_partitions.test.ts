@@ -78,7 +78,8 @@ describe('a database with rows from before partitioning', () => {
       )
     const [before, file] = [await indexes(), await sql(`SELECT pg_relation_filenode('issuances') AS node`)]
     await apply(all)
-    expect(await indexes()).toEqual(before)
+    // Later migrations add indexes of their own.
+    expect(await indexes()).toEqual(expect.arrayContaining(before))
     expect(await sql(`SELECT pg_relation_filenode('issuances_first') AS node`)).toEqual(file)
     expect([await tableOf(row.id), await tableOf(row.ends)]).toEqual(['issuances_first', 'issuances_first'])
     expect(await sql(`SELECT indexrelid FROM pg_index WHERE NOT indisvalid`)).toEqual([])
