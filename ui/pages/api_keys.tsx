@@ -2,11 +2,12 @@
 import { useState } from 'preact/hooks'
 import { call, segment } from '../lib/api.ts'
 import type { ApiKeyAnswer, NewApiKeyAnswer } from '../lib/types.ts'
-import { ConfirmButton, Dialog } from '../parts/dialog.tsx'
+import { ConfirmButton } from '../parts/dialog.tsx'
 import { useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
 import { type Column, List } from '../parts/list.tsx'
-import { Badge, Copy, Empty, PageHead, Time } from '../parts/text.tsx'
+import { ShownOnce } from '../parts/shown_once.tsx'
+import { Badge, Empty, PageHead, Time } from '../parts/text.tsx'
 
 const PATH = '/admin/api-keys'
 
@@ -77,18 +78,10 @@ export function ApiKeys() {
 }
 
 const NewKeyDialog = ({ of: { name, key }, onClose }: { of: NewApiKeyAnswer; onClose: () => void }) => (
-  <Dialog title={`The key ${name}`} onClose={onClose}>
-    <p class="note warn">
-      The key is shown only now, because only its hash is stored. If it is lost, create another one.
-    </p>
-    <div class="field">
-      <span class="soft">key</span>
-      <Copy text={key} what="key" />
-    </div>
-    <div class="form-foot">
-      <button type="button" class="primary" onClick={onClose}>
-        I have stored it
-      </button>
-    </div>
-  </Dialog>
+  <ShownOnce
+    title={`The key ${name}`}
+    note="The key is shown only now, because only its hash is stored. If it is lost, create another one."
+    values={[{ label: 'key', what: 'key', value: key }]}
+    onClose={onClose}
+  />
 )

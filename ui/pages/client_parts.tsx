@@ -1,6 +1,5 @@
 // What the pages of clients share: grants and sources in words, and the dialog that shows a secret.
-import { Dialog } from '../parts/dialog.tsx'
-import { Copy } from '../parts/text.tsx'
+import { ShownOnce } from '../parts/shown_once.tsx'
 
 /** What a client may ask the token endpoint for, in words. */
 export const GRANTS = [
@@ -27,20 +26,13 @@ export const SecretDialog = ({
   client_secret?: string
   onClose: () => void
 }) => (
-  <Dialog title={title} onClose={onClose}>
-    <p class="note warn">The secret is shown only now, because only its hash is stored. If it is lost, rotate it.</p>
-    <div class="field">
-      <span class="soft">client_id</span>
-      <Copy text={client_id} what="client_id" />
-    </div>
-    <div class="field">
-      <span class="soft">client_secret</span>
-      <Copy text={client_secret} what="client_secret" />
-    </div>
-    <div class="form-foot">
-      <button type="button" class="primary" onClick={onClose}>
-        I have stored it
-      </button>
-    </div>
-  </Dialog>
+  <ShownOnce
+    title={title}
+    note="The secret is shown only now, because only its hash is stored. If it is lost, rotate it."
+    values={[
+      { label: 'client_id', what: 'client_id', value: client_id },
+      { label: 'client_secret', what: 'client_secret', value: client_secret },
+    ]}
+    onClose={onClose}
+  />
 )

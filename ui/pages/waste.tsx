@@ -20,7 +20,7 @@ export function WastePage() {
       <ProblemNote error={error} />
       {data?.clients.length === 0 && (
         <Empty title="No client wastes tokens">
-          <p>Of the last {span(data.window)}, no client got five times the tokens that it needs.</p>
+          <p>In the last {span(data.window)}, no client got five times the tokens that it needs.</p>
         </Empty>
       )}
       {data?.clients.map((client) => (

@@ -3,11 +3,12 @@ import { useState } from 'preact/hooks'
 import { call, segment } from '../lib/api.ts'
 import { number } from '../lib/format.ts'
 import type { NewWebhookAnswer, WebhookAnswer, WebhookSecret } from '../lib/types.ts'
-import { ConfirmButton, Dialog } from '../parts/dialog.tsx'
+import { ConfirmButton } from '../parts/dialog.tsx'
 import { actionsColumn, Entries, useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
 import type { Column } from '../parts/list.tsx'
-import { Badge, Copy, Lines, Name, Time } from '../parts/text.tsx'
+import { ShownOnce } from '../parts/shown_once.tsx'
+import { Badge, Lines, Name, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 
 const PATH = '/admin/webhooks'
@@ -17,18 +18,12 @@ const TONES = { active: 'good', failing: 'bad', paused: 'warn' } as const
 
 /** The secret of a webhook, once. */
 const NewSecret = ({ of: { url, secret }, onClose }: { of: ShownSecret; onClose: () => void }) => (
-  <Dialog title="The secret of the webhook" onClose={onClose}>
-    <p class="note warn">The secret is shown only now. If it is lost, rotate it.</p>
-    <div class="field">
-      <span class="soft">{url}</span>
-      <Copy text={secret} what="secret" />
-    </div>
-    <div class="form-foot">
-      <button type="button" class="primary" onClick={onClose}>
-        I have stored it
-      </button>
-    </div>
-  </Dialog>
+  <ShownOnce
+    title="The secret of the webhook"
+    note="The secret is shown only now. If it is lost, rotate it."
+    values={[{ label: url, what: 'secret', value: secret }]}
+    onClose={onClose}
+  />
 )
 
 /** The last attempts of a webhook, and a button that sends an event again. */
