@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { eventJson } from '../events/event_json.ts'
 import { int, text, time, word } from '../lib/field.ts'
-import { idTime, isId } from '../lib/id.ts'
+import { ID, idTime } from '../lib/id.ts'
 import { DAY, HOUR } from '../lib/time.ts'
 import { AUDIT_ACTIONS } from '../oauth/audit_events.ts'
 import { type AdminResource, action } from './action.ts'
@@ -43,7 +43,7 @@ export const auditTrail: AdminResource = {
         ...filters,
         request_id: z
           .string()
-          .refine(isId, 'must be the id of a request')
+          .regex(ID, 'must be the id of a request')
           .optional()
           .describe('Only events of this request: the request_id of an error page, an answer or a log line.'),
         since: time()

@@ -1,6 +1,6 @@
 // The limits of a client in the admin API: the member `limits` and its flags.
 import { z } from 'zod'
-import { float, int } from '../lib/field.ts'
+import { jsonFloat, jsonInt, numberOf } from '../lib/field.ts'
 import type { ClientLimits } from '../records/client.ts'
 import type { FlagRule } from './action.ts'
 
@@ -11,11 +11,11 @@ const CLEARS = 'null: the limit of the configuration. 0: no limit.'
 /** The limits that an operator sends. */
 export const limits = z
   .strictObject({
-    requests_per_second: float(0, MAX_REQUESTS_PER_SECOND)
+    requests_per_second: jsonFloat(0, MAX_REQUESTS_PER_SECOND)
       .nullable()
       .optional()
       .describe(`Requests per second of the client. ${CLEARS}`),
-    tokens_per_day: int(0, MAX_TOKENS_PER_DAY)
+    tokens_per_day: jsonInt(0, MAX_TOKENS_PER_DAY)
       .nullable()
       .optional()
       .describe(`Tokens of the client in a day (UTC). ${CLEARS}`),
@@ -39,7 +39,7 @@ const limitFlag = (member: keyof ClientLimits, doc: string): FlagRule => ({
   value: 'number|none',
   read(values) {
     const value = values.at(-1)
-    return { [member]: value === 'none' ? null : value }
+    return { [member]: value === 'none' ? null : numberOf(value) }
   },
 })
 /** The flags of both limits. */

@@ -13,10 +13,7 @@ import { changedFields, conflict, invalid, notFound, retryStale } from './outcom
 import { getResource } from './resources.ts'
 
 const scope_map = z
-  .record(
-    scopeName().min(1, 'must not be empty'),
-    distinct(scopeName().min(1, 'must not be empty')).refine((names) => names.length > 0, 'must name a scope'),
-  )
+  .record(scopeName().min(1, 'must not be empty'), distinct(scopeName().min(1, 'must not be empty'), true))
   .refine((map) => Object.keys(map).length > 0, 'must map a scope')
   .meta({ minProperties: 1 })
   .describe('For each scope of the source, the scopes of the target that it allows.')

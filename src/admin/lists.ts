@@ -1,7 +1,7 @@
 // Pages and searches of long lists.
 import { z } from 'zod'
 import { text, word } from '../lib/field.ts'
-import { isId } from '../lib/id.ts'
+import { ID } from '../lib/id.ts'
 import type { Cursor, Found } from '../store/list.ts'
 import { invalid } from './outcome.ts'
 
@@ -17,7 +17,7 @@ export const AFTER = 'Return items after this id, the last id of the previous pa
 /** The cursor of items whose ids are ordered. */
 export const after = z
   .string()
-  .refine(isId, 'must be the id of the last item of the previous page')
+  .regex(ID, 'must be the id of the last item of the previous page')
   .optional()
   .describe(AFTER)
 

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { longestLife } from '../config/lifetimes.ts'
 import type { App } from '../context.ts'
-import { bool, name, time } from '../lib/field.ts'
+import { jsonBool, name, time } from '../lib/field.ts'
 import { idFloor } from '../lib/id.ts'
 import type { Description, RevocationWindow, Revoked } from '../store/revocations.ts'
 import { type AdminResource, action } from './action.ts'
@@ -47,7 +47,7 @@ export async function revokeFitting(app: App, fitting: Description, dry_run: boo
 }
 
 /** Whether to count only. It is a member of the body, where unknown members are refused. */
-export const dryRun = bool().prefault(false).describe('Only count what would be revoked.')
+export const dryRun = jsonBool().prefault(false).describe('Only count what would be revoked.')
 
 const CRITERIA = ['client_id', 'user_id', 'agent', 'kid', 'resource', 'since', 'until'] as const
 const body = z

@@ -5,7 +5,7 @@ import { distinct, jsonBool, name, scopeName, text, url } from '../lib/field.ts'
 import { newId } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
 import type { XaaPolicy } from '../records/xaa_policy.ts'
-import { type AdminResource, action, type FlagRule } from './action.ts'
+import { type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
 import { withXaa } from './idps.ts'
 import { changedFields, invalid, notFound, retryStale } from './outcome.ts'
@@ -30,7 +30,6 @@ const creatable = z.object({
   resources: fields.resources.prefault([]),
   enabled: fields.enabled.prefault(true),
 })
-const scopesFlag: FlagRule = { field: 'scopes', value: 'a,b' }
 const patchable = z.object({ ...fields, idp_id }).partial()
 
 /** A policy in the form of the admin API. `scopes` is absent when the policy does not limit them. */
@@ -77,7 +76,6 @@ export const xaaPolicies: AdminResource = {
       body: creatable,
       needs: 'admin',
       audit: 'xaa_policy_created',
-      cli: { flags: { scopes: scopesFlag } },
       async run(app, { body }) {
         const now = app.clock.now()
         const scopes = body.scopes ?? undefined
@@ -101,7 +99,7 @@ export const xaaPolicies: AdminResource = {
       body: patchable,
       needs: 'admin',
       audit: 'xaa_policy_updated',
-      cli: { flags: { scopes: scopesFlag }, without: ['idp_id'] },
+      cli: { without: ['idp_id'] },
       run: (app, { params, body: { idp_id, ...patch } }) =>
         retryStale(async () => {
           const policy = await getPolicy(app, params.id)

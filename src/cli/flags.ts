@@ -37,6 +37,7 @@ interface JsonSchema {
   type?: string
   enum?: unknown[]
   items?: JsonSchema
+  anyOf?: JsonSchema[]
   default?: unknown
   description?: string
 }
@@ -127,6 +128,12 @@ function fieldsOf({ path, query, body }: Action): Field[] {
   return [...params, ...members('query', query), ...members('body', body)]
 }
 
+/** The schema of a value that may also be null: no flag is null, unless a rule says how. */
+function withoutNull({ anyOf = [], ...rest }: JsonSchema): JsonSchema {
+  const [inner, ...others] = anyOf.filter(({ type }) => type !== 'null')
+  return inner && others.length === 0 ? { ...inner, ...rest } : rest
+}
+
 function members(part: 'query' | 'body', schema: z.ZodType | undefined): Field[] {
   if (!schema) return []
   const { properties = {}, required = [] } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
@@ -134,6 +141,6 @@ function members(part: 'query' | 'body', schema: z.ZodType | undefined): Field[]
     part,
     name,
     required: required.includes(name),
-    schema: property as JsonSchema,
+    schema: withoutNull(property as JsonSchema),
   }))
 }

@@ -1,6 +1,6 @@
 // Broker providers as input of the configuration file and the admin API, with the settings of each protocol.
 import { z } from 'zod'
-import { endpoint, int, issuesOf, name, slug, text, word } from '../lib/field.ts'
+import { endpoint, issuesOf, jsonInt, name, slug, text, word } from '../lib/field.ts'
 
 /** Environment variables that may contain secrets of providers. A provider record cannot read other variables. */
 export const SECRET_REF = /^(CONNECTOR|SERVICE_SECRET)_[A-Z0-9_]{1,200}$/
@@ -49,7 +49,7 @@ export const serviceAccountConfig = z.strictObject({
   token_url: endpoint(),
   sa_email: name(320),
   sa_key_ref: secretRef(),
-  token_ttl_seconds: int(30, 3600).prefault(3600),
+  token_ttl_seconds: jsonInt(30, 3600).prefault(3600),
   algorithm: word(['RS256', 'ES256']).default('RS256'),
   /**
    * The identity that the account impersonates. `explicit`: the identity that an operator set for the user. `email`: the email of a

@@ -4,7 +4,7 @@ import {
   distinct,
   emailDomain,
   groupNames,
-  list,
+  listOf,
   name,
   nameList,
   scopeName,
@@ -21,6 +21,7 @@ const scopeEntry = z.strictObject({
   upstream: text(1000).default('').describe('Scopes at the provider of a broker resource.'),
   groups: groupNames()
     .refine((names) => names.length > 0, 'must not be empty; leave it out for everyone who may use the resource')
+    .meta({ minItems: 1 })
     .optional()
     .describe(
       'Only members of one of these groups get the scope. Without groups everyone who may use the resource gets it.',
@@ -39,6 +40,7 @@ const scopeEntries = z
   .max(500)
   .refine((scopes) => new Set(scopes.map((each) => each.name)).size === scopes.length, 'must not name a scope twice')
 
+const MAX_RETURN_URLS = 1000
 const policy = z.strictObject({
   exchange: z
     .strictObject({ allowed_client_ids: distinct().default([]).describe('Clients that may exchange tokens for it.') })
@@ -48,7 +50,9 @@ const policy = z.strictObject({
     .optional(),
   connect: z
     .strictObject({
-      allowed_return_urls: list(text(2048)).default([]).describe('URLs to which the connect flow may return.'),
+      allowed_return_urls: listOf(text(2048), { max: MAX_RETURN_URLS })
+        .default([])
+        .describe('URLs to which the connect flow may return.'),
     })
     .optional(),
 })

@@ -4,9 +4,11 @@ import { OAuthError } from '../lib/error.ts'
 import type { RequestHead } from './message.ts'
 
 const SINGLE = new Set(['host', 'content-length', 'transfer-encoding', 'authorization', 'dpop', 'content-type'])
-/** The methods of all routes, with HEAD and OPTIONS, which the router answers itself, and TRACE, which no route has: the answer is 405 (RFC 9110 §15.5.6). */
-export const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'])
-const WITHOUT_BODY = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
+/** The methods of all routes, with HEAD and OPTIONS, which the router answers itself. Every other method is 405 (RFC 9110 §15.5.6). */
+export const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+/** A method is a token (RFC 9110 §5.6.2). */
+const METHOD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+const WITHOUT_BODY = new Set(['GET', 'HEAD', 'OPTIONS'])
 /** The native parser accepts any head that fits into its receive buffer of 512 KiB. */
 const MAX_HEAD_BYTES = 16 * 1024
 const refuse = (description: string, reason: string) => new OAuthError('invalid_request', description, { reason })
@@ -21,7 +23,7 @@ export function framingFault(head: RequestHead): OAuthError | undefined {
     })
   for (const name of head.repeated)
     if (SINGLE.has(name)) return refuse(`the ${name} header is repeated`, 'repeated_header')
-  if (!METHODS.has(method)) return refuse('the method is not known', 'unknown_method')
+  if (!METHODS.has(method) && !METHOD.test(method)) return refuse('the method is malformed', 'bad_method')
   if (!headers.host) return refuse('the Host header is missing', 'missing_host')
 
   const length = headers['content-length']

@@ -9,15 +9,17 @@ import { isHttpUrl, normalisedUrl, parseHttpUrl } from './url.ts'
 
 useIssueTexts()
 
-/** Control characters, which stored text must not contain. */
-const CONTROL = /[\u0000-\u001f\u007f]/
+/** Text without control characters, which stored text must not contain. */
+const PLAIN = /^[^\u0000-\u001f\u007f]*$/
+const NOT_PLAIN = 'must be one line of plain text'
 
 /** One line of text without control characters or lone surrogates. */
 export const text = (max = 255) =>
   z
     .string()
     .max(max, { abort: true })
-    .refine((value) => !CONTROL.test(value) && value.isWellFormed(), 'must be one line of plain text')
+    .regex(PLAIN, { error: NOT_PLAIN, abort: true })
+    .refine((value) => value.isWellFormed(), NOT_PLAIN)
 
 /** Maximum bytes of an indexed text, alone or beside ids: PostgreSQL allows about 2,700 in one index row. */
 const MAX_INDEXED = 2048
@@ -34,11 +36,13 @@ const INVISIBLE = /[\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]/gu
 
 /** Whether a text has no visible character. */
 export const isBlank = (value: string): boolean => value.replace(INVISIBLE, '') === ''
+/** One line with a character that is not white space. JSON Schema has no class for the other invisible characters. */
+const NAME_PATTERN = '^[^\\u0000-\\u001f\\u007f]*[^\\s\\u0000-\\u001f\\u007f][^\\u0000-\\u001f\\u007f]*$'
 /** Text with at least one visible character. */
 export const name = (max = 255) =>
   text(max)
     .refine((value) => !isBlank(value), 'must not be blank')
-    .meta({ minLength: 1 })
+    .meta({ minLength: 1, pattern: NAME_PATTERN })
 
 /** The name of a group of users. Names are compared exactly, so that it must not have a space that cannot be seen. */
 export const groupName = () => name().refine((value) => value === value.trim(), 'must not begin or end with a space')
@@ -58,21 +62,23 @@ export const bool = () =>
 /** true or false, as value of JSON or YAML. */
 export const jsonBool = () => z.boolean('must be true or false')
 
-const numeric = (value: unknown) => (typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value)
+/** A number for its text; other values stay. */
+export const numberOf = (value: unknown) =>
+  typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value
+
+/** An integer within bounds, as value of JSON or YAML. */
+export const jsonInt = (min: number, max: number) =>
+  z.int('must be a whole number').min(min, `must be at least ${min}`).max(max, `must be at most ${max}`)
 
 /** An integer within bounds, also as text. */
-export const int = (min: number, max: number) =>
-  z.preprocess(
-    numeric,
-    z.int('must be a whole number').min(min, `must be at least ${min}`).max(max, `must be at most ${max}`),
-  )
+export const int = (min: number, max: number) => z.preprocess(numberOf, jsonInt(min, max))
+
+/** A number within bounds, as value of JSON or YAML. */
+export const jsonFloat = (min: number, max: number) =>
+  z.number('must be a number').min(min, `must be at least ${min}`).max(max, `must be at most ${max}`)
 
 /** A number within bounds, also as text. */
-export const float = (min: number, max: number) =>
-  z.preprocess(
-    numeric,
-    z.number('must be a number').min(min, `must be at least ${min}`).max(max, `must be at most ${max}`),
-  )
+export const float = (min: number, max: number) => z.preprocess(numberOf, jsonFloat(min, max))
 
 /** Seconds, written as a Go duration string such as `10s` or `1h30m`. */
 export const duration = (min = 0, max = 10 * 365 * DAY) =>
@@ -153,8 +159,9 @@ export const hostInList = () =>
     return rule ?? ''
   }) as unknown as z.ZodType<string>
 
-/** A list without duplicates. */
-export const distinct = (item?: z.ZodType<string>) => list(item).transform((items) => [...new Set(items as string[])])
+/** A list of texts without duplicates. One text with commas is not a list. */
+export const distinct = (item: z.ZodType<string> = text(2048), filled = false) =>
+  listOf(item, { max: MAX_TEXTS, filled }).transform((items) => [...new Set(items as string[])])
 
 /** An absolute http or https URL. */
 export const url = () => indexed().refine(isHttpUrl, 'must be a well-formed http or https URL').meta({ format: 'uri' })
@@ -190,6 +197,7 @@ export const readableColor = (against: readonly string[], optional: boolean) =>
   })
 
 const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/
+const SCOPE_TEXT = '^[\\x20\\x21\\x23-\\x5b\\x5d-\\x7e]*$'
 /** One scope name (RFC 6749 §3.3). */
 export const scopeName = () =>
   z.string().max(255).regex(SCOPE_TOKEN, 'must be a scope name: printable ASCII without space, quote or backslash')
@@ -199,18 +207,21 @@ export const scope = () =>
   z
     .string()
     .max(8192)
+    .meta({ pattern: SCOPE_TEXT, examples: ['mcp:read mcp:write'] })
     .transform((value) => [...new Set(value.split(' ').filter(Boolean))])
     .refine((names) => names.every((each) => SCOPE_TOKEN.test(each)), 'must be space-separated scope names')
     .transform((names) => names.join(' '))
 
 /** The form of a slug. */
 export const SLUG = /^[a-z0-9][a-z0-9-]{0,63}$/
-/** A public identifier for URLs and commands. */
+/** A public identifier for URLs and commands. Capitals become small letters. */
 export const slug = () =>
-  z.preprocess(
-    (value) => (typeof value === 'string' ? value.toLowerCase() : value),
-    z.string('is required').regex(SLUG, 'must be 1 to 64 of a-z, 0-9 and -, starting with a letter or digit'),
-  )
+  z
+    .preprocess(
+      (value) => (typeof value === 'string' ? value.toLowerCase() : value),
+      z.string('is required').regex(SLUG, 'must be 1 to 64 of a-z, 0-9 and -, starting with a letter or digit'),
+    )
+    .meta({ pattern: '^[A-Za-z0-9][A-Za-z0-9-]{0,63}$' })
 
 /** Every problem that a schema found, as readable text. The path is empty for a problem of the whole input. */
 export function issuesOf(error: z.ZodError): { path: string; message: string }[] {

@@ -43,8 +43,9 @@ export function newId(): string {
   return scratch.toString('base64url', 0, ID_BYTES)
 }
 
-const ID = /^[A-Za-z0-9_-]{21}[AQgw]$/
-/** True for an id as newId() returns it: 16 bytes in canonical base64url. */
+/** The form of an id as newId() returns it: 16 bytes in canonical base64url. */
+export const ID = /^[A-Za-z0-9_-]{21}[AQgw]$/
+/** Whether a text has the form of an id. */
 export const isId = (text: string): boolean => ID.test(text)
 
 /** The smallest id of a time (epoch seconds), for range queries over time. */

@@ -32,6 +32,9 @@ const credential = z
   .strictObject({
     issuer: text(2048)
       .refine(isIssuer, 'must be an http or https URL without query and fragment, or spiffe://TRUST-DOMAIN')
+      .meta({
+        anyOf: [{ format: 'uri', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://[^?#]*$' }, { pattern: TRUST_DOMAIN.source }],
+      })
       .describe('The iss of the tokens, compared byte for byte; or spiffe://TRUST-DOMAIN for JWT-SVIDs.'),
     subject: pattern().describe(
       'The sub of the tokens. A * stands for at least one character of one part; / and : end a part.',
@@ -43,6 +46,7 @@ const credential = z
     claims: z
       .record(text(255).min(1, 'must not be empty'), pattern())
       .refine((claims) => Object.keys(claims).length <= MAX_CLAIMS, `must have at most ${MAX_CLAIMS} members`)
+      .meta({ maxProperties: MAX_CLAIMS })
       .optional()
       .describe(
         'Further claims that the tokens must have. Each must be a string that matches by the same rules as the subject.',

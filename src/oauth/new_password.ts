@@ -7,6 +7,7 @@ export const MIN_PASSWORD = 8
 /** A new password. */
 export const newPassword = z
   .string()
+  .meta({ minLength: MIN_PASSWORD })
   .refine((value) => value.isWellFormed(), 'must be text')
   .refine((value) => [...value].length >= MIN_PASSWORD, `must have at least ${MIN_PASSWORD} characters`)
   .refine(

@@ -82,7 +82,7 @@ describe('a link is refused', () => {
   test.each<[string, number, string, (ends: readonly Resource[]) => object]>([
     ['without a map', 400, 'scope_map is required', () => ({ scope_map: undefined })],
     ['with an empty map', 400, 'scope_map must map a scope', () => ({ scope_map: {} })],
-    ['with an empty entry', 400, 'scope_map.use must name a scope', () => ({ scope_map: { use: [] } })],
+    ['with an empty entry', 400, 'scope_map.use must not be empty', () => ({ scope_map: { use: [] } })],
     ['with a map of something else', 400, 'scope_map.use', () => ({ scope_map: { use: 7 } })],
     ['with an unknown member', 400, 'unknown members: extra', () => ({ extra: 1 })],
     ['to itself', 400, 'cannot front itself', ([source]) => ({ target: source?.slug })],
@@ -223,7 +223,7 @@ describe('on the command line a map is written', () => {
   })
 
   test.each([
-    ['use', 'scope_map.use must name a scope'],
+    ['use', 'scope_map.use must not be empty'],
     ['{"use":', 'scope_map must be an object'],
     ['use:none', 'does not declare: none'],
   ])('not as %s', async (map, fault) => {

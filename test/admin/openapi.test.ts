@@ -79,6 +79,14 @@ const inputOf = async (operation: Each): Promise<Input> => {
   return { ...rest, query: Object.fromEntries(Object.entries(query).filter(([name]) => taken.includes(name))) }
 }
 
+/** Values of another JSON type that look like the right one. A query has texts only. */
+const LOOKALIKES: Readonly<Record<string, unknown[]>> = {
+  boolean: [0, 1, 'true', 'false', ''],
+  integer: ['1', 1.5, true],
+  number: ['1', true],
+  array: ['one', 'one,two'],
+  string: [1, true],
+}
 /** JSON values that a member of this schema must refuse. */
 const wrongFor = ({ type, enum: words, minimum, maximum, maxLength, anyOf }: Schema): unknown[] => [
   ...(words ? ['no-such-word'] : []),
@@ -129,6 +137,12 @@ describe('the document states the form of a value', () => {
       { pattern: expect.stringContaining('ms|s|m|h'), examples: ['10s', '5m', '1h'] },
     ],
     ['a name', member('idp.create', 'name'), { minLength: 1 }],
+    ['a text', member('webhook.create', 'description'), { pattern: '^[^\\u0000-\\u001f\\u007f]*$' }],
+    ['a scope', member('client.create', 'scope'), { pattern: '^[\\x20\\x21\\x23-\\x5b\\x5d-\\x7e]*$' }],
+    ['a slug', member('resource.create', 'slug'), { pattern: '^[A-Za-z0-9][A-Za-z0-9-]{0,63}$' }],
+    ['a password', member('user.create', 'password'), { minLength: 8 }],
+    ['a list that must not be empty', member('webhook.create', 'events'), { minItems: 1 }],
+    ['the id of a request', parameter('audit.list', 'request_id'), { pattern: '^[A-Za-z0-9_-]{21}[AQgw]$' }],
     ['a map', member('fronting.create', 'scope_map'), { minProperties: 1 }],
     ['a filter', parameter('user.list', 'email'), { minLength: 1 }],
     ['an id in a path', parameter('user.get', 'id'), { minLength: 1, maxLength: 256 }],
@@ -201,7 +215,7 @@ describe.each(operations)('%s', (_id, operation) => {
     const input = await inputOf(operation)
     const { properties = {} } = operation.requestBody?.content['application/json'].schema ?? {}
     for (const [name, schema] of Object.entries(properties)) {
-      for (const wrong of wrongFor(schema)) {
+      for (const wrong of [...wrongFor(schema), ...(LOOKALIKES[schema.type ?? ''] ?? [])]) {
         const answer = await call(operation, { ...input, body: { ...input.body, [name]: wrong } })
         // Keys are read as those of a registration (RFC 7591 §3.2.2).
         const isKeySet = name === 'jwks' && typeof wrong === 'object'

@@ -16,10 +16,10 @@ describe('refused requests', () => {
         'repeated_header',
       ],
     ),
-    ...['FOO', 'get', 'CONNECT', ''].map((method): [string, RequestHead, string] => [
+    ...['', 'G T', 'GET\u0000', 'GÉT'].map((method): [string, RequestHead, string] => [
       `the method "${method}"`,
       head({ method }),
-      'unknown_method',
+      'bad_method',
     ]),
     ['no Host', head({ headers: { host: undefined } }), 'missing_host'],
     ['an empty Host', head({ headers: { host: '' } }), 'missing_host'],
@@ -62,7 +62,7 @@ describe('refused requests', () => {
 
   test('a large head is 431, every other framing error 400', () => {
     expect(framingFault(head({ query: 'x'.repeat(17_000) }))?.status).toBe(431)
-    expect(framingFault(head({ method: 'FOO' }))?.status).toBe(400)
+    expect(framingFault(head({ method: '' }))?.status).toBe(400)
   })
 })
 
@@ -71,7 +71,11 @@ describe('accepted requests', () => {
     ['a GET', head(), false],
     ['a GET whose body has no bytes', head({ headers: { 'content-length': '0' } }), false],
     ['a HEAD', head({ method: 'HEAD' }), false],
-    ['a TRACE, which the router refuses', head({ method: 'TRACE' }), false],
+    ...['TRACE', 'QUERY', 'FOO', 'get'].map((method): [string, RequestHead, boolean] => [
+      `a ${method}, which the router refuses`,
+      head({ method }),
+      false,
+    ]),
     ['a DELETE that says nothing about a body', head({ method: 'DELETE' }), false],
     ['a DELETE with a length', head({ method: 'DELETE', headers: { 'content-length': '5' } }), true],
     ['a POST with a length', post({ 'content-length': '5' }), true],

@@ -125,6 +125,15 @@ describe('bodies', () => {
     expect((await send('DELETE', '/things/7/parts/9', 'x')).status).toBe(413)
   })
 
+  test.each(['TRACE', 'QUERY', 'FOO', 'get'])(
+    'the method %s is refused with the methods of the path',
+    async (method) => {
+      const answer = await send(method, '/things')
+      expect([answer.status, answer.headers['allow']]).toEqual([405, expect.stringContaining('GET')])
+      expect((await send(method, '/nothing')).status).toBe(404)
+    },
+  )
+
   test('refusing a request with an unread body closes its connection', async () => {
     expect((await send('POST', '/nothing', 'x')).close).toBe(true)
     expect((await send('PUT', '/things', 'x')).close).toBe(true)
