@@ -65,7 +65,7 @@ export function publicRoutes(app: App): Route[] {
       ? [{ method: 'GET', path: '/.well-known/agents.json', cors: true, handle: on(agentsDocument) } as const]
       : []),
 
-    { method: 'GET', path: PATHS.authorize, step: 'authorize', handle: on(authorize), renderError },
+    { method: 'GET', path: PATHS.authorize, hasEffects: true, step: 'authorize', handle: on(authorize), renderError },
     { method: 'POST', path: PATHS.token, ...signs, step: 'token', handle: on(token) },
     { method: 'POST', path: PATHS.introspect, ...signs, step: 'introspect', handle: on(introspect) },
     { method: 'POST', path: PATHS.revoke, ...signs, step: 'revoke', handle: on(revoke) },
@@ -88,8 +88,15 @@ export function publicRoutes(app: App): Route[] {
       renderError,
     },
     ...['', '/{provider}'].flatMap((suffix): Route[] => [
-      { method: 'GET', path: `/oidc/start${suffix}`, handle: on(startOidc), renderError },
-      { method: 'GET', path: `/oidc/callback${suffix}`, step: 'login', handle: on(finishOidc), renderError },
+      { method: 'GET', path: `/oidc/start${suffix}`, hasEffects: true, handle: on(startOidc), renderError },
+      {
+        method: 'GET',
+        path: `/oidc/callback${suffix}`,
+        hasEffects: true,
+        step: 'login',
+        handle: on(finishOidc),
+        renderError,
+      },
       { method: 'POST', path: `/oidc/backchannel-logout${suffix}`, body: LOGOUT_FORM, handle: on(backchannelLogout) },
     ]),
     { method: 'GET', path: '/consent', handle: on(showConsent), renderError },
@@ -98,9 +105,15 @@ export function publicRoutes(app: App): Route[] {
     { method: 'GET', path: ACCOUNT_PATH, handle: on(showAccount), renderError },
     { method: 'POST', path: `${ACCOUNT_PATH}/{section}`, body: FORM, handle: on(submitAccount), renderError },
 
-    { method: 'GET', path: `${PATHS.connect}/{provider}`, handle: on(startConnect), renderError },
+    { method: 'GET', path: `${PATHS.connect}/{provider}`, hasEffects: true, handle: on(startConnect), renderError },
     { method: 'POST', path: `${PATHS.connect}/{provider}`, body: FORM, handle: on(submitConnect), renderError },
-    { method: 'GET', path: `${PATHS.connect}/{provider}/callback`, handle: on(connectCallback), renderError },
+    {
+      method: 'GET',
+      path: `${PATHS.connect}/{provider}/callback`,
+      hasEffects: true,
+      handle: on(connectCallback),
+      renderError,
+    },
     { method: 'GET', path: PATHS.connections, handle: on(showConnections), renderError },
     { method: 'DELETE', path: `${PATHS.connections}/{provider}`, handle: on(deleteConnection) },
 
@@ -146,7 +159,7 @@ function openIdRoutes({ admission }: App, on: On, renderError: Route['renderErro
       body: { ...FORM, type: 'any', optional: true },
       handle: about,
     },
-    { method: 'GET', path: PATHS.endSession, handle: leave, renderError },
+    { method: 'GET', path: PATHS.endSession, hasEffects: true, handle: leave, renderError },
     { method: 'POST', path: PATHS.endSession, body, handle: leave, renderError },
   ]
 }

@@ -13,6 +13,8 @@ export interface Route {
   handle(request: Request): Reply | Promise<Reply>
   /** Type and maximum size of the body in bytes; `optional` where no body is needed. A route without it refuses bodies. */
   body?: { type: 'form' | 'json' | 'any'; limit: number; optional?: boolean }
+  /** Whether a GET has effects: HEAD is refused, because link checkers and scanners send it. */
+  hasEffects?: boolean
   /** Whether browsers of allowed origins may call it. */
   cors?: boolean
   /** Limits the requests in progress. A request is refused before its body is read. */

@@ -66,7 +66,7 @@ class Router {
     const methods = this.table.find(request.path)
     const close = mayHaveBody(request)
     if (!methods) return this.refuse(unknownPath(), request, UNMATCHED, close)
-    const match = methods.get(request.method === 'HEAD' ? 'GET' : (request.method as Method))
+    const match = matchOf(methods, request.method)
     const route = match?.route ?? anyOf(methods)
     const enter = () => this.enter(methods, match, request)
     const refuse = (thrown: unknown) => this.refuse(asOAuthError(thrown), request, route, close)
@@ -238,11 +238,22 @@ function endTrace(trace: Trace, { status }: Reply, error: OAuthError | undefined
 
 const anyOf = (methods: ReadonlyMap<Method, Match>): Route => (methods.values().next().value as Match).route
 
+/** The route of a method. HEAD has that of GET. */
+function matchOf(methods: ReadonlyMap<Method, Match>, method: string): Match | undefined {
+  if (method !== 'HEAD') return methods.get(method as Method)
+  const match = methods.get('GET')
+  return match?.route.hasEffects ? undefined : match
+}
+
 const unknownPath = () => new OAuthError('not_found', 'this path does not exist')
 
 function wrongMethod(methods: ReadonlyMap<Method, Match>): OAuthError {
-  const allow = [...methods.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ')
-  return new OAuthError('method_not_allowed', `this path takes ${allow}`, { headers: { allow } })
+  const allow = [...methods].flatMap(([method, { route }]) =>
+    method === 'GET' && !route.hasEffects ? ['GET', 'HEAD'] : [method],
+  )
+  return new OAuthError('method_not_allowed', `this path takes ${allow.join(', ')}`, {
+    headers: { allow: allow.join(', ') },
+  })
 }
 const lengthRequired = () => new OAuthError('length_required', 'the request must state the length of its body')
 const tooMany = (wait: number) =>
