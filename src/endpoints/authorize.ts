@@ -22,6 +22,7 @@ import { isUnstored, keepDocumentClient } from '../oauth/document_client.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { isSignIn } from '../oauth/openid.ts'
 import { isOnDevice, placeOf } from '../oauth/redirect_uri.ts'
+import { queryAfterLogin, requiredLoginAt } from '../oauth/required_login.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Consent } from '../records/consent.ts'
 import { personOf } from '../records/person.ts'
@@ -30,7 +31,7 @@ import { answerAccessRefused } from './access_refused.ts'
 import { localesOf, messagesOf } from './language.ts'
 import { thrownPage } from './pages.ts'
 import { findSignedIn, type SignedIn } from './session.ts'
-import { basePath, loginUrl, pathAndQuery, toLogin } from './urls.ts'
+import { basePath, loginUrl, toLogin } from './urls.ts'
 
 /** Time in seconds that a user has for login and consent. */
 const REQUEST_LIFETIME = 600
@@ -88,8 +89,9 @@ async function proceed(
   const { prompt } = requested
   if (prompt.includes('none') && prompt.length > 1)
     throw new OAuthError('invalid_request', 'prompt=none excludes other values', { reason: 'bad_prompt' })
-  const isDue = isSignInDue(app, requested.authentication, signedIn?.session, timeOf(params.login_after))
-  if (!signedIn || isDue || prompt.includes('login')) {
+  const login_at = requiredLoginAt(app, params, signedIn?.login_for)
+  const isDue = isSignInDue(app, requested, signedIn?.session, login_at)
+  if (!signedIn || isDue) {
     if (prompt.includes('none')) throw new OAuthError('login_required', 'no user is signed in')
     const again = prompt.includes('login') || requested.authentication.max_age !== undefined
     return toLogin(app, comeBack(app, request, params), again, params)
@@ -131,21 +133,9 @@ async function decideOnConsent(
   return redirect(`${basePath(app)}/consent?${query}`)
 }
 
-/**
- * The URL of the same request, for after the login: without prompt=login, which would ask for another login. `login_after` requires
- * that the login has taken place.
- */
-function comeBack({ config, clock }: App, request: Request, params: Params): string {
-  const prompt = params.prompt?.split(' ').filter((each) => each !== 'login')
-  const { openid } = config.oauth
-  if (!openid && prompt?.length === params.prompt?.split(' ').length) return pathAndQuery(request)
-  const changed = { ...params, prompt: prompt?.join(' '), ...(openid ? { login_after: String(clock.now()) } : {}) }
-  const kept = Object.entries(changed).filter((entry): entry is [string, string] => Boolean(entry[1]))
-  return `${request.path}?${new URLSearchParams(kept)}`
-}
-
-const timeOf = (text: string | undefined): number | undefined =>
-  text !== undefined && /^\d{1,12}$/.test(text) ? Number(text) : undefined
+/** The URL of the same request, for after the login. */
+const comeBack = (app: App, request: Request, params: Params): string =>
+  `${request.path}?${queryAfterLogin(app, params)}`
 
 /**
  * Whether only the client can get the response. Any program on the device can listen on loopback or claim a private-use scheme, and the

@@ -5,12 +5,12 @@ import type { App } from '../context.ts'
 import { empty, json, NO_STORE, parseParams, prefersHtml, type Reply, type Request, redirect } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { rfc3339 } from '../lib/time.ts'
-import { isCrossSite } from '../lib/url.ts'
 import { audit } from '../oauth/audit.ts'
 import { scopeNames } from '../oauth/resource.ts'
 import type { BrokerGrant } from '../records/broker_grant.ts'
 import type { BrokerProvider } from '../records/broker_provider.ts'
 import { actorOf } from './connect.ts'
+import { isForeign } from './origin.ts'
 import { findSignedIn, type SignedIn } from './session.ts'
 import { ACCOUNT_PATH, basePath } from './urls.ts'
 
@@ -64,7 +64,7 @@ function connectionsPage(app: App, { query }: Request): string {
 export async function deleteConnection(app: App, request: Request): Promise<Reply> {
   const signedIn = await findSignedIn(app, request)
   if (!signedIn) throw notSignedIn()
-  if (isCrossSite(request))
+  if (isForeign(app, request))
     throw new OAuthError('access_denied', 'cross-site requests are not allowed', { reason: 'cross_site' })
   if (await disconnectFrom(app, request, signedIn, request.params['provider'] ?? '')) return empty(204, NO_STORE)
   throw new OAuthError('not_found', 'there is no such connection')

@@ -5,7 +5,6 @@ import { parseForm, parseParams, type Reply, type Request, redirect } from '../h
 import { OAuthError } from '../lib/error.ts'
 import { html, isolated, type Markup } from '../lib/html.ts'
 import { equalSecrets, isId, newBearer, newId } from '../lib/id.ts'
-import { isCrossSite } from '../lib/url.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import { responseUri } from '../oauth/authorization.ts'
 import { checkAdmitted } from '../oauth/cimd.ts'
@@ -24,6 +23,7 @@ import { CODE_LIFETIME } from './authorize.ts'
 import { decidedPage, deviceOrigin, deviceWarning } from './device_page.ts'
 import { localesOf, messagesOf } from './language.ts'
 import type { Messages } from './messages/en.ts'
+import { isForeign } from './origin.ts'
 import { errorPage, page } from './pages.ts'
 import { findSignedIn, type SignedIn, sessionToken } from './session.ts'
 import { ACCOUNT_PATH, basePath, loginUrl, pathAndQuery, toLogin } from './urls.ts'
@@ -157,7 +157,7 @@ export async function decideConsent(app: App, request: Request): Promise<Reply> 
   const signedIn = await findSignedIn(app, request)
   if (!signedIn) return refuse(app, request, 401, 'not_signed_in')
   const expected = sessionToken(app, signedIn, `consent ${form.session_id}`)
-  if (isCrossSite(request) || !equalSecrets(expected, form.csrf_token ?? ''))
+  if (isForeign(app, request) || !equalSecrets(expected, form.csrf_token ?? ''))
     return refuse(app, request, 403, 'bad_form')
   const pending = await findPending(app, form.session_id, signedIn)
   if (!pending) return refuse(app, request, 400, 'expired')

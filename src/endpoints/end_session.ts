@@ -2,13 +2,13 @@
 import type { App } from '../context.ts'
 import { type Params, parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
 import { html, isolated } from '../lib/html.ts'
-import { isCrossSite } from '../lib/url.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import { type IdTokenHint, verifyIdTokenHint } from '../oauth/id_token_hint.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { accountName } from '../records/user.ts'
 import { messagesOf } from './language.ts'
 import type { Messages } from './messages/en.ts'
+import { isForeign } from './origin.ts'
 import { page } from './pages.ts'
 import { endSession, findSignedIn, type SignedIn } from './session.ts'
 import { basePath } from './urls.ts'
@@ -22,7 +22,7 @@ export async function logoutByClient(app: App, request: Request): Promise<Reply>
   const messages = messagesOf(request)
   const hint = await hintOf(app, params)
   const signedIn = await findSignedIn(app, request)
-  if (!signedIn && isCrossSite(request)) return fromHere(app, messages, params)
+  if (!signedIn && isForeign(app, request)) return fromHere(app, messages, params)
   if (signedIn && signedIn.user.id !== hint?.sub) return askFirst(app, messages, signedIn)
   const cookies = await endSession(app, signedIn)
   if (signedIn)

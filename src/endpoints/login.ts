@@ -5,7 +5,6 @@ import { MAX_PASSWORD_BYTES } from '../crypto/pool.ts'
 import { type Params, parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { html, isolated, type Markup } from '../lib/html.ts'
-import { isCrossSite } from '../lib/url.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import type { DetailOf } from '../oauth/audit_events.ts'
 import { allowsPasswords } from '../oauth/local_login.ts'
@@ -13,6 +12,7 @@ import { accountName, type User } from '../records/user.ts'
 import { messagesOf } from './language.ts'
 import { beginLogin, delayLogin, endLogin, type LoginResult, loginAttempt } from './login_limit.ts'
 import { en, type Messages } from './messages/en.ts'
+import { isForeign } from './origin.ts'
 import { errorPage, page } from './pages.ts'
 import { endSession, findSignedIn, isLoginToken, loginToken, startSession } from './session.ts'
 import { ACCOUNT_PATH, basePath, safeRedirect } from './urls.ts'
@@ -124,7 +124,7 @@ export async function login(app: App, request: Request): Promise<Reply> {
     })
     return loginPage(app, request, form?.redirect, { problem })
   }
-  if (!form || isCrossSite(request) || !isLoginToken(app, request, form.csrf_token))
+  if (!form || isForeign(app, request) || !isLoginToken(app, request, form.csrf_token))
     return refuse({ result: 'invalid', status: 422 })
   return attemptLogin(app, request, form, refuse)
 }
@@ -160,10 +160,11 @@ async function attemptLogin(
       await record(app, request, 'user_login_failed', '', { user_id: user?.id })
       return refuse({ result: 'failure', status: 422, email: form.email })
     }
-    const cookie = await startSession(app, request, user.id)
+    const target = safeRedirect(app, form.redirect)
+    const cookie = await startSession(app, request, user.id, target)
     await record(app, request, 'user_login', user.id)
     app.metrics.count('core_login_attempts_total', { result: 'success' })
-    return redirect(safeRedirect(app, form.redirect), { 'set-cookie': cookie })
+    return redirect(target, { 'set-cookie': cookie })
   } finally {
     const began = await endLogin(app, attempt, result, named?.id)
     if (began.address) await record(app, request, 'auth_locked_out', '')
@@ -204,7 +205,7 @@ const record = <A extends RecordedAction>(
 
 /** Signs the user out: ends the session of the browser. */
 export async function logout(app: App, request: Request): Promise<Reply> {
-  if (isCrossSite(request)) {
+  if (isForeign(app, request)) {
     const t = messagesOf(request)
     const options = { title: t.start.notSignedOut, text: t.errors.texts.cross_site, status: 403 }
     return errorPage(app, t, request.id, options)

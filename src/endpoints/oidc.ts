@@ -46,7 +46,7 @@ async function signIn(
   { provider: { slug }, identity, login, user, created }: UpstreamSignIn,
   cookie: string,
 ): Promise<Reply> {
-  const cookies = [await startSession(app, request, user.id, upstreamSession(app, identity)), cookie]
+  const cookies = [await startSession(app, request, user.id, login.target, upstreamSession(app, identity)), cookie]
   const detail = { created, provider: slug }
   await audit(app, { action: 'user_oidc_login', actor_id: user.id, ...sentBy(request), detail })
   return app.config.session.same_site === 'strict'

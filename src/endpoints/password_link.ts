@@ -4,12 +4,12 @@ import type { App } from '../context.ts'
 import { parseForm, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { html } from '../lib/html.ts'
-import { isCrossSite } from '../lib/url.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import { MIN_PASSWORD, newPassword } from '../oauth/new_password.ts'
 import { PASSWORD_PATH, parsePasswordLink } from '../oauth/password_link.ts'
 import type { User } from '../records/user.ts'
 import { messagesOf } from './language.ts'
+import { isForeign } from './origin.ts'
 import { page } from './pages.ts'
 import { basePath } from './urls.ts'
 
@@ -23,7 +23,7 @@ export async function showPasswordLink(app: App, request: Request): Promise<Repl
 
 /** Sets the password of the form. Everything about the form is checked before the link is used up. */
 export async function setPassword(app: App, request: Request): Promise<Reply> {
-  if (isCrossSite(request)) throw new OAuthError('access_denied', 'cross-site request', { reason: 'cross_site' })
+  if (isForeign(app, request)) throw new OAuthError('access_denied', 'cross-site request', { reason: 'cross_site' })
   const { token = '', new_password = '', new_password_again = '' } = parseForm(request)
   const link = parsePasswordLink(token)
   const user = link && (await app.store.findLinkedUser({ ...link, now: app.clock.now() }))

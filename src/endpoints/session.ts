@@ -5,21 +5,25 @@ import type { App } from '../context.ts'
 import { cookieOf, type RequestHead } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { equalSecrets, isId, newId, newSecret } from '../lib/id.ts'
-import { isCrossSite } from '../lib/url.ts'
+import { loginForOf } from '../oauth/required_login.ts'
 import type { Session } from '../records/session.ts'
 import type { ResultOf } from '../store/operations.ts'
+import { isForeign } from './origin.ts'
 
 /** A session that has not expired, with its active user. */
-export type SignedIn = NonNullable<ResultOf<'findSession'>>
+export type SignedIn = NonNullable<ResultOf<'findSession'>> & {
+  /** The authorization request that the login was made for. */
+  login_for?: string
+}
 
 /** The session of the browser that sent a request. */
 export async function findSignedIn(app: App, request: RequestHead): Promise<SignedIn | undefined> {
   const cookie = cookieOf(request, sessionName(app))
-  const { sid } = (cookie && app.sealer.open(cookie)) || {}
+  const { sid, login_for } = (cookie && app.sealer.open(cookie)) || {}
   if (typeof sid !== 'string' || !isId(sid)) return undefined
   const found = await app.store.findSession({ id: sid, now: app.clock.now() })
   if (found) noteSessionUse(app, found.session)
-  return found
+  return found && { ...found, ...(typeof login_for === 'string' ? { login_for } : {}) }
 }
 
 const USE_NOTED_SECONDS = 300
@@ -35,11 +39,15 @@ function noteSessionUse(app: App, { id, last_used_at = 0 }: Session): void {
 /** What the upstream provider says about a sign-in. */
 export type UpstreamSession = Pick<Session, 'oidc_issuer' | 'oidc_sid' | 'auth_time' | 'amr' | 'acr'>
 
-/** Starts a session and ends the previous session of the browser. `upstream` names the session at the provider. Returns the Set-Cookie header. */
+/**
+ * Starts a session and ends the previous session of the browser. `target` is the local path that the login returns to; `upstream` names the
+ * session at the provider. Returns the Set-Cookie header.
+ */
 export async function startSession(
   app: App,
   request: RequestHead,
   user_id: string,
+  target: string,
   upstream: UpstreamSession = {},
 ): Promise<string> {
   const { max_age } = app.config.session
@@ -56,7 +64,7 @@ export async function startSession(
   const previous = await findSignedIn(app, request)
   await Promise.all([app.store.createSession(session), saveUpstreamSession(app, session)])
   if (previous) await app.store.deleteSession({ id: previous.session.id })
-  return setCookie(app, sessionName(app), app.sealer.seal({ sid: session.id }), max_age)
+  return setCookie(app, sessionName(app), app.sealer.seal({ sid: session.id, login_for: loginForOf(target) }), max_age)
 }
 
 /** Records the session at the provider for as long as refresh tokens that the user grants in this session can live unused. */
@@ -123,7 +131,7 @@ export const isFromBrowser = (request: RequestHead): boolean => request.headers[
 /** Checks the CSRF token of a form. Throws access_denied. */
 export function checkForm(app: App, request: RequestHead, signedIn: SignedIn, purpose: string, token = ''): void {
   const macs = app.sealer.macs(SESSION_FORM, `${signedIn.session.id} ${purpose}`)
-  if (!isCrossSite(request) && isOneOf(macs, token)) return
+  if (!isForeign(app, request) && isOneOf(macs, token)) return
   throw new OAuthError('access_denied', 'this form does not belong to your session', { reason: 'bad_form' })
 }
 

@@ -52,31 +52,41 @@ export function signInOf({ created_at, oidc_issuer, auth_time = created_at, amr,
   return { auth_time, ...(methods ? { amr: methods } : {}), ...(acr === undefined ? {} : { acr }) }
 }
 
-/** Tolerance in seconds for the clocks of instances. */
+/** Tolerance in seconds for the clock of the upstream provider. */
 const SKEW = 5
+/** Seconds after a login in which it satisfies the request that it was made for. The browser returns to the request at once. */
+const LOGIN_COUNTS = 600
+
+/** What a request says about the sign-in. */
+interface Wanted {
+  prompt: readonly string[]
+  authentication: AuthenticationRequest
+}
 
 /**
- * Whether the user must sign in before the request is answered. `login_after` is when the user was sent to the login page for this
- * request. Throws login_required or unmet_authentication_requirements if another sign-in would not satisfy the request.
+ * Whether the user must sign in before the request is answered. `login_at` is when the login page was shown for this request, if the
+ * session was started there. Throws login_required or unmet_authentication_requirements if another sign-in would not satisfy the request.
  */
 export function isSignInDue(
   { clock, oidc }: App,
-  { max_age, acr_values, hinted }: AuthenticationRequest,
+  { prompt, authentication }: Wanted,
   session: Session | undefined,
-  login_after: number | undefined,
+  login_at: number | undefined,
 ): boolean {
+  const { acr_values, hinted } = authentication
+  const max_age = prompt.includes('login') ? 0 : authentication.max_age
   const { auth_time, acr } = session ? signInOf(session) : { auth_time: 0, acr: undefined }
   const isMet = acr_values.length === 0 || (acr !== undefined && acr_values.includes(acr))
-  const hasSignedIn = session !== undefined && login_after !== undefined && session.created_at + SKEW >= login_after
+  const hasSignedIn = session && login_at !== undefined && clock.now() <= session.created_at + LOGIN_COUNTS
   // Only an upstream provider asserts a class.
   if (!isMet && (hasSignedIn || oidc.length === 0))
     throw new OAuthError('unmet_authentication_requirements', 'none of the acr_values can be satisfied')
   if (!session || !isMet) return true
   if (!hasSignedIn) {
     const isTooOld = max_age !== undefined && (max_age === 0 || auth_time + max_age < clock.now())
-    return login_after !== undefined || isTooOld || isAnother(session, hinted)
+    return isTooOld || isAnother(session, hinted)
   }
-  if (isAnother(session, hinted) || (max_age !== undefined && auth_time + max_age + SKEW < login_after))
+  if (isAnother(session, hinted) || (max_age !== undefined && auth_time + max_age + SKEW < login_at))
     throw new OAuthError('login_required', 'the user did not sign in as this request requires')
   return false
 }

@@ -217,10 +217,10 @@ async function loginFields(browser: Browser, email: string): Promise<Record<stri
   return { csrf_token, redirect: '/', email, password: PASSWORD }
 }
 
-test('U09: login_after, acr_values and max_age that a caller changes never change what the tokens say about the sign-in', async () => {
+test('U09: login_for, acr_values and max_age that a caller changes never change what the tokens say about the sign-in', async () => {
   const { app, user, browser } = await signedIn()
   service.advance(600)
-  const fields = { scope: 'openid', max_age: '60', login_after: '1', prompt: 'none' }
+  const fields = { scope: 'openid', max_age: '60', login_for: '1', prompt: 'none' }
   const { code, callback, verifier } = await authorize(service, app, user, fields, browser)
   if (code === '') expect(callback.searchParams.get('error')).toBe('login_required')
   else {
@@ -228,6 +228,64 @@ test('U09: login_after, acr_values and max_age that a caller changes never chang
     const { auth_time, iat = 0 } = decodeJwt<{ auth_time: number }>(String(body['id_token']))
     expect(iat - auth_time).toBeGreaterThanOrEqual(600)
   }
-  const acr = await authorize(service, app, user, { scope: 'openid', acr_values: 'urn:mfa', login_after: '1' }, browser)
+  const acr = await authorize(service, app, user, { scope: 'openid', acr_values: 'urn:mfa', login_for: '1' }, browser)
   expect(acr.callback.searchParams.get('error')).toBe('unmet_authentication_requirements')
+})
+
+describe('a login that a request requires', () => {
+  /** The URL of the same request that the login page returns to. */
+  async function returnOf(browser: Browser, url: string): Promise<string> {
+    const { location = '' } = await browser.open(url)
+    return service.issuer + (new URL(location).searchParams.get('redirect') ?? '')
+  }
+  const asksToSignIn = async (browser: Browser, url: string) =>
+    (await browser.follow(url)).text.includes('type="password"')
+  const login = async (browser: Browser, email: string, returnTo: string) => {
+    const { pathname, search } = new URL(returnTo)
+    const fields = { ...(await loginFields(browser, email)), redirect: pathname + search }
+    return browser.post(`${service.issuer}/login`, fields)
+  }
+
+  for (const required of [{ prompt: 'login' }, { max_age: '0' }])
+    test(`U10: is not satisfied by a session of this second, whatever the URL says: ${Object.keys(required)}`, async () => {
+      const { app, browser } = await signedIn()
+      const url = authorizeUrl(service, { client_id: app.client_id, scope: 'openid', ...required })
+      const back = await returnOf(browser, url)
+      const now = service.app.clock.now()
+      const changed = [1, 2, 3].map(() => back.replace(/login_for=\d+/, `login_for=${now - 60}`))
+      for (const each of [back, ...changed, `${url}&login_for=${now}`, `${url}&login_after=${now}`])
+        expect(await asksToSignIn(browser, each)).toBe(true)
+    })
+
+  test('U10: is not satisfied by a login for another request, or by a request that was changed after the login', async () => {
+    const { app, user, browser } = await signedIn()
+    const url = authorizeUrl(service, { client_id: app.client_id, scope: 'openid', prompt: 'login' })
+    const [first, second] = [await returnOf(browser, url), await returnOf(browser, url)]
+    expect(second).not.toBe(first)
+    const { location = '' } = await login(browser, user.email, first)
+    expect(await asksToSignIn(browser, second)).toBe(true)
+    expect(await asksToSignIn(browser, location.replace('some-state', 'other-state'))).toBe(true)
+    expect((await browser.follow(location)).location).toContain('code=')
+  })
+
+  test('U10: is not satisfied by the same login hours later, or by a later login of the same browser', async () => {
+    const { app, user, browser } = await signedIn()
+    const url = authorizeUrl(service, { client_id: app.client_id, scope: 'openid', max_age: '0' })
+    const { location = '' } = await login(browser, user.email, await returnOf(browser, url))
+    await login(browser, user.email, `${service.issuer}/account`)
+    expect(await asksToSignIn(browser, location)).toBe(true)
+    const again = await login(browser, user.email, await returnOf(browser, url))
+    service.advance(3600)
+    expect(await asksToSignIn(browser, again.location ?? '')).toBe(true)
+  })
+})
+
+test('U11: HEAD at the logout and authorization endpoints has no effect', async () => {
+  const { app, browser, id_token } = await signedIn()
+  const authorization = authorizeUrl(service, { client_id: app.client_id, scope: 'openid' })
+  for (const url of [logoutUrl({ id_token_hint: id_token }), authorization]) {
+    const { status, headers, location } = await browser.open(url, { method: 'HEAD' })
+    expect([status, location, headers.get('allow')]).toEqual([405, undefined, 'GET, POST'])
+  }
+  expect(await isKnown(browser)).toBe(true)
 })

@@ -86,7 +86,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
         'Authentication context classes of which one is required (RFC 9470). Upstream providers assert them. Only with `oauth.openid`.',
       login_hint: 'Email address for the login page. Only with `oauth.openid`.',
       id_token_hint: 'An ID token of this client: the request is for its user. Only with `oauth.openid`.',
-      login_after: 'Set by this service when it redirects to the login page.',
+      login_for: 'Set by this service when it redirects to the login page: the login that this request requires.',
       response_mode: '`query`.',
       dpop_jkt: 'Binds the code to a key (RFC 9449 §10).',
     },

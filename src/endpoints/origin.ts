@@ -1,0 +1,18 @@
+// Where a form comes from. Every form for users, and every request that changes something for a cookie, is checked here.
+import type { App } from '../context.ts'
+import type { RequestHead } from '../http/message.ts'
+import { isCrossSite } from '../lib/url.ts'
+
+/**
+ * Whether a browser says that a page of another origin sent the request: with Sec-Fetch-Site, or with Origin if the browser does not send
+ * that. Pages of this service have no referrer, and then older browsers send `Origin: null` (Fetch §3.2.5), so that value says nothing.
+ */
+export function isForeign({ config }: Pick<App, 'config'>, request: RequestHead): boolean {
+  const { 'sec-fetch-site': site, origin, host = '' } = request.headers
+  if (site !== undefined || origin === undefined || origin === 'null') return isCrossSite(request)
+  const own = new URL(config.server.issuer)
+  if (origin === own.origin) return false
+  // The listener may have further names. A page of http at the name of the issuer is not one of them.
+  const isFurtherName = host.toLowerCase() !== own.host
+  return !isFurtherName || !URL.canParse(origin) || new URL(origin).host !== host.toLowerCase()
+}
