@@ -7,7 +7,7 @@ import { checkToken, type LiveToken } from '../oauth/access_token.ts'
 import { isUserId } from '../oauth/client_metadata.ts'
 import { checkBound, DPOP_ALGS, useProof } from '../oauth/dpop.ts'
 import { isSignIn, userClaims } from '../oauth/openid.ts'
-import { scopeNames } from '../oauth/resource.ts'
+import { scopeNames, stillGranted } from '../oauth/resource.ts'
 
 /** Answers with the claims that the scopes of the token grant. The token must be for this endpoint, not for a resource. */
 export async function userinfo(app: App, request: Request): Promise<Reply> {
@@ -18,7 +18,7 @@ export async function userinfo(app: App, request: Request): Promise<Reply> {
     const live = await findToken(app, token)
     await checkKey(app, request, live, scheme, token)
     const { claims, user_version: version } = live
-    const scope = scopeNames(claims.scope ?? '')
+    const scope = await scopeNow(app, live)
     if (!isSignIn(scope) || !isUserId(claims.sub) || version === undefined)
       throw new OAuthError('insufficient_scope', 'the scope openid is required', { reason: 'no_openid' })
     const person = await app.store.findPerson({ id: claims.sub, version })
@@ -47,6 +47,12 @@ async function findToken(app: App, token: string): Promise<LiveToken> {
   if (live.issuance.resource !== issuer || (await app.store.findResource({ uri: issuer })))
     throw refused('other_audience')
   return live
+}
+
+/** The scopes of the token that the user still allows, and that the operator still allows the client to have. */
+async function scopeNow(app: App, { claims, consent_scope: consented }: LiveToken): Promise<string[]> {
+  const client = await app.store.findClient({ client_id: claims.client_id })
+  return client ? stillGranted(scopeNames(claims.scope ?? ''), { client, consented }) : []
 }
 
 /** A bound token needs a proof of its key for this request, and the scheme DPoP (RFC 9449 §7.1). */

@@ -116,6 +116,8 @@ export interface LiveToken {
   issuance: Issuance
   /** The version of its user; undefined when the subject is not a user here. */
   user_version?: number
+  /** The scope of its consent now. Undefined when it was issued without one. */
+  consent_scope?: string
   /** The claims about its user that the resource asks for, as they are now. */
   about?: ClaimsAbout
   /** Number of token exchanges from the first token to this one. */
@@ -152,8 +154,8 @@ export async function checkToken(app: App, token: string): Promise<LiveToken | D
 }
 
 async function withAccess(app: App, claims: AccessTokenClaims, state: TokenState): Promise<LiveToken | DeadReason> {
-  const { issuance, exchanges, user_version } = state
-  const live = { claims, issuance, exchanges, user_version }
+  const { issuance, exchanges, user_version, consent_scope } = state
+  const live = { claims, issuance, exchanges, user_version, consent_scope }
   const uri = claims.aud?.[0]
   const resource = uri === undefined ? undefined : await app.store.findResource({ uri })
   if (!resource) return live

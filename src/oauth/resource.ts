@@ -128,23 +128,29 @@ interface Basis {
   /** The scopes that the user may have now. Undefined without a resource. */
   allowed?: readonly string[]
 }
+/** The scopes that the operator still allows the client to have, and that the user still consents to. */
+export function stillGranted(
+  names: readonly string[],
+  { client, consented }: Pick<Basis, 'client' | 'consented'>,
+): string[] {
+  const ceiling = scopeCeiling(client)
+  const agreed = consented === undefined ? undefined : scopeNames(consented)
+  return names
+    .filter((name) => ceiling === undefined || ceiling.includes(name))
+    .filter((name) => agreed === undefined || agreed.includes(name))
+}
+
 /**
  * The part of a granted scope that still holds: the resource declares it, the operator allows the client to have it, the user may
  * have it and consents to it. Throws invalid_scope if nothing is left.
  */
-export function remainingScope(
-  names: readonly string[],
-  { config, client, resource, consented, allowed }: Basis,
-): string {
+export function remainingScope(names: readonly string[], basis: Basis): string {
+  const { config, resource, allowed } = basis
   const catalog = resource && catalogOf(resource)
-  const ceiling = scopeCeiling(client)
-  const agreed = consented === undefined ? undefined : scopeNames(consented)
   const isOwn = (name: string) => catalog === undefined || catalog.includes(name)
   const isForSignIn = (name: string) => !isOwn(name) && config.oauth.openid && isOpenIdScope(name)
-  const left = names
+  const left = stillGranted(names, basis)
     .filter((name) => isOwn(name) || isForSignIn(name))
-    .filter((name) => ceiling === undefined || ceiling.includes(name))
-    .filter((name) => agreed === undefined || agreed.includes(name))
     .filter((name) => allowed === undefined || allowed.includes(name))
   // A token for a resource needs one of its scopes. Scopes of a sign-in give no access to it.
   const isLost = left.length === 0 || (left.every(isForSignIn) && !names.every(isForSignIn))

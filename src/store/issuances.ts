@@ -80,10 +80,12 @@ export interface TokenState {
   /** Status of the user that is the subject. Undefined when the subject is not a user of this service, or was deleted. */
   user_status?: string
   user_version?: number
+  /** The scope of its consent now. Undefined when it was issued without one. */
+  consent_scope?: string
   issuance: Issuance
 }
 
-const TOKEN_STATE = `SELECT ${columnsOf('i', ISSUANCE_COLUMNS)}, ${DEAD_AT}, u.status AS user_status, u.version AS user_version
+const TOKEN_STATE = `SELECT ${columnsOf('i', ISSUANCE_COLUMNS)}, ${DEAD_AT}, u.status AS user_status, u.version AS user_version, c.scope AS consent_scope
   FROM issuances i ${ENDED_BY} LEFT JOIN users u ON u.id = i.sub WHERE i.id = ?`
 const ANCESTOR = `SELECT i.parent_id, ${DEAD_AT}, cl.status AS client_status
   FROM issuances i ${ENDED_BY} LEFT JOIN clients cl ON cl.client_id = i.client_id WHERE i.id = ?`
@@ -98,6 +100,7 @@ export function* findTokenState({ id }: { id: string }): Op<TokenState | undefin
     live: ancestors.live && row.dead_at === null,
     user_status: maybeStr(row.user_status),
     user_version: maybeNum(row.user_version),
+    consent_scope: maybeStr(row.consent_scope),
     issuance: readIssuance(row),
   }
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { okAdmin } from '../support/admin.ts'
 import { dpop, type ProofKey, proofKey, proofOf } from '../support/dpop.ts'
-import { authorize, post, redeem } from '../support/flow.ts'
+import { authorize, authorizeUrl, decide, post, redeem } from '../support/flow.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -16,7 +16,7 @@ async function tokenFor(scope: string, resource?: string, key?: ProofKey) {
   const [client, user] = [await addClient(service, { scope: 'openid profile email mcp:read' }), await addUser(service)]
   const authorized = await authorize(service, client, user, { scope, resource })
   const { body } = await redeem(service, client, authorized, {}, key ? await dpop(service, key) : {})
-  return { client, user, token: String(body['access_token']) }
+  return { client, user, browser: authorized.browser, token: String(body['access_token']) }
 }
 
 async function ask(authorization?: string, headers: Record<string, string> = {}, method = 'GET') {
@@ -102,4 +102,22 @@ test('a bound token needs the scheme DPoP and a proof of its key for this reques
   }
   const bearer = await tokenFor('openid')
   expect((await ask(`DPoP ${bearer.token}`, { dpop: await proof() })).status).toBe(401)
+})
+
+test('a scope that the user or the operator removes is gone at once, and without openid the token is refused', async () => {
+  const { client, user, browser, token } = await tokenFor('openid profile email')
+  const all = { sub: user.id, name: user.name, email: user.email, email_verified: true }
+  expect((await ask(`Bearer ${token}`)).body).toEqual(all)
+
+  const fields = { client_id: client.client_id, scope: 'openid profile email', prompt: 'consent' }
+  await decide(service, browser, await browser.follow(authorizeUrl(service, fields)), 'allow', ['openid', 'profile'])
+  expect((await ask(`Bearer ${token}`)).body).toEqual({ sub: user.id, name: user.name })
+
+  await okAdmin(service, 'PATCH', `/admin/clients/${client.client_id}`, { scope: 'openid mcp:read' })
+  expect((await ask(`Bearer ${token}`)).body).toEqual({ sub: user.id })
+
+  await okAdmin(service, 'PATCH', `/admin/clients/${client.client_id}`, { scope: 'mcp:read' })
+  const { status, headers, body } = await ask(`Bearer ${token}`)
+  expect([status, body['error']]).toEqual([403, 'insufficient_scope'])
+  expect(headers.get('www-authenticate')).toContain('error="insufficient_scope", scope="openid"')
 })

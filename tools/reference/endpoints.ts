@@ -32,7 +32,7 @@ const userinfo: Endpoint = {
   answers: {
     200: '`sub`, with `name` for the scope `profile`, and `email` and `email_verified` for the scope `email`.',
     401: '`invalid_token` or `invalid_dpop_proof`: there is no valid token for this endpoint; with a challenge.',
-    403: '`insufficient_scope`: the token does not have the scope `openid`.',
+    403: '`insufficient_scope`: the scope `openid` was removed from the consent or from the client after the token was issued.',
   },
 }
 const endSession: Endpoint = {
