@@ -87,8 +87,6 @@ async function proceed(
   signedIn: SignedIn | undefined,
 ): Promise<Reply> {
   const { prompt } = requested
-  if (prompt.includes('none') && prompt.length > 1)
-    throw new OAuthError('invalid_request', 'prompt=none excludes other values', { reason: 'bad_prompt' })
   const login_at = requiredLoginAt(app, params, signedIn?.login_for)
   const isDue = isSignInDue(app, requested, signedIn?.session, login_at)
   if (!signedIn || isDue) {

@@ -7,13 +7,19 @@ import { empty, json, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { findDescribed, PATHS, resourceMetadata, serverMetadata } from '../oauth/metadata.ts'
 import { listAllResources } from '../oauth/resource.ts'
+import { LANGUAGES } from './language.ts'
 
 const HOUR = { 'cache-control': 'public, max-age=3600' }
 const JWKS_CACHE = `public, max-age=${JWKS_MAX_AGE_SECONDS}`
 
 /** Authorization server metadata (RFC 8414), also under the OpenID path. */
 export async function serverDocument(app: App): Promise<Reply> {
-  return json(200, serverMetadata(app.config, offeredGrantTypes(app.config), await listAllResources(app)), HOUR)
+  const offered = {
+    grant_types: offeredGrantTypes(app.config),
+    ui_locales: LANGUAGES.map(({ language }) => language),
+    has_providers: app.oidc.length > 0,
+  }
+  return json(200, serverMetadata(app.config, offered, await listAllResources(app)), HOUR)
 }
 
 /** The public signing keys (RFC 7517). */

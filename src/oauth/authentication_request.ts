@@ -7,6 +7,7 @@ import type { Client } from '../records/client.ts'
 import type { Session } from '../records/session.ts'
 import type { SignIn } from '../records/sign_in.ts'
 import { verifyIdTokenHint } from './id_token_hint.ts'
+import { PROMPTS } from './openid.ts'
 
 export interface AuthenticationRequest {
   nonce?: string
@@ -44,6 +45,15 @@ export async function parseAuthenticationRequest(
     acr_values: acr_values.split(' ').filter(Boolean),
     hinted: hint?.sub,
   }
+}
+
+/** The values of `prompt`. Without `oauth.openid` unknown values are ignored. Throws invalid_request. */
+export function parsePrompt({ config }: App, text = ''): string[] {
+  const values = text.split(' ').filter(Boolean)
+  const unknown = values.filter((value) => !PROMPTS.some((known) => known === value))
+  if (config.oauth.openid && unknown.length > 0) throw refuse('prompt', `must be of ${PROMPTS.join(', ')}`)
+  if (values.includes('none') && values.length > 1) throw refuse('prompt', 'none excludes other values')
+  return values
 }
 
 /** When and how the user of a session signed in. */

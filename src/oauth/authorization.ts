@@ -6,7 +6,7 @@ import { type ErrorCode, OAuthError } from '../lib/error.ts'
 import { isLoopbackHost, parseHttpUrl } from '../lib/url.ts'
 import type { Client } from '../records/client.ts'
 import type { Resource } from '../records/resource.ts'
-import { type AuthenticationRequest, parseAuthenticationRequest } from './authentication_request.ts'
+import { type AuthenticationRequest, parseAuthenticationRequest, parsePrompt } from './authentication_request.ts'
 import { isUrlShaped, resolveDocumentClient } from './cimd.ts'
 import { resolveClient } from './find_client.ts'
 import { authorizedScope, parseScope } from './requested_scope.ts'
@@ -93,7 +93,7 @@ export async function parseRequested(app: App, params: Params, client: Client): 
     resource,
     code_challenge,
     dpop_jkt: app.config.dpop.enabled ? parseJkt(params.dpop_jkt) : undefined,
-    prompt: params.prompt?.split(' ') ?? [],
+    prompt: parsePrompt(app, params.prompt),
     authentication: await parseAuthenticationRequest(app, params, client),
   }
 }

@@ -25,10 +25,19 @@ export const PATHS = {
   connections: '/connections',
 } as const
 
+/** What the server offers, beside its configuration. */
+interface Offered {
+  grant_types: readonly string[]
+  /** The languages of its pages. */
+  ui_locales: readonly string[]
+  /** Whether users can sign in at an upstream provider. Only a provider asserts `acr`. */
+  has_providers: boolean
+}
+
 /** The metadata document, without the members of features that are disabled. */
 export function serverMetadata(
   config: Config,
-  offeredGrantTypes: readonly string[],
+  offered: Offered,
   resources: readonly Resource[],
 ): Record<string, unknown> {
   const { issuer } = config.server
@@ -44,7 +53,7 @@ export function serverMetadata(
     jwks_uri: issuer + PATHS.jwks,
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
-    grant_types_supported: offeredGrantTypes,
+    grant_types_supported: offered.grant_types,
     ...authentication('token', AUTH_METHODS),
     ...authentication('introspection', CONFIDENTIAL_METHODS),
     ...authentication('revocation', AUTH_METHODS),
@@ -56,7 +65,7 @@ export function serverMetadata(
     // OpenID Connect Discovery 1.0 §3 requires both. Spring, go-oidc, Nimbus and openidconnect-rs refuse a document without them, or assume RS256.
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: [config.signing.algorithm],
-    ...(config.oauth.openid ? openIdMetadata(config) : {}),
+    ...(config.oauth.openid ? openIdMetadata(config, offered) : {}),
     ...(config.dpop.enabled ? { dpop_signing_alg_values_supported: DPOP_ALGS } : {}),
     authplane_agent_identity_supported: true,
     // identity_assertion_supported is deprecated; version 0.3.0 removes it.
@@ -67,10 +76,11 @@ export function serverMetadata(
 }
 
 /** What an OpenID provider offers (OpenID Connect Discovery 1.0 §3, RP-Initiated Logout 1.0 §2.1). */
-const openIdMetadata = ({ server: { issuer } }: Config) => ({
+const openIdMetadata = ({ server: { issuer } }: Config, { ui_locales, has_providers }: Offered) => ({
   userinfo_endpoint: issuer + PATHS.userinfo,
   end_session_endpoint: issuer + PATHS.endSession,
-  claims_supported: CLAIMS_SUPPORTED,
+  claims_supported: has_providers ? [...CLAIMS_SUPPORTED, 'acr'] : CLAIMS_SUPPORTED,
+  ui_locales_supported: ui_locales,
   prompt_values_supported: PROMPTS,
   claims_parameter_supported: false,
   request_parameter_supported: false,

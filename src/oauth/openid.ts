@@ -40,7 +40,7 @@ export interface UserClaims {
   email_verified?: boolean
 }
 
-/** The claims of ID tokens and of the userinfo endpoint. */
+/** The claims of ID tokens and of the userinfo endpoint, without `acr`. */
 export const CLAIMS_SUPPORTED = [
   'iss',
   'sub',
@@ -51,7 +51,6 @@ export const CLAIMS_SUPPORTED = [
   'nonce',
   'at_hash',
   'amr',
-  'acr',
   'name',
   'email',
   'email_verified',

@@ -4,7 +4,7 @@ import { OAuthError } from '../lib/error.ts'
 import type { Client } from '../records/client.ts'
 import type { Resource } from '../records/resource.ts'
 import type { TokenFamily } from '../records/token_family.ts'
-import { isOpenIdScope, isSignIn, offeredOpenId } from './openid.ts'
+import { isOpenIdScope, isSignIn, OPENID_SCOPES, offeredOpenId } from './openid.ts'
 import {
   catalogOf,
   checkDeclared,
@@ -162,7 +162,7 @@ export async function refreshedScope(
   family: Pick<TokenFamily, 'scope' | 'asked_scope'>,
 ): Promise<string[]> {
   const granted = scopeNames(family.scope)
-  const names = requestedNames(scope, granted)
+  const names = requestedNames(scope, app.config.oauth.openid ? [...granted, ...OPENID_SCOPES] : granted)
   if (names === undefined) return granted
   const asked = scopeNames(family.asked_scope ?? family.scope)
   const left = names.filter((name) => granted.includes(name))

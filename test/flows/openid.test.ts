@@ -52,7 +52,7 @@ const leftHalf = (text: unknown) =>
   createHash('sha256').update(String(text)).digest().subarray(0, 16).toString('base64url')
 const bodyOf = async <T>(url: string) => (await (await fetch(url)).json()) as T
 const metadata = ({ issuer }: TestService, name = 'openid-configuration') =>
-  bodyOf<{ scopes_supported: string[] }>(`${issuer}/.well-known/${name}`)
+  bodyOf<{ scopes_supported: string[]; claims_supported: string[] }>(`${issuer}/.well-known/${name}`)
 
 describe('ID token', () => {
   test('the code grant issues an ID token with iss, sub, aud, exp, iat, auth_time, nonce, at_hash and amr, signed by the current key', async () => {
@@ -100,6 +100,21 @@ describe('ID token', () => {
     expect(less.body).not.toHaveProperty('id_token')
     const again = await refresh(service, client, less.body['refresh_token'])
     expect(await idTokenOf(again, client)).toMatchObject({ aud: client.client_id })
+  })
+
+  test('a refresh that asks for an OpenID scope that was not granted is refused, as for every other scope', async () => {
+    const { client, answer } = await signedIn({ scope: 'openid profile' })
+    const granted = await refresh(service, client, answer.body['refresh_token'], { scope: 'profile openid' })
+    expect(granted.body['scope']).toBe('profile openid')
+    for (const scope of ['email', 'openid email', 'offline_access'])
+      expectRefused(await refresh(service, client, granted.body['refresh_token'], { scope }), 'invalid_scope')
+    const resource = (await addResource(service)).uri
+    const plain = await signedIn({ scope: 'mcp:read', resource })
+    for (const scope of ['openid', 'mcp:read openid'])
+      expectRefused(
+        await refresh(service, plain.client, plain.answer.body['refresh_token'], { scope }),
+        'invalid_scope',
+      )
   })
 
   test('the claims are those of the granted scopes, as they are now', async () => {
@@ -218,6 +233,7 @@ describe('metadata', () => {
       userinfo_endpoint: `${service.issuer}/oauth/userinfo`,
       end_session_endpoint: `${service.issuer}/oauth/logout`,
       prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
+      ui_locales_supported: ['en', 'de', 'es'],
       claims_parameter_supported: false,
       request_parameter_supported: false,
       request_uri_parameter_supported: false,
@@ -225,6 +241,9 @@ describe('metadata', () => {
       id_token_signing_alg_values_supported: ['ES256'],
     })
     expect(document.scopes_supported.slice(0, 4)).toEqual(['openid', 'profile', 'email', 'offline_access'])
+    // Only an upstream provider asserts a class, and this server has none.
+    expect(document.claims_supported).toEqual(expect.arrayContaining(['sub', 'auth_time', 'amr', 'email_verified']))
+    expect(document.claims_supported).not.toContain('acr')
   })
 
   test('without oauth.openid nothing of it is offered, and its scopes and parameters are left out', async () => {

@@ -73,6 +73,12 @@ describe('prompt', () => {
     expect(errorOf(await open(app, browser, { prompt: 'none', scope: 'openid email' }))).toBe('consent_required')
     expect(errorOf(await open(app, browser, { prompt: 'none login' }))).toBe('invalid_request')
   })
+
+  test('a value that is not in the metadata is invalid_request', async () => {
+    const { app, browser } = await signedIn()
+    for (const prompt of ['create', 'LOGIN', 'login x'])
+      expect(errorOf(await open(app, browser, { prompt }))).toBe('invalid_request')
+  })
 })
 
 describe('max_age', () => {

@@ -45,6 +45,8 @@ test('acr_values and login_hint reach the provider; its acr, amr and auth_time a
     { scope: 'openid mcp:read', resource, acr_values: 'urn:mfa urn:phr', login_hint: 'ada@example.com' },
     { sub: 'up-strong', acr: 'urn:phr', amr: ['hwk', 'pin'], auth_time },
   )
+  const metadata = await fetch(`${service.issuer}/.well-known/openid-configuration`)
+  expect((await metadata.json()) as object).toMatchObject({ claims_supported: expect.arrayContaining(['acr']) })
   expect([sent.get('acr_values'), sent.get('login_hint')]).toEqual(['urn:mfa urn:phr', 'ada@example.com'])
   const answer = await redeem(service, app, { code: callback.searchParams.get('code') ?? '', verifier })
   expect(claimsOf(answer)).toMatchObject({ auth_time, acr: 'urn:phr' })
