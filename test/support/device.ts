@@ -52,13 +52,21 @@ export const poll = (
   post(`${issuer}/oauth/token`, client, { grant_type: DEVICE_CODE_GRANT, device_code, ...fields }, headers)
 
 /** Enters a user code in a browser that is signed in. Returns the answer: a redirect to the consent page, or the form again. */
-export async function enterCode({ issuer }: TestService, browser: Browser, user_code: string): Promise<Page> {
+export async function enterCode(
+  { issuer }: Pick<TestService, 'issuer'>,
+  browser: Browser,
+  user_code: string,
+): Promise<Page> {
   const page = await browser.open(`${issuer}/device`)
   return browser.post(`${issuer}/device`, { ...Object.fromEntries(fieldsOf(page)), user_code })
 }
 
 /** Enters a user code and follows to the consent page. */
-export async function consentPageOf(service: TestService, browser: Browser, user_code: string): Promise<Page> {
+export async function consentPageOf(
+  service: Pick<TestService, 'issuer'>,
+  browser: Browser,
+  user_code: string,
+): Promise<Page> {
   const { location, status, text } = await enterCode(service, browser, user_code)
   if (!location) throw new Error(`no consent page but ${status}: ${text}`)
   return browser.follow(location)

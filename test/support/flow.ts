@@ -35,7 +35,13 @@ export function authorizeUrl(service: TestService, fields: Fields): string {
 }
 
 /** Signs a user in on a login page. Returns the answer to the form. */
-export function signIn(service: TestService, browser: Browser, page: Page, email: string, password = PASSWORD) {
+export function signIn(
+  service: Pick<TestService, 'issuer'>,
+  browser: Browser,
+  page: Page,
+  email: string,
+  password = PASSWORD,
+) {
   const fields = Object.fromEntries(fieldsOf(page))
   return browser.post(`${service.issuer}/login`, { ...fields, email, password })
 }
