@@ -51,14 +51,14 @@ export function addServerCommands(
 /** Adds the commands that keep the data in order: `purge`, `backup`, `restore`, `rekey`. */
 export function addMaintenanceCommands(program: Command, env: Env, exit: (code: number) => void): void {
   const options = () => program.opts<GlobalOptions>()
-  addPurge(program, env, options, exit)
+  addPurge(program, env, options)
   addBackup(program, env, options)
   addRekey(program, env, options, exit)
 }
 
 type Options = () => GlobalOptions
 
-function addPurge(program: Command, env: Env, options: Options, exit: (code: number) => void): void {
+function addPurge(program: Command, env: Env, options: Options): void {
   program
     .command('purge')
     .description('Deletes expired rows. `serve` never deletes them: schedule this command.')
@@ -78,9 +78,9 @@ function addPurge(program: Command, env: Env, options: Options, exit: (code: num
     .action(async (flags: { only?: string; timeout: string; olderThan?: string; export?: string }) => {
       const { config, json } = options()
       const { purge } = await import('./purge.ts')
-      const { purged, ok } = await purge({ config, ...flags }, env)
+      const { purged, error } = await purge({ config, ...flags }, env)
       print(purged, json)
-      exit(ok ? EXIT.ok : EXIT.failed)
+      if (error) throw error
     })
 }
 

@@ -90,7 +90,8 @@ export function textPairs(value: unknown, key = ''): [name: string, value: strin
 }
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
-function faultsOf(error: unknown): readonly string[] {
+/** A message for each problem that an error consists of. */
+export function faultsOf(error: unknown): readonly string[] {
   if (error instanceof ConfigError) return error.problems.map(({ key, message }) => `${key} ${message}`)
   if (error instanceof UsageError) return error.faults
   if (!(error instanceof Error)) return [String(error)]

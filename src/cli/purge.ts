@@ -7,7 +7,7 @@ import { expiredRows, purgeTarget, unusedClients } from '../server/purge.ts'
 import { PURGE_TARGETS } from '../store/expiry.ts'
 import type { Store } from '../store/index.ts'
 import { withStore } from '../store/work.ts'
-import { UsageError } from './output.ts'
+import { faultsOf, UsageError } from './output.ts'
 import { RECORD_KINDS, type Retention, retire } from './retention.ts'
 
 /** Registrations that were not used within thirty days. Deleted only when --only names them. */
@@ -32,11 +32,11 @@ export interface Purged {
   deleted: number
 }
 
-/** Purges the targets one after the other. A failure is logged and the next target runs. Returns the deleted rows by target, and whether every target succeeded. */
+/** Purges the targets one after the other. A failure is logged and the next target runs. Returns the deleted rows by target, and an error that names the targets that failed. */
 export async function purge(
   { config: file, only, timeout, ...more }: PurgeOptions,
   env: Env,
-): Promise<{ purged: Purged[]; ok: boolean }> {
+): Promise<{ purged: Purged[]; error: Error | undefined }> {
   const targets = readTargets(only)
   const retention = readRetention(targets, more)
   const seconds = parseDuration(timeout)
@@ -45,17 +45,26 @@ export async function purge(
   return withStore(config, async (store, log) => {
     const deadlineMs = seconds === 0 ? Number.POSITIVE_INFINITY : performance.now() + seconds * 1000
     const purged: Purged[] = []
+    const failures = new Map<string, unknown>()
     const goOn = (deleted: number) => {
       if (performance.now() <= deadlineMs) return true
       throw new Error(`--timeout was reached after ${deleted} rows were deleted`)
     }
     for (const target of targets) {
       const rows = deleting(store, target, { retention, life: longestLife(config) })
-      const { deleted, ok } = await purgeTarget({ store, log, clock: systemClock }, target, rows, goOn)
-      if (ok) purged.push({ table: target, deleted })
+      const { deleted, error } = await purgeTarget({ store, log, clock: systemClock }, target, rows, goOn)
+      if (error === undefined) purged.push({ table: target, deleted })
+      else failures.set(target, error)
     }
-    return { purged, ok: purged.length === targets.length }
+    return { purged, error: failureOf(failures) }
   })
+}
+
+/** One error for all targets that failed, with each reason once. */
+function failureOf(failures: ReadonlyMap<string, unknown>): Error | undefined {
+  if (failures.size === 0) return undefined
+  const reasons = new Set([...failures.values()].flatMap(faultsOf))
+  return new Error(`purge failed for ${[...failures.keys()].join(', ')}: ${[...reasons].join('; ')}`)
 }
 
 function readTargets(only: string | undefined): string[] {

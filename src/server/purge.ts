@@ -23,15 +23,15 @@ interface Parts {
   clock: Clock
 }
 
-/** The number of rows that were deleted, and whether the target was purged without an error. */
+/** The number of rows that were deleted, and the error that ended the run or kept it from being stored. */
 export interface PurgedTarget {
   deleted: number
-  ok: boolean
+  error: unknown
 }
 
 /**
  * Deletes the rows of a target window by window, and stores the run. `goOn` is called after each window: false ends the run, and an error
- * fails it. A failure is logged.
+ * fails it. A failure is logged. A run that could not be stored has failed too: with no row to delete, it is the only write that a full disk refuses.
  */
 export async function purgeTarget(
   { store, log, clock }: Parts,
@@ -39,28 +39,33 @@ export async function purgeTarget(
   deleting: AsyncIterable<number>,
   goOn: (deleted: number) => boolean | Promise<boolean>,
 ): Promise<PurgedTarget> {
-  const run = { target, started_at: clock.now(), deleted: 0, ok: true }
+  const started_at = clock.now()
+  const purged: PurgedTarget = { deleted: 0, error: undefined }
   try {
-    await drain(deleting, run, goOn)
+    await drain(deleting, purged, goOn)
   } catch (error) {
-    run.ok = false
+    purged.error = error
     log.error({ table: target, err: error }, 'purge failed')
   }
-  await store.savePurgeRun({ ...run, finished_at: clock.now() }).catch((error: unknown) => {
+  const { deleted, error } = purged
+  try {
+    await store.savePurgeRun({ target, started_at, finished_at: clock.now(), deleted, ok: error === undefined })
+  } catch (error) {
+    purged.error ??= error
     log.error({ table: target, err: error }, 'the purge run was not recorded')
-  })
-  return run
+  }
+  return purged
 }
 
 async function drain(
   deleting: AsyncIterable<number>,
-  run: PurgedTarget,
+  purged: PurgedTarget,
   goOn: (deleted: number) => boolean | Promise<boolean>,
 ): Promise<void> {
   let beganMs = performance.now()
   for await (const rows of deleting) {
-    run.deleted += rows
-    if (!(await goOn(run.deleted))) return
+    purged.deleted += rows
+    if (!(await goOn(purged.deleted))) return
     await rest(performance.now() - beganMs)
     beganMs = performance.now()
   }

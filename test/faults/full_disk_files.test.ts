@@ -83,6 +83,26 @@ describe.skipIf(!disk)(`on a full disk (${diskNote(disk)})`, () => {
     rmSync(file)
   })
 
+  test('a purge that can write nothing exits with 1 and names the reason once, also when it finds no row to delete', async () => {
+    const folder = path.join(disk as string, 'purge')
+    const { env, instance } = await placed(folder)
+    await instance.start()
+    fill(ballast)
+    const plain = await runCli(['purge'], env)
+    const json = await runCli(['purge', '--only', 'jti,sessions', '--json'], env)
+    rmSync(ballast)
+    expect([plain.code, json.code]).toEqual([1, 1])
+    const faults = plain.stderr.split('\n').filter(Boolean)
+    expect(faults).toEqual([expect.stringMatching(/^error: purge failed for .*sessions: .*database or disk is full/)])
+    expect(JSON.parse(json.stderr)).toEqual({
+      error: 'failed',
+      error_description: expect.stringMatching(/^purge failed for jti, sessions: .*database or disk is full/),
+    })
+    expect((await runCli(['purge'], env)).code).toBe(0)
+    await instance.kill('SIGTERM')
+    rmSync(folder, { recursive: true })
+  })
+
   test('a line that a crash truncated is ended before the next one', async () => {
     const ids = await addOld(3)
     const file = path.join(disk as string, 'cut.jsonl')
