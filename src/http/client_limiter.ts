@@ -1,5 +1,4 @@
 // The limits of single clients. A process has one limiter, which its front threads share.
-import { OAuthError } from '../lib/error.ts'
 import { Lru } from '../lib/lru.ts'
 import { TokenBucket } from './rate_limit.ts'
 import { type TokenCountParts, TokenCounts } from './token_counts.ts'
@@ -17,14 +16,6 @@ export interface ClientTake {
 export interface ReachedLimit {
   limit: ClientLimit
   wait: number
-}
-
-/** A client has reached its own limit. Its request is not counted in the limit of all requests, which the client could otherwise use up. */
-export class ClientLimitError extends OAuthError {
-  constructor({ client_id }: ClientTake, { limit, wait }: ReachedLimit, description: string) {
-    const headers = { 'retry-after': String(wait) }
-    super('slow_down', description, { reason: `client_${limit}`, about: { client_id }, headers })
-  }
 }
 
 export interface ClientLimiter {

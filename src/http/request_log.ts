@@ -62,6 +62,12 @@ export function openRequestLog(log: Logger, threads: number): RequestLog {
       // A device polls until its user decides: each refusal before that is expected.
       if (code === 'authorization_pending') return log.debug({ ...request, client_id, error: code }, 'request')
       const fields = { ...request, client_id: client, error: code, reason }
+      if (error.more.uncounted)
+        return counters.countAndReport(
+          `${reason} ${client}`,
+          (requests) => log.info({ reason, client_id: client, requests }, 'requests of a client were refused'),
+          () => refused.write(fields),
+        )
       const isFault = status >= 500 && (code !== 'temporarily_unavailable' || outages.isNew(reason))
       if (isFault) log.error({ ...fields, err: error.cause ?? error }, 'request failed')
       else refused.write(fields)
@@ -105,10 +111,10 @@ class Counters {
   private readonly counts = new Map<string, number>()
 
   /** Reports the first event at once, and the number of further ones after each interval. */
-  countAndReport(key: string, report: Report): void {
+  countAndReport(key: string, report: Report, first: () => void = () => report(1)): void {
     if (this.counts.has(key)) this.count(key, REPEAT_MS, report)
     else {
-      report(1)
+      first()
       this.begin(key, 0, REPEAT_MS, report)
     }
   }

@@ -7,7 +7,6 @@ import type { ActivityStep } from '../telemetry/client_activity.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { parseTraceparent, type Trace, type Tracer } from '../telemetry/trace.ts'
 import { checkBodyType } from './body_type.ts'
-import { ClientLimitError } from './client_limiter.ts'
 import { Cors } from './cors.ts'
 import { framingFault, METHODS, statesNoLength } from './framing.ts'
 import type { Accept, Decision } from './front.ts'
@@ -142,7 +141,7 @@ class Router {
 
   private finishStep(reply: Reply, request: Request, route: Route, error: OAuthError | undefined): Reply {
     if (route.step) this.options.onStep?.(route.step, request, reply, error)
-    if (error instanceof ClientLimitError && !route.unlimited) this.options.limiter?.giveBack()
+    if (error?.more.uncounted && !route.unlimited) this.options.limiter?.giveBack()
     return this.finish(reply, request, route, error)
   }
 

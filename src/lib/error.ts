@@ -72,6 +72,8 @@ interface More {
   /** The client, user and other facts as far as known, for the log and the audit trail; never sent. */
   about?: Readonly<Record<string, string>>
   cause?: unknown
+  /** The client may send nothing now: it is suspended, or has reached its own limit. The limit of all requests does not count the request, because the client could otherwise use it up. */
+  uncounted?: boolean
 }
 
 /** A refusal. `description` is for the caller and reveals nothing to an attacker; `reason` is for operators and tests. */

@@ -48,9 +48,15 @@ export interface AssertionKind {
   find(app: App, sent: SentAssertion): Promise<AssertionCandidate>
 }
 
+const FAILED = 'client authentication failed'
+
 /** Every failure that depends on a stored client has the same description: a caller must not learn which clients exist. */
 export const refuseClient = (
   reason: string,
-  description = 'client authentication failed',
+  description = FAILED,
   about?: Readonly<Record<string, string>>,
 ): OAuthError => new OAuthError('invalid_client', description, { reason, about })
+
+/** The refusal of a suspended client, which may repeat its requests for ever. */
+export const refuseSuspended = (): OAuthError =>
+  new OAuthError('invalid_client', FAILED, { reason: 'client_suspended', uncounted: true })

@@ -1,7 +1,8 @@
 // The limits of single clients: `limits` of a client, otherwise `rate_limit.per_client_*`. A request counts only if it proves that it comes from
 // the client. Otherwise every caller that knows the client_id could use up the limits of the client.
 import type { App } from '../context.ts'
-import { type ClientLimit, ClientLimitError, type ClientTake, type ReachedLimit } from '../http/client_limiter.ts'
+import type { ClientLimit, ClientTake, ReachedLimit } from '../http/client_limiter.ts'
+import { OAuthError } from '../lib/error.ts'
 import type { Client } from '../records/client.ts'
 import { isPublic } from './client_metadata.ts'
 
@@ -45,5 +46,10 @@ function refuse(wanted: ClientTake, reached: ReachedLimit | undefined): void {
     reached.limit === 'tokens_per_day'
       ? `the client has got its ${wanted.tokens_per_day} tokens of this day`
       : `the client may send ${wanted.requests_per_second} requests per second`
-  throw new ClientLimitError(wanted, reached, text)
+  throw new OAuthError('slow_down', text, {
+    reason: `client_${reached.limit}`,
+    about: { client_id: wanted.client_id },
+    headers: { 'retry-after': String(reached.wait) },
+    uncounted: true,
+  })
 }

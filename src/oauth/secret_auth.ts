@@ -1,7 +1,7 @@
 // Client authentication with a secret, and the clients that only name themselves (RFC 6749 §2.3.1).
 import type { App } from '../context.ts'
 import type { Client } from '../records/client.ts'
-import { refuseClient } from './assertion_kind.ts'
+import { refuseClient, refuseSuspended } from './assertion_kind.ts'
 import { isPublic } from './client_metadata.ts'
 import { findSecret, isLiveSecret, noteSecretUse } from './client_secret.ts'
 import { findClientOrDocument } from './find_client.ts'
@@ -26,7 +26,7 @@ export async function verifySecret(app: App, { client_id, client_secret }: Secre
     if (!secret) throw refuseClient('wrong_secret')
     if (!isLiveSecret(secret, app.clock.now())) throw refuseClient('expired_secret')
   }
-  if (client.status !== 'active') throw refuseClient('client_suspended')
+  if (client.status !== 'active') throw refuseSuspended()
   if (secret) noteSecretUse(app, client, secret)
   return client
 }

@@ -137,3 +137,25 @@ test('an internal error is always logged as an error', () => {
     { level: 'error', err: { message: 'why' } },
   ])
 })
+
+test('a refused client that repeats its requests has one line, and then the number of its requests', () => {
+  const { answer, shown } = opened()
+  const suspended = new OAuthError('invalid_client', 'refused', { reason: 'client_suspended', uncounted: true })
+  for (let i = 0; i < 120; i++) answer(suspended, { request_id: `r${i}` })
+  answer(suspended, { client_id: 'another' })
+  const line = { level: 'info', msg: 'request refused', reason: 'client_suspended' }
+  expect(shown()).toMatchObject([
+    { ...line, request_id: 'r0', client_id: 'c' },
+    { ...line, client_id: 'another' },
+  ])
+  vi.advanceTimersByTime(10_000)
+  expect(shown()).toEqual([
+    {
+      level: 'info',
+      msg: 'requests of a client were refused',
+      reason: 'client_suspended',
+      client_id: 'c',
+      requests: 119,
+    },
+  ])
+})
