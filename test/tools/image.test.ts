@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { mkdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { packageRoot } from '../../src/lib/paths.ts'
 import { INTEROP_CACHE } from '../interop/toolchain.ts'
 import { freePort } from '../support/free_port.ts'
@@ -68,16 +68,10 @@ describe.skipIf(reason)('the image', () => {
     container = await buildah('from', '--pull-never', 'service:test')
     ports = { issuer: `http://127.0.0.1:${await freePort()}`, admin: `http://127.0.0.1:${await freePort()}` }
     server = spawn('buildah', inContainer('service', 'serve'), { env, stdio: 'inherit' })
-    await expect
-      .poll(
-        () =>
-          fetch(`${ports.issuer}/ready`).then(
-            ({ status }) => status,
-            () => 0,
-          ),
-        { timeout: 60_000 },
-      )
-      .toBe(200)
+    await vi.waitFor(async () => expect((await fetch(`${ports.issuer}/ready`)).status).toBe(200), {
+      timeout: 60_000,
+      interval: 200,
+    })
   }, 1_200_000)
   afterAll(async () => {
     server?.kill('SIGTERM')
