@@ -26,7 +26,7 @@ import type { SingleFlight } from './lib/single_flight.ts'
 import type { Clock } from './lib/time.ts'
 import type { Fetcher } from './net/fetcher.ts'
 import type { IssuerMetadata } from './net/issuer_metadata.ts'
-import type { RemoteKeys } from './net/jwks.ts'
+import type { KeySetState, RemoteKeys } from './net/jwks.ts'
 import type { Client } from './records/client.ts'
 import type { RenewalResult } from './records/upstream_token.ts'
 import type { Store } from './store/index.ts'
@@ -130,6 +130,8 @@ export interface FrontPool {
   activity(): Promise<ClientActivity[]>
   /** Removes a key set of an identity provider from the cache of every thread. */
   dropKeys(jwks_uri: string): Promise<void>
+  /** The state of a key set of an identity provider in every thread that has answered. */
+  lookAtKeys(jwks_uri: string): Promise<KeySetState[]>
   /** Sends the live keys of the configuration to every thread. */
   configure(): Promise<void>
 }

@@ -48,8 +48,8 @@ const concern = z.strictObject({
   instead: z.string(),
 })
 const upstreamProvider = z.strictObject({
-  slug: z.string(),
-  use: z.enum(['sign_in', 'connections']),
+  slug: z.string().describe('Its slug. Its name, when its assertions are accepted.'),
+  use: z.enum(['sign_in', 'assertions', 'connections']),
   issuer: z.string().optional().describe('Issuer of the configuration.'),
   issuer_found: z.string().optional().describe('Issuer in the metadata of the provider.'),
   usable: z
@@ -58,6 +58,7 @@ const upstreamProvider = z.strictObject({
     .describe('Whether its metadata and keys could be fetched and match the configuration.'),
   keys: count.optional().describe('Number of keys that it publishes.'),
   reason: z.string().optional().describe('Why it cannot be used.'),
+  since: at.optional().describe('Time of the first fetch of its keys that failed since the last one that succeeded.'),
   last_failure: z
     .strictObject({
       at,
@@ -114,7 +115,9 @@ export const systemStatus = z.strictObject({
   providers: z
     .array(upstreamProvider)
     .optional()
-    .describe('Upstream providers: those that users sign in at, then those of broker resources.'),
+    .describe(
+      'Upstream providers: those that users sign in at, those whose assertions are accepted, and those of broker resources.',
+    ),
 })
 export const configuration = z.record(z.string(), z.unknown())
 export const reloaded = z.strictObject({

@@ -1,11 +1,14 @@
-// The state of the upstream providers: the providers for sign-ins, and the last failure of each provider of broker resources.
+// The state of the upstream providers: those for sign-ins, the keys of those whose assertions are accepted, and the last failure of each provider of broker resources.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App, OidcProvider } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { idFloor } from '../lib/id.ts'
 import { DAY, rfc3339 } from '../lib/time.ts'
+import type { KeySetState } from '../net/jwks.ts'
 import type { AuditAction } from '../oauth/audit_events.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
+import type { Idp } from '../records/idp.ts'
+import { withXaa } from './idps.ts'
 
 /** Milliseconds that a provider has to answer. */
 const ANSWER_MS = 2000
@@ -18,7 +21,10 @@ export async function providerStates(app: App) {
     failuresOf(app, 'user_oidc_login_failed'),
     failuresOf(app, 'broker_connect_failed'),
   ])
-  const brokers = await app.store.listProviders()
+  const [brokers, idps] = await Promise.all([
+    app.store.listProviders(),
+    withXaa(app.config) ? app.store.listIdps() : [],
+  ])
   return [
     ...(await Promise.all(
       app.oidc.map(async (provider) => ({
@@ -29,9 +35,33 @@ export async function providerStates(app: App) {
         ...lastOf(signIns, provider.slug),
       })),
     )),
+    ...(await Promise.all(idps.filter(({ enabled }) => enabled).map((idp) => idpState(app, idp)))),
     ...brokers.map(({ slug }) => ({ slug, use: 'connections' as const, ...lastOf(connections, slug) })),
   ]
 }
+
+/** Whether the keys of an identity provider can be fetched, and since when they cannot. The cached keys are used for some time after that. */
+async function idpState(app: App, { name, issuer, jwks_uri }: Idp) {
+  const timeout: KeySetState = { keys: 0, failure: { reason: 'timeout', since: app.clock.now() } }
+  const late = sleep(ANSWER_MS, [timeout], { ref: false })
+  const found = await Promise.race([lookAtKeys(app, jwks_uri), late])
+  const states = found.length > 0 ? found : [timeout]
+  const failures = states.flatMap(({ failure }) => failure ?? [])
+  const keys = Math.min(...states.map(({ keys }) => keys))
+  const [first] = failures.sort((a, b) => a.since - b.since)
+  return {
+    slug: name,
+    use: 'assertions' as const,
+    issuer,
+    usable: keys > 0 && !first,
+    keys,
+    ...(first ? { reason: `jwks_${first.reason}`, since: rfc3339(first.since) } : {}),
+  }
+}
+
+/** The threads that verify assertions have their own key sets. */
+const lookAtKeys = async ({ frontPool, remoteKeys }: App, jwks_uri: string): Promise<KeySetState[]> =>
+  (await frontPool?.lookAtKeys(jwks_uri)) ?? [await remoteKeys.look(jwks_uri)]
 
 /** Whether the provider can be used: `issuer_found` is the issuer in its metadata, when that differs from the configuration. */
 async function stateOf({ look, settings }: OidcProvider) {

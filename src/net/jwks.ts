@@ -7,7 +7,7 @@ import { ED25519, type Jwk, type VerifiedAlg } from '../records/jwk.ts'
 import { FetchError } from './error.ts'
 import type { Fetcher } from './fetcher.ts'
 import { fetchJson } from './json.ts'
-import { RemoteCache } from './remote_cache.ts'
+import { RemoteCache, type RemoteFailure } from './remote_cache.ts'
 
 export interface RemoteKeysOptions {
   fetcher: Fetcher
@@ -34,6 +34,12 @@ export interface WantedKey {
   use?: 'sig' | 'jwt-svid'
 }
 
+/** What is known about a key set: its number of keys, and the failure of the last fetch. */
+export interface KeySetState {
+  keys: number
+  failure: RemoteFailure | undefined
+}
+
 export interface RemoteKeys {
   /**
    * The keys at jwks_uri that may verify a signature by `alg`: the keys with this `kid`, or all if the token has none. Empty when there
@@ -42,6 +48,8 @@ export interface RemoteKeys {
   find(jwks_uri: string, wanted: WantedKey): Promise<readonly Jwk[]>
   /** Fetches the set now and replaces the cached one. Returns its number of keys. Rejects as find() does; then the cached set stays in use. */
   refresh(jwks_uri: string): Promise<number>
+  /** Fetches the set unless the cached one is fresh, and returns its state. */
+  look(jwks_uri: string): Promise<KeySetState>
   /** Removes the set from the cache. */
   drop(jwks_uri: string): void
 }
@@ -90,6 +98,10 @@ export function createRemoteKeys({
       quietUntil.delete(uri)
       onLookup?.('miss')
       return (await sets.refresh(uri)).keys.length
+    },
+    async look(uri) {
+      const set = await sets.get(uri).catch(() => undefined)
+      return { keys: set?.keys.length ?? 0, failure: sets.failureOf(uri) }
     },
     drop(uri) {
       sets.drop(uri)

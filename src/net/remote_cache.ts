@@ -2,7 +2,7 @@
 import { Lru } from '../lib/lru.ts'
 import { SingleFlight } from '../lib/single_flight.ts'
 import type { Clock } from '../lib/time.ts'
-import { FetchError } from './error.ts'
+import { FetchError, type FetchReason } from './error.ts'
 
 export interface RemoteCacheOptions<V> {
   /** Fetches a value. Rejects with a FetchError, or with 503 when there are too many concurrent fetches. */
@@ -17,8 +17,14 @@ export interface RemoteCacheOptions<V> {
 interface Entry<V> {
   value?: V
   freshUntil: number
-  /** The error of the last fetch, and the time before which it is not repeated. */
-  failure?: { error: FetchError; until: number }
+  /** The error of the last fetch, the time of the first failed fetch since a successful one, and the time before which it is not repeated. */
+  failure?: { error: FetchError; since: number; until: number }
+}
+
+/** Why a value cannot be fetched, and since when, in epoch seconds. */
+export interface RemoteFailure {
+  reason: FetchReason
+  since: number
 }
 
 const FAILURE_SECONDS = 10
@@ -63,6 +69,12 @@ export class RemoteCache<V extends object> {
     return this.loads.run(entry, () => this.load(uri, entry))
   }
 
+  /** The failure of the last fetch. Undefined after a fetch that succeeded. */
+  failureOf(uri: string): RemoteFailure | undefined {
+    const failure = this.entries.get(uri)?.failure
+    return failure && { reason: failure.error.reason, since: failure.since }
+  }
+
   /** Whether the value is being fetched. */
   isLoading(uri: string): boolean {
     return this.loads.get(this.entryOf(uri)) !== undefined
@@ -83,10 +95,14 @@ export class RemoteCache<V extends object> {
       const value = await fetchValue(uri)
       entry.value = value
       entry.freshUntil = clock.now() + ttl
+      delete entry.failure
       return value
     } catch (error) {
       // A 503 of this service is not a fault of the peer, and may be over in the next moment.
-      if (error instanceof FetchError) entry.failure = { error, until: clock.now() + FAILURE_SECONDS }
+      if (error instanceof FetchError) {
+        const now = clock.now()
+        entry.failure = { error, since: entry.failure?.since ?? now, until: now + FAILURE_SECONDS }
+      }
       throw error
     }
   }

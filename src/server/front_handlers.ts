@@ -1,9 +1,11 @@
 // The RPC handlers of a front thread: the procedures that the supervisor calls.
+
 import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 import type { SharedKey } from '../crypto/shared_keys.ts'
 import type { HistogramCounts } from '../lib/histogram.ts'
 import { deserialise, type Serialised } from '../lib/secret.ts'
+import type { KeySetState } from '../net/jwks.ts'
 import type { MarkedActivity } from '../telemetry/client_activity.ts'
 import { mapValues } from '../telemetry/lanes.ts'
 import { type Moved, takeFrom } from '../telemetry/transfer.ts'
@@ -57,6 +59,7 @@ export function frontHandlers(app: App, { setHealthy, setKeys, close }: FrontAct
     activity: (_: undefined): MarkedActivity[] => app.activity.marked(),
     /** Removes a key set of an identity provider from the cache. */
     dropKeys: (jwks_uri: string): void => app.remoteKeys.drop(jwks_uri),
+    lookAtKeys: (jwks_uri: string): Promise<KeySetState> => app.remoteKeys.look(jwks_uri),
     /** Drains for up to `waitMs`, closes everything and returns the last report. */
     async close(waitMs: number): Promise<FrontReport> {
       await close(waitMs)

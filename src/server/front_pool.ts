@@ -1,5 +1,6 @@
 // The supervisor's front pool: it starts and ends the front threads, and notifies them of the changes of other threads. A write is
 // answered when every thread has removed the changed entries from its caches (docs/decisions/0014).
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App, FrontPool, FrontThreadReport } from '../context.ts'
 import { sharedKeys } from '../crypto/shared_keys.ts'
@@ -8,6 +9,7 @@ import { checkFree } from '../http/node.ts'
 import { SharedBucket } from '../http/rate_limit.ts'
 import { loadNative } from '../http/uws.ts'
 import { serialise } from '../lib/secret.ts'
+import type { KeySetState } from '../net/jwks.ts'
 import { STALE_MS } from '../store/cache.ts'
 import { type ClientActivity, mergeActivity } from '../telemetry/client_activity.ts'
 import type { FrontHandlers } from './front_handlers.ts'
@@ -100,6 +102,11 @@ class FrontThreads implements FrontPool {
 
   dropKeys(jwks_uri: string): Promise<void> {
     return this.askAll('dropKeys', jwks_uri)
+  }
+
+  async lookAtKeys(jwks_uri: string): Promise<KeySetState[]> {
+    const asked = this.threads.map(({ rpc }) => rpc.ask('lookAtKeys', jwks_uri).then(Array.of<KeySetState>, () => []))
+    return (await Promise.all(asked)).flat()
   }
 
   configure(): Promise<void> {

@@ -196,19 +196,22 @@ describe('the configuration', () => {
   test.each([
     ['one front thread', '1'],
     ['several front threads', '2'],
-  ])('requests past the limit of a client, and those of a suspended client, do not use up the limit of all requests, with %s', async (_, threads) => {
-    const at = await startService({
-      SERVICE_SERVER_FRONT_THREADS: threads,
-      SERVICE_RATE_LIMIT_ENABLED: 'true',
-      SERVICE_RATE_LIMIT_REQUESTS_PER_SECOND: '1',
-      SERVICE_RATE_LIMIT_BURST: '5',
-    })
-    const [looping, other] = [await addClient(at, {}, { limits: { requests_per_second: 0.01 } }), await addClient(at)]
-    for (let i = 0; i < MANY; i++) expect((await machineToken(at, looping)).status).toBe(i === 0 ? 200 : 429)
-    const suspended = await addClient(at)
-    await okAdmin(at, 'PATCH', `/admin/clients/${suspended.client_id}/suspend`)
-    for (let i = 0; i < MANY; i++) expectRefused(await machineToken(at, suspended), 'invalid_client', 401)
-    expect(statuses(await asks(other, 4, at))).toEqual({ 200: 4 })
-    await at.close()
-  })
+  ])(
+    'requests past the limit of a client, and those of a suspended client, do not use up the limit of all requests, with %s',
+    async (_, threads) => {
+      const at = await startService({
+        SERVICE_SERVER_FRONT_THREADS: threads,
+        SERVICE_RATE_LIMIT_ENABLED: 'true',
+        SERVICE_RATE_LIMIT_REQUESTS_PER_SECOND: '1',
+        SERVICE_RATE_LIMIT_BURST: '5',
+      })
+      const [looping, other] = [await addClient(at, {}, { limits: { requests_per_second: 0.01 } }), await addClient(at)]
+      for (let i = 0; i < MANY; i++) expect((await machineToken(at, looping)).status).toBe(i === 0 ? 200 : 429)
+      const suspended = await addClient(at)
+      await okAdmin(at, 'PATCH', `/admin/clients/${suspended.client_id}/suspend`)
+      for (let i = 0; i < MANY; i++) expectRefused(await machineToken(at, suspended), 'invalid_client', 401)
+      expect(statuses(await asks(other, 4, at))).toEqual({ 200: 4 })
+      await at.close()
+    },
+  )
 })

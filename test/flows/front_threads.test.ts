@@ -11,7 +11,7 @@ import { basic, type FreshAnswer, fresh, MANY, spread, tally } from '../support/
 import { idpKey } from '../support/idp.ts'
 import { silentLog } from '../support/log.ts'
 import { addClient, addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
-import { JWT_BEARER, LOOPBACK, xaaScene } from '../support/xaa.ts'
+import { JWT_BEARER, LOOPBACK, trust, xaaScene } from '../support/xaa.ts'
 
 type Client = Awaited<ReturnType<typeof addClient>>
 const statuses = (answers: readonly FreshAnswer[]) => tally(answers.map(({ status }) => status))
@@ -200,6 +200,21 @@ describe.each([2, 4])('%i front threads', (threads) => {
     }
     const results = tally(await spread(attempt, 24))
     expect(results).toEqual({ 422: 10, 429: 14 })
+  })
+
+  test('the status shows an identity provider whose keys no thread can fetch', async () => {
+    const issuer = 'http://127.0.0.1:1'
+    await trust(at, { issuer, jwks_uri: `${issuer}/jwks.json` })
+    const { providers } = await okAdmin<{ providers: unknown[] }>(at, 'GET', '/admin/system/status')
+    expect(providers).toContainEqual({
+      slug: issuer,
+      use: 'assertions',
+      issuer,
+      usable: false,
+      keys: 0,
+      reason: 'jwks_connect_failed',
+      since: expect.stringMatching(/^20/),
+    })
   })
 
   test('the activity of a client is one sequence, whichever threads served it', async () => {

@@ -3,7 +3,9 @@ import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { rfc3339 } from '../../src/lib/time.ts'
 import { callAdmin, okAdmin } from '../support/admin.ts'
+import { envOf, runHere } from '../support/cli.ts'
 import type { Answer } from '../support/flow.ts'
 import { type IdpKey, idpKey, TestIdp } from '../support/idp.ts'
 import { anIdp } from '../support/records.ts'
@@ -109,6 +111,42 @@ describe('rotation', () => {
 })
 
 describe('an outage', () => {
+  test('is shown by the status and by doctor with its reason and its beginning, until the keys can be fetched again', async () => {
+    const scene = await xaaScene(service)
+    const shown = async () => {
+      const { providers } = await okAdmin<{ providers: Record<string, unknown>[] }>(
+        service,
+        'GET',
+        '/admin/system/status',
+      )
+      return providers.find(({ issuer }) => issuer === scene.idp.issuer)
+    }
+    const checked = async () => {
+      const { stdout } = await runHere(['doctor', '--json'], envOf(service))
+      return (JSON.parse(stdout) as { check: string; result: string; message: string }[]).find(
+        ({ check }) => check === `keys of ${scene.idp.issuer}`,
+      )
+    }
+    expect(await tried(scene)).toBe('accepted')
+    const [good, slug] = [{ use: 'assertions', usable: true, keys: 1 }, scene.idp.issuer]
+    expect(await shown()).toEqual({ ...good, slug, issuer: scene.idp.issuer })
+    expect(await checked()).toMatchObject({ result: 'ok' })
+    scene.idp.answer = status(500)
+    service.advance(600)
+    const since = rfc3339(service.app.clock.now())
+    expect(await shown()).toMatchObject({ usable: false, keys: 1, reason: 'jwks_bad_response', since })
+    service.advance(700)
+    expect(await tried(scene)).toBe('jwks_bad_response')
+    expect(await shown()).toMatchObject({ usable: false, keys: 0, reason: 'jwks_bad_response', since })
+    expect(await checked()).toMatchObject({
+      result: 'fail',
+      message: `cannot be fetched since ${since}: jwks_bad_response`,
+    })
+    scene.idp.answer = undefined
+    service.advance(FAILURE_MEMORY)
+    expect(await shown()).toMatchObject({ usable: true, keys: 1 })
+  })
+
   const answers: [string, RequestListener, string][] = [
     ['answers with an error', status(500), 'jwks_bad_response'],
     ['redirects', (_, response) => void response.writeHead(302, { location: '/elsewhere' }).end(), 'jwks_redirect'],

@@ -139,20 +139,33 @@ function Concerns({ of }: { of: NonNullable<Status['concerns']> }) {
   )
 }
 
+const USES: Readonly<Record<NonNullable<Status['providers']>[number]['use'], string>> = {
+  sign_in: 'for sign-in',
+  assertions: 'for assertions',
+  connections: 'for connections',
+}
+
 /** The upstream providers, with the reason why one cannot be used and the last failure of each. */
 function Providers({ of }: { of: NonNullable<Status['providers']> }) {
   return (
     <Card title="Upstream providers">
       <ul class="concerns">
-        {of.map(({ slug, use, issuer, issuer_found, usable, keys, reason, last_failure }) => (
+        {of.map(({ slug, use, issuer, issuer_found, usable, keys, reason, since, last_failure }) => (
           <li key={`${use} ${slug}`}>
             <span class={`dot ${usable === false ? 'bad' : 'good'}`} />
             <div>
-              <b>{slug}</b> {use === 'sign_in' ? 'for sign-in' : 'for connections'} <code class="soft">{issuer}</code>
+              <b>{slug}</b> {USES[use]} <code class="soft">{issuer}</code>
               {usable && <div class="soft small">It can be used; it publishes {number(keys ?? 0)} keys.</div>}
               {usable === false && (
                 <div class="small">
-                  It cannot be used: <code>{reason ?? 'no keys'}</code>
+                  {since ? (
+                    <>
+                      Its keys cannot be fetched since <Time at={since} />:{' '}
+                    </>
+                  ) : (
+                    'It cannot be used: '
+                  )}
+                  <code>{reason ?? 'no keys'}</code>
                   {issuer_found !== undefined && issuer_found !== issuer && (
                     <>
                       . Its metadata names the issuer <code>{issuer_found}</code>

@@ -41,6 +41,7 @@ export async function checkServer(config: Config, { env, fetcher, running }: Ser
     ...(await brokerProviders(config, env)),
     ...(await blockedHosts(config, env, 'provider')),
     ...(await blockedHosts(config, env, 'idp')),
+    ...(await issuerKeys(config, env)),
     ...(await clients(config, env)),
   ]
 }
@@ -230,6 +231,34 @@ async function blockedHosts(config: Config, env: Env, resource: 'provider' | 'id
   return (all as { id: string; warning?: string }[]).flatMap(({ id, warning }) =>
     warning ? [fail(`${resource} ${id}`, warning, 'add the host to this list if requests may go to it')] : [],
   )
+}
+
+interface ShownState {
+  slug: string
+  use: string
+  reason?: string
+  since?: string
+  keys?: number
+}
+
+/** The keys of the identity providers whose assertions are accepted, as the server fetches them. */
+async function issuerKeys(config: Config, env: Env): Promise<Finding[]> {
+  const status = await operation(config, env, 'system', 'status').catch(() => ({}))
+  const { providers = [] } = status as { providers?: ShownState[] }
+  return providers
+    .filter(({ use, reason }) => use === 'assertions' && reason !== 'jwks_blocked_address')
+    .map(({ slug, reason, since, keys = 0 }) => {
+      const check = `keys of ${slug}`
+      if (reason)
+        return fail(
+          check,
+          `cannot be fetched since ${since}: ${reason}`,
+          keys > 0
+            ? 'check its jwks_uri, or wait until it is available; the cached keys are used for xaa.jwks_cache_ttl'
+            : 'check its jwks_uri and whether it is available; its assertions get 503 until then',
+        )
+      return keys > 0 ? ok(check, `${keys} published`) : fail(check, 'it publishes none', 'check its jwks_uri')
+    })
 }
 
 /** The failures of clients that a setting can correct. */
