@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { App } from '../context.ts'
 import { attemptDelivery, wantedActions } from '../events/delivery.ts'
 import { feedEnd } from '../events/feed_end.ts'
+import { countIssued, issuedSince } from '../events/issued_events.ts'
 import { checkReceiverUrl } from '../events/receiver_url.ts'
 import {
   newSigningSecret,
@@ -21,7 +22,9 @@ import { badInput, changedFields, conflict, notFound, retryStale } from './outco
 
 const fields = {
   url: endpoint().describe('Where events are sent. https, unless events.allow_hosts has the host.'),
-  events: distinct(text(), true).describe('Audit actions. * stands for any text: client_* or *.'),
+  events: distinct(text(), true).describe(
+    'Audit actions. * stands for any text: client_* or *. token_issued and upstream_token_issued must be named in full.',
+  ),
   description: text().describe('What it is for.'),
   paused: jsonBool().describe('Whether events wait instead of being sent.'),
 }
@@ -61,13 +64,13 @@ async function webhookJson(app: App, receiver: EventReceiver, known?: EventCurso
   }
 }
 
-const pendingOf = ({ store, clock, config }: App, receiver: EventReceiver, after: EventCursor) =>
-  store.countFeed({
-    after,
-    actions: wantedActions(receiver),
-    since: Math.max(receiver.created_at, clock.now() - config.events.retention),
-    limit: MAX_PENDING,
-  })
+async function pendingOf(app: App, receiver: EventReceiver, after: EventCursor): Promise<number> {
+  const { store, clock, config } = app
+  const since = Math.max(receiver.created_at, clock.now() - config.events.retention)
+  const events = store.countFeed({ after, actions: wantedActions(receiver), since, limit: MAX_PENDING })
+  const [trail, issued] = await Promise.all([events, countIssued(app, receiver, after, MAX_PENDING)])
+  return Math.min(MAX_PENDING, trail + issued)
+}
 
 /** Finds a webhook by id. Throws not_found. */
 async function getWebhook({ store }: App, id: string): Promise<EventReceiver> {
@@ -136,7 +139,7 @@ export const webhooks: AdminResource = {
           id,
           kind: 'webhook',
           status: paused ? 'paused' : 'enabled',
-          settings: { description },
+          settings: { description, ...issuedSince(undefined, body.events, now) },
           ...(await sealReceiverSecret(app, id, [{ secret }])),
           version: 1,
           created_at: now,
@@ -175,7 +178,7 @@ export const webhooks: AdminResource = {
           const { url = stored.url, events = stored.events, description = stored.settings.description } = body
           const { paused = shown.paused } = body
           const status = paused ? 'paused' : 'enabled'
-          const settings = { ...stored.settings, description }
+          const settings = { ...stored.settings, description, ...issuedSince(stored, events, app.clock.now()) }
           return { ...stored, url, events, status, settings, updated_at: app.clock.now() }
         })
         const shown = await webhookJson(app, receiver)

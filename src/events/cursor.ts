@@ -1,5 +1,5 @@
 // Moves the cursor of a receiver: past an event, and after an attempt to send an event.
-import type { DeliveryAttempt, EventCursor, FeedPlace } from '../records/event_receiver.ts'
+import type { DeliveryAttempt, EventCursor, FeedPlace, IssuedPlace } from '../records/event_receiver.ts'
 
 /** Seconds until the next attempt, by the number of consecutive failed attempts. The last value is repeated. */
 const PAUSES = [2, 5, 15, 60, 300, 600] as const
@@ -10,10 +10,9 @@ const RECENT = 10
 const MAX_ERROR = 300
 
 /** The cursor moved past an event, with no failed attempts. */
-export const passed = (cursor: EventCursor, { feed_order, event_id }: FeedPlace): EventCursor => ({
+export const passed = (cursor: EventCursor, place: FeedPlace | IssuedPlace): EventCursor => ({
   ...cursor,
-  feed_order,
-  event_id,
+  ...place,
   attempts: 0,
   retry_at: 0,
 })
@@ -21,7 +20,7 @@ export const passed = (cursor: EventCursor, { feed_order, event_id }: FeedPlace)
 /** The cursor after an attempt to send the event at `place`. */
 export function afterAttempt(
   cursor: EventCursor,
-  place: FeedPlace,
+  place: FeedPlace | IssuedPlace,
   { error, ...made }: DeliveryAttempt,
   now: number,
 ): EventCursor {

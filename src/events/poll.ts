@@ -101,11 +101,12 @@ async function walk(app: App, stream: EventReceiver, from: EventCursor, end: num
   for (let seen = 0; seen < WINDOW && waiting.length <= maxEvents; seen += PAGE) {
     const page = await app.store.listFeed({ after: place, end, limit: PAGE, actions: STREAM_ACTIONS })
     for (const item of page) {
-      place = item
+      const { event: _, ...itemPlace } = item
+      place = itemPlace
       const found = await waitingOf(app, stream, item)
       const open = found.filter((each) => !acknowledged.has(jtiOf(item.event, each.security)))
       waiting.push(...open)
-      if (waiting.length === 0) cursor = passed(cursor, item)
+      if (waiting.length === 0) cursor = passed(cursor, itemPlace)
       else kept.push(...found.map(({ security }) => jtiOf(item.event, security)).filter((jti) => acknowledged.has(jti)))
     }
     if (page.length < PAGE) {

@@ -4,10 +4,11 @@ import type { App } from '../context.ts'
 import { newId } from '../lib/id.ts'
 import { withTimeout } from '../lib/timeout.ts'
 import { type EventCursor, type EventReceiver, SENDER } from '../records/event_receiver.ts'
-import type { FeedEvent } from '../store/event_feed.ts'
+import type { FeedEvent, IssuedEvent } from '../store/event_feed.ts'
 import { afterAttempt, passed } from './cursor.ts'
 import { attemptDelivery, isExpired, wants } from './delivery.ts'
 import { feedEnd } from './feed_end.ts'
+import { issuedActions, listIssued } from './issued_events.ts'
 
 const TICK_MS = 200
 /** Interval after an error of the database, and while another instance sends. */
@@ -76,9 +77,11 @@ class EventSender {
 
   async #startWork(receivers: readonly EventReceiver[]): Promise<void> {
     const end = await feedEnd(this.#app.store)
-    for (const { id } of receivers) {
-      if (this.#running.has(id) || this.#done.get(id) === end) continue
-      const work = this.#work(id, end).finally(() => this.#running.delete(id))
+    for (const receiver of receivers) {
+      const { id } = receiver
+      if (this.#running.has(id)) continue
+      if (this.#done.get(id) === end && issuedActions(receiver).length === 0) continue
+      const work = this.#work(receiver, end).finally(() => this.#running.delete(id))
       this.#running.set(id, work)
     }
   }
@@ -111,50 +114,56 @@ class EventSender {
     this.#done.clear()
   }
 
-  async #work(id: string, end: number): Promise<void> {
+  async #work(receiver: EventReceiver, end: number): Promise<void> {
     const { store, clock, log } = this.#app
+    const { id } = receiver
     try {
       const cursor = this.#cursors.get(id) ?? (await store.findEventCursor({ receiver_id: id }))
       if (!cursor || cursor.retry_at > clock.now()) return
-      if (await this.#sendUpTo(cursor, end)) this.#done.set(id, end)
+      const listFeed = (after: EventCursor) => store.listFeed({ after, end, limit: PAGE })
+      const listIssuances = (after: EventCursor) => listIssued(this.#app, receiver, after, PAGE)
+      const sent = await this.#sendAll(cursor, listFeed)
+      if (sent && (await this.#sendAll(sent, listIssuances))) this.#done.set(id, end)
     } catch (error) {
       this.#cursors.delete(id)
       if (!this.#closed) log.warn({ err: error, receiver_id: id }, 'events could not be read for a receiver')
     }
   }
 
-  /** Sends the events before `end`. Returns whether the receiver has received all of them. */
-  async #sendUpTo(from: EventCursor, end: number): Promise<boolean> {
+  /** Sends every event of a list that is read by pages. Returns the cursor behind them, or undefined if the receiver has not received all of them. */
+  async #sendAll(
+    from: EventCursor,
+    list: (after: EventCursor) => Promise<(FeedEvent | IssuedEvent)[]>,
+  ): Promise<EventCursor | undefined> {
     let cursor = from
     for (;;) {
-      const page = await this.#app.store.listFeed({ after: cursor, end, limit: PAGE })
+      const page = await list(cursor)
       for (const item of page) {
         const next = await this.#pass(cursor, item)
-        if (!next) return false
+        if (!next || next.attempts > 0) return undefined
         cursor = next
-        if (cursor.attempts > 0) return false
       }
-      if (page.length > 0 && !(await this.#save(cursor))) return false
-      if (page.length < PAGE) return true
+      if (page.length > 0 && !(await this.#save(cursor))) return undefined
+      if (page.length < PAGE) return cursor
     }
   }
 
   /** Sends one event. Returns the cursor after the event, or before it when it was not accepted. Undefined when nothing may be sent now. */
-  async #pass(cursor: EventCursor, item: FeedEvent): Promise<EventCursor | undefined> {
+  async #pass(cursor: EventCursor, { event, ...place }: FeedEvent | IssuedEvent): Promise<EventCursor | undefined> {
     const { store, clock, metrics } = this.#app
     const receivers = await store.listReceivers({})
     const receiver = receivers.find(({ id }) => id === cursor.receiver_id)
     if (this.#closed || !receiver || !isSentTo(receiver)) return undefined
-    if (!wants(receiver, item.event)) return passed(cursor, item)
+    if (!wants(receiver, event)) return passed(cursor, place)
     const { kind } = receiver
-    if (isExpired(this.#app, item.event)) {
+    if (isExpired(this.#app, event)) {
       metrics.count('ext_event_deliveries_total', { kind, result: 'expired' })
-      return passed(cursor, item)
+      return passed(cursor, place)
     }
-    const made = await attemptDelivery(this.#app, receiver, item.event)
-    if (!made) return passed(cursor, item)
+    const made = await attemptDelivery(this.#app, receiver, event)
+    if (!made) return passed(cursor, place)
     metrics.count('ext_event_deliveries_total', { kind, result: made.error ? 'failed' : 'delivered' })
-    const next = afterAttempt(cursor, item, made, clock.now())
+    const next = afterAttempt(cursor, place, made, clock.now())
     return (await this.#save(next)) ? next : undefined
   }
 

@@ -2,13 +2,17 @@
 import { glob } from '../lib/glob.ts'
 import { AUDIT_ACTIONS, type AuditAction } from '../oauth/audit_events.ts'
 
-/** Recorded with the issuances, not in the trail, so no webhook receives them. */
+/** Read from the issuances, not from the trail. */
 const ISSUED: readonly AuditAction[] = ['token_issued', 'upstream_token_issued']
-const SENT = AUDIT_ACTIONS.filter((action) => !ISSUED.includes(action))
 
-/** The actions that patterns match. */
+/** Whether an action is read from the issuances. */
+export const isIssued = (action: string): boolean => ISSUED.some((issued) => issued === action)
+
+/** The actions that patterns match. No pattern with `*` matches an issued token: there may be thousands of them in a second. */
 export const actionsOf = (patterns: readonly string[]): AuditAction[] =>
-  SENT.filter((action) => patterns.some((pattern) => glob(pattern, action)))
+  AUDIT_ACTIONS.filter((action) =>
+    isIssued(action) ? patterns.includes(action) : patterns.some((pattern) => glob(pattern, action)),
+  )
 
 /** The patterns that match no action. */
 export const unknownPatterns = (patterns: readonly string[]): string[] =>

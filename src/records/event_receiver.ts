@@ -10,6 +10,11 @@ export interface FeedPlace {
   event_id: string
 }
 
+/** The place of an issued token in the order of ids. */
+export interface IssuedPlace {
+  issued_id: string
+}
+
 /** A secret that signs deliveries. */
 export interface SigningSecret {
   secret: string
@@ -43,6 +48,8 @@ export interface ReceiverSettings {
   description?: string
   /** Why an operator or a receiver changed the status. */
   status_reason?: string
+  /** The time from which on a webhook receives events of issued tokens. */
+  issued_since?: number
 }
 
 /** One attempt to send an event. */
@@ -57,7 +64,7 @@ export interface DeliveryAttempt {
 }
 
 /** The position of a receiver in the feed. */
-export interface EventCursor extends FeedPlace {
+export interface EventCursor extends FeedPlace, Partial<IssuedPlace> {
   receiver_id: string
   /** For a polled stream: the acknowledged security events after the place. */
   acknowledged: string[]

@@ -3,9 +3,9 @@
 // SQLite has one writer at a time, so a trigger numbers the events. PostgreSQL has several: an event has the number of its transaction, and
 // is read when every transaction with a smaller number has ended. So no event can become visible before one that was read.
 import type { AuditEvent } from '../records/audit_event.ts'
-import type { FeedPlace } from '../records/event_receiver.ts'
+import type { FeedPlace, IssuedPlace } from '../records/event_receiver.ts'
 import { all, idBytes, num, type Op, one } from './op.ts'
-import { readEvent } from './record.ts'
+import { ISSUANCE_COLUMNS, ISSUED_ACTIONS, issuanceEvent, readEvent, readIssuance } from './record.ts'
 
 /** An event and its place. */
 export interface FeedEvent extends FeedPlace {
@@ -67,8 +67,47 @@ export function* countFeed(w: {
   return num(row?.n)
 }
 
+/** An event that is an issued token, and its place. */
+export interface IssuedEvent extends IssuedPlace {
+  event: AuditEvent
+}
+
+const isIssuedBy = (actions: readonly string[]): string =>
+  `(${actions.map((action) => ISSUED_ACTIONS[action]?.[0] ?? '1 = 0').join(' OR ')})`
+
+/** The next issued tokens after an id and before an id, as events of some actions, in the order of ids. */
+export function* listIssuedFeed(w: {
+  after: string
+  before: string
+  actions: readonly string[]
+  limit: number
+}): Op<IssuedEvent[]> {
+  const rows = yield* all(
+    `SELECT ${ISSUANCE_COLUMNS} FROM issuances WHERE id > ? AND id < ? AND ${isIssuedBy(w.actions)} ORDER BY id LIMIT ?`,
+    idBytes(w.after),
+    idBytes(w.before),
+    w.limit,
+  )
+  return rows.map((row) => {
+    const event = issuanceEvent(readIssuance(row))
+    return { event, issued_id: event.id }
+  })
+}
+
+/** Number of issued tokens after an id, counted up to a limit. */
+export function* countIssuedFeed(w: { after: string; actions: readonly string[]; limit: number }): Op<number> {
+  const row = yield* one(
+    `SELECT count(*) AS n FROM (SELECT 1 FROM issuances WHERE id > ? AND ${isIssuedBy(w.actions)} LIMIT ?) waiting`,
+    idBytes(w.after),
+    w.limit,
+  )
+  return num(row?.n)
+}
+
 /** An event by its id. */
 export function* findAuditEvent({ id }: { id: string }): Op<AuditEvent | undefined> {
   const row = yield* one('SELECT * FROM audit_events WHERE id = ?', idBytes(id))
-  return row && readEvent(row)
+  if (row) return readEvent(row)
+  const issued = yield* one(`SELECT ${ISSUANCE_COLUMNS} FROM issuances WHERE id = ?`, idBytes(id))
+  return issued && issuanceEvent(readIssuance(issued))
 }

@@ -7,6 +7,8 @@ import {
   idBytes,
   idText,
   is,
+  maybeIdBytes,
+  maybeIdText,
   maybeNum,
   maybeStr,
   num,
@@ -114,12 +116,13 @@ export function* deleteReceiver({ id }: { id: string }): Op<EventReceiver | unde
 }
 
 const CURSOR =
-  'receiver_id, feed_order, event_id, acknowledged, attempts, retry_at, failing_since, last_error, delivered_at, recent'
+  'receiver_id, feed_order, event_id, issued_id, acknowledged, attempts, retry_at, failing_since, last_error, delivered_at, recent'
 
 const readCursor = (row: Row): EventCursor => ({
   receiver_id: str(row.receiver_id),
   feed_order: num(row.feed_order),
   event_id: idText(row.event_id),
+  issued_id: maybeIdText(row.issued_id),
   acknowledged: decoded(row.acknowledged),
   attempts: num(row.attempts),
   retry_at: num(row.retry_at),
@@ -143,10 +146,11 @@ export function* listEventCursors(): Op<EventCursor[]> {
 /** Stores the position of a receiver. Returns false if `holder` does not hold the lease. */
 export function* saveEventCursor({ cursor: c, holder }: { cursor: EventCursor; holder: string }): Op<boolean> {
   const saved = yield* change(
-    `UPDATE event_cursors SET feed_order = ?, event_id = ?, attempts = ?, retry_at = ?, failing_since = ?, last_error = ?, delivered_at = ?, recent = ?
+    `UPDATE event_cursors SET feed_order = ?, event_id = ?, issued_id = ?, attempts = ?, retry_at = ?, failing_since = ?, last_error = ?, delivered_at = ?, recent = ?
      WHERE receiver_id = ? AND EXISTS (SELECT 1 FROM leases WHERE name = ? AND holder = ?)`,
     c.feed_order,
     idBytes(c.event_id),
+    maybeIdBytes(c.issued_id),
     c.attempts,
     c.retry_at,
     orNull(c.failing_since),

@@ -22,7 +22,15 @@ import {
   str,
   where,
 } from './op.ts'
-import { DEAD_AT, ENDED_BY, ISSUANCE_COLUMNS, readEvent, readIssuance } from './record.ts'
+import {
+  DEAD_AT,
+  ENDED_BY,
+  ISSUANCE_COLUMNS,
+  ISSUED_ACTIONS,
+  issuanceEvent,
+  readEvent,
+  readIssuance,
+} from './record.ts'
 import { recordUse } from './single_uses.ts'
 
 /** A token that is about to be issued, with the DPoP proof and the client assertion that it consumes. */
@@ -222,11 +230,6 @@ export interface AuditFilter {
   limit: number
   offset: number
 }
-/** Which issuances are the events of an action. */
-const ISSUED: Record<string, Condition> = {
-  token_issued: ['broker_provider IS NULL'],
-  upstream_token_issued: ['broker_provider IS NOT NULL'],
-}
 /** Newest first. An issuance is its own event, so that no token costs two rows. */
 export function* listAudit(f: AuditFilter): Op<AuditEvent[]> {
   const range = (...more: (Condition | undefined)[]) =>
@@ -239,7 +242,7 @@ export function* listAudit(f: AuditFilter): Op<AuditEvent[]> {
   const request = f.request_id === undefined ? undefined : idBytes(f.request_id)
   const events = range(is('action', f.action), is('actor_id', f.actor_id), is('request_id', request))
   const issued = range(
-    f.action === undefined ? undefined : (ISSUED[f.action] ?? ['1 = 0']),
+    f.action === undefined ? undefined : (ISSUED_ACTIONS[f.action] ?? ['1 = 0']),
     isAbout(f.actor_id),
     // The id of a request is the id of the token that it issued.
     is('id', request),
@@ -256,23 +259,3 @@ export function* listAudit(f: AuditFilter): Op<AuditEvent[]> {
   const merged = [...others.map(readEvent), ...tokens.map((row) => issuanceEvent(readIssuance(row)))]
   return merged.sort((a, b) => Buffer.compare(idBytes(b.id), idBytes(a.id))).slice(f.offset, page)
 }
-
-const issuanceEvent = (i: Issuance): AuditEvent => ({
-  id: i.id,
-  action: i.broker_provider ? 'upstream_token_issued' : 'token_issued',
-  actor_id: i.sub,
-  client_id: i.client_id,
-  ip: i.ip,
-  request_id: i.id,
-  detail: {
-    jti: i.id,
-    grant_type: i.grant_type,
-    scope: i.scope,
-    ...(i.resource ? { resource: i.resource } : {}),
-    ...(i.broker_provider ? { provider: i.broker_provider } : {}),
-    ...(i.family_id ? { family: i.family_id } : {}),
-    ...(i.parent_id ? { parent: i.parent_id } : {}),
-    ...(i.retry ? { retry: true } : {}),
-  },
-  created_at: i.issued_at,
-})

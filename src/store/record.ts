@@ -1,7 +1,7 @@
 // The rows of the record: issued tokens and audit events.
 import type { AuditEvent } from '../records/audit_event.ts'
 import type { Issuance } from '../records/issuance.ts'
-import { decoded, flag, idText, maybeIdText, maybeNum, maybeStr, num, type Row, str } from './op.ts'
+import { type Condition, decoded, flag, idText, maybeIdText, maybeNum, maybeStr, num, type Row, str } from './op.ts'
 
 export const ISSUANCE_COLUMNS =
   'id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, retry, typ, revoked_at'
@@ -46,4 +46,31 @@ export const readEvent = (row: Row): AuditEvent => ({
   request_id: maybeIdText(row.request_id),
   detail: decoded(row.detail),
   created_at: num(row.created_at),
+})
+
+/** Which issuances are the events of an action. */
+export const ISSUED_ACTIONS: Readonly<Record<string, Condition>> = {
+  token_issued: ['broker_provider IS NULL'],
+  upstream_token_issued: ['broker_provider IS NOT NULL'],
+}
+
+/** The audit event that an issued token is. */
+export const issuanceEvent = (i: Issuance): AuditEvent => ({
+  id: i.id,
+  action: i.broker_provider ? 'upstream_token_issued' : 'token_issued',
+  actor_id: i.sub,
+  client_id: i.client_id,
+  ip: i.ip,
+  request_id: i.id,
+  detail: {
+    jti: i.id,
+    grant_type: i.grant_type,
+    scope: i.scope,
+    ...(i.resource ? { resource: i.resource } : {}),
+    ...(i.broker_provider ? { provider: i.broker_provider } : {}),
+    ...(i.family_id ? { family: i.family_id } : {}),
+    ...(i.parent_id ? { parent: i.parent_id } : {}),
+    ...(i.retry ? { retry: true } : {}),
+  },
+  created_at: i.issued_at,
 })

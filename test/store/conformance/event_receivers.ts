@@ -52,6 +52,7 @@ export function eventReceiverRules(bench: Bench): void {
         ...cursor,
         feed_order: 7,
         event_id: newId(),
+        issued_id: newId(),
         attempts: 2,
         retry_at: NOW,
         failing_since: NOW,
