@@ -16,6 +16,7 @@ const JWKS_CACHE = `public, max-age=${JWKS_MAX_AGE_SECONDS}`
 export async function serverDocument(app: App): Promise<Reply> {
   const offered = {
     grant_types: offeredGrantTypes(app.config),
+    signing_algs: app.keyring.published().map(({ alg }) => alg),
     ui_locales: LANGUAGES.map(({ language }) => language),
     has_providers: app.oidc.length > 0,
   }

@@ -28,6 +28,8 @@ export const PATHS = {
 /** What the server offers, beside its configuration. */
 interface Offered {
   grant_types: readonly string[]
+  /** The algorithms of the signing keys. A new `signing.algorithm` is used from the next rotation on. */
+  signing_algs: readonly string[]
   /** The languages of its pages. */
   ui_locales: readonly string[]
   /** Whether users can sign in at an upstream provider. Only a provider asserts `acr`. */
@@ -64,7 +66,7 @@ export function serverMetadata(
     authorization_response_iss_parameter_supported: true,
     // OpenID Connect Discovery 1.0 §3 requires both. Spring, go-oidc, Nimbus and openidconnect-rs refuse a document without them, or assume RS256.
     subject_types_supported: ['public'],
-    id_token_signing_alg_values_supported: [config.signing.algorithm],
+    id_token_signing_alg_values_supported: [...new Set([config.signing.algorithm, ...offered.signing_algs])],
     ...(config.oauth.openid ? openIdMetadata(config, offered) : {}),
     ...(config.dpop.enabled ? { dpop_signing_alg_values_supported: DPOP_ALGS } : {}),
     authplane_agent_identity_supported: true,
