@@ -1,6 +1,6 @@
 // The OpenID provider (oauth.openid): ID tokens of the code and refresh grants, their claims, scopes and consents, and the metadata.
 import { createHash } from 'node:crypto'
-import { createLocalJWKSet, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose'
+import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, type JWTPayload, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Client } from '../../src/records/client.ts'
 import { okAdmin } from '../support/admin.ts'
@@ -52,7 +52,9 @@ const leftHalf = (text: unknown) =>
   createHash('sha256').update(String(text)).digest().subarray(0, 16).toString('base64url')
 const bodyOf = async <T>(url: string) => (await (await fetch(url)).json()) as T
 const metadata = ({ issuer }: TestService, name = 'openid-configuration') =>
-  bodyOf<{ scopes_supported: string[]; claims_supported: string[] }>(`${issuer}/.well-known/${name}`)
+  bodyOf<Record<'scopes_supported' | 'claims_supported' | 'id_token_signing_alg_values_supported', string[]>>(
+    `${issuer}/.well-known/${name}`,
+  )
 
 describe('ID token', () => {
   test('the code grant issues an ID token with iss, sub, aud, exp, iat, auth_time, nonce, at_hash and amr, signed by the current key', async () => {
@@ -133,6 +135,16 @@ describe('ID token', () => {
     await okAdmin(service, 'PATCH', `/admin/users/${user.id}`, { name: 'Ada King' })
     const next = await refresh(service, client, answer.body['refresh_token'])
     expect(await idTokenOf(next, client)).toMatchObject({ name: 'Ada King' })
+  })
+
+  test('claims without a value are left out, and the token response may not be cached', async () => {
+    const [client, user] = [await anApp(), await addUser(service, { name: '' })]
+    const authorized = await authorize(service, client, user, { scope: 'openid profile' })
+    const answer = await redeem(service, client, authorized)
+    expect(await idTokenOf(answer, client)).not.toHaveProperty('name')
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    const headers = { authorization: `Bearer ${String(answer.body['access_token'])}` }
+    expect(await (await fetch(`${service.issuer}/oauth/userinfo`, { headers })).json()).toEqual({ sub: user.id })
   })
 
   test('a resource whose tokens have the typ JWT gets its token beside the ID token', async () => {
@@ -259,6 +271,24 @@ describe('metadata', () => {
     for (const path of ['/oauth/userinfo', '/oauth/logout'])
       expect((await fetch(off.issuer + path, { redirect: 'manual' })).status).toBe(404)
   })
+})
+
+test('the algorithms in the metadata are those of the keys, and ID tokens are signed with one of them', async () => {
+  const own = await startService({ SERVICE_OAUTH_OPENID: 'true', SERVICE_SIGNING_ALGORITHM: 'RS256' })
+  const algorithms = async () => (await metadata(own)).id_token_signing_alg_values_supported
+  try {
+    const [client, user] = [await anApp({}, own), await addUser(own)]
+    const answer = await redeem(own, client, await authorize(own, client, user, { scope: 'openid' }))
+    const { at_hash } = await idTokenOf(answer, client, own)
+    expect(at_hash).toBe(leftHalf(answer.body['access_token']))
+    expect(decodeProtectedHeader(String(answer.body['id_token'])).alg).toBe('RS256')
+    expect(await algorithms()).toEqual(['RS256'])
+    // The next rotation makes a key of this algorithm. Until then the tokens have the one before.
+    own.app.config.signing.algorithm = 'ES256'
+    expect(await algorithms()).toEqual(['ES256', 'RS256'])
+  } finally {
+    await own.close()
+  }
 })
 
 describe('the device grant', () => {

@@ -42,6 +42,14 @@ test('a POST does the same, and a URI with a query keeps it', async () => {
   expect(await isKnown(browser)).toBe(false)
 })
 
+test('client_id must be the client of the ID token, otherwise a page asks first', async () => {
+  const { browser, id_token_hint } = await signedIn()
+  const { client_id } = await addClient(service, { scope: 'openid', post_logout_redirect_uris: [AFTER] })
+  const page = await browser.open(logoutUrl({ id_token_hint, client_id, post_logout_redirect_uri: AFTER }))
+  expect([page.status, page.location]).toEqual([200, undefined])
+  expect(await isKnown(browser)).toBe(true)
+})
+
 test('an ID token that has expired is accepted, and so is a session that has ended', async () => {
   const { browser, id_token_hint } = await signedIn()
   service.advance(3 * 24 * 3600)

@@ -166,6 +166,21 @@ describe('acr_values', () => {
   })
 })
 
+test('parameters that are not supported or not known change nothing', async () => {
+  const { app, browser } = await signedIn()
+  const odd = {
+    display: 'popup',
+    claims_locales: 'de',
+    claims: '{"id_token":{"email":null}}',
+    registration: '{}',
+    x: 'y',
+  }
+  const { callback, verifier } = await authorize(service, app, { email: '' }, { scope: 'openid', ...odd }, browser)
+  const { status, body } = await redeem(service, app, { code: callback.searchParams.get('code') ?? '', verifier })
+  expect([status, body['scope']]).toEqual([200, 'openid'])
+  expect(decodeJwt(String(body['id_token']))).not.toHaveProperty('email')
+})
+
 test('an authorization request may be a form', async () => {
   const { app, browser } = await signedIn()
   const { search } = new URL(authorizeUrl(service, { client_id: app.client_id, scope: 'openid' }))

@@ -121,3 +121,25 @@ test('a scope that the user or the operator removes is gone at once, and without
   expect([status, body['error']]).toEqual([403, 'insufficient_scope'])
   expect(headers.get('www-authenticate')).toContain('error="insufficient_scope", scope="openid"')
 })
+
+test('scripts of allowed origins may call userinfo, and those of others may not', async () => {
+  const origin = 'https://app.example'
+  const own = await startService({ SERVICE_OAUTH_OPENID: 'true', SERVICE_SERVER_ALLOWED_ORIGINS: origin })
+  const ask = (from: string, method: string) => {
+    const preflight = {
+      'access-control-request-method': 'GET',
+      'access-control-request-headers': 'authorization, dpop',
+    }
+    return fetch(`${own.issuer}/oauth/userinfo`, { method, headers: { origin: from, ...preflight } })
+  }
+  try {
+    const { headers } = await ask(origin, 'OPTIONS')
+    expect(headers.get('access-control-allow-origin')).toBe(origin)
+    expect(headers.get('access-control-allow-headers')?.toLowerCase()).toContain('authorization')
+    const refused = await ask(origin, 'GET')
+    expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, origin])
+    expect((await ask('https://evil.example', 'GET')).headers.get('access-control-allow-origin')).toBeNull()
+  } finally {
+    await own.close()
+  }
+})
