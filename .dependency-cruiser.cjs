@@ -61,9 +61,9 @@ const others = [
     to: { path: '^dist/src/main\\.js$' },
   },
   {
-    name: 'a worker knows lib, store, crypto/jws, crypto/batch, crypto/key_cache and crypto/password_hash; a front thread is the service',
+    name: 'a worker knows lib, store, crypto/jws, crypto/batch, crypto/signing_work and crypto/password_hash; a front thread is the service',
     from: { path: '^dist/workers/', pathNot: '^dist/workers/front\\.js$' },
-    to: { path: '^dist/src/', pathNot: '^dist/src/(lib/|store/|crypto/(jws|batch|key_cache|password_hash)\\.js)' },
+    to: { path: '^dist/src/', pathNot: '^dist/src/(lib/|store/|crypto/(jws|batch|signing_work|password_hash)\\.js)' },
   },
   {
     name: 'src imports no workers, tools or benchmark; the command line loads the benchmark when it is asked for',

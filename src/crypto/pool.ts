@@ -15,6 +15,7 @@ import {
   type Verification,
 } from './batch.ts'
 import { signingInput, withTokenHash } from './jws.ts'
+import { createSigningWork } from './signing_work.ts'
 
 /** Signs in a remote engine, which does not reveal the private key. */
 export interface RemoteSigner {
@@ -62,6 +63,8 @@ const SIGN_BATCH = 256
 const QUEUE = { crypto: 4096, password: 64 }
 /** Slow signatures (RS256) are sent in small batches, and the first batches start while further signatures arrive. */
 const [BATCH_MS, EAGER_MS] = [5, 1]
+/** A signature with ES256, or two. To wake a thread for them costs more processor time and takes longer. RS256 takes longer than this. */
+const HERE = { jobs: 2, ms: 0.3 }
 
 export interface CryptoOptions {
   /** 0 means one less than the number of cores. */
@@ -82,6 +85,7 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
   const logins = Math.max(1, Math.floor(cores / 4))
   const password = openThreads({ name: 'password', min: 0, max: logins, idleMs: 60_000 }, log)
   const known = new Map<string, LocalKey>()
+  const perform = createSigningWork((header) => known.get(header))
 
   const cryptoLane = new Lane<CryptoJob, string | boolean>({
     name: 'crypto',
@@ -91,6 +95,7 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
     maxQueue: QUEUE.crypto,
     batchMs: BATCH_MS,
     eagerMs: EAGER_MS,
+    here: { ...HERE, run: (jobs) => jobs.map((job) => outcomeOf(perform(job))) },
     async run(jobs, worked) {
       const batch = packJobs(jobs)
       // Transferring a key is expensive, and a thread needs it only once.

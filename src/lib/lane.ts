@@ -16,6 +16,8 @@ export interface LaneOptions<J, R> {
   batchMs?: number
   /** The work in milliseconds that is dispatched to an idle worker before the turn of the event loop ends. Missing for work whose batches cost the same at any size: then nothing is dispatched early. */
   eagerMs?: number
+  /** Runs up to `jobs` jobs on the dispatching thread when no worker is busy and they take at most `ms` milliseconds: waking a worker costs more. */
+  here?: { jobs: number; ms: number; run(jobs: J[]): Outcome<R>[] }
   /** Maximum number of waiting jobs. Further jobs are refused at once. */
   maxQueue: number
   /**
@@ -127,6 +129,7 @@ export class Lane<J, R> {
 
   private readonly flush = (): void => {
     this.scheduled = false
+    if (this.isQuick) void this.dispatch(this.take(this.queue.length), this.options.here)
     for (let size = this.nextSize; size > 0; size = this.nextSize) void this.dispatch(this.take(size))
     if (!this.queue.length && !this.stats.running) for (const resolve of this.idle.splice(0)) resolve()
   }
@@ -137,6 +140,14 @@ export class Lane<J, R> {
     const idle = this.options.workers - this.stats.running
     if (idle > 0) return Math.min(Math.ceil(queue.length / idle), batchSize)
     return this.hasRoom && queue.length >= batchSize ? batchSize : 0
+  }
+
+  /** Whether the waiting jobs are run on this thread. The first jobs are not: their duration is unknown. */
+  private get isQuick(): boolean {
+    const { here } = this.options
+    if (!here || this.stats.running > 0 || this.jobMs === 0) return false
+    const { length } = this.queue
+    return length > 0 && length <= Math.min(here.jobs, this.jobsIn(here.ms))
   }
 
   /** Whether a worker can accept a full batch. */
@@ -152,7 +163,7 @@ export class Lane<J, R> {
     return batch
   }
 
-  private async dispatch(batch: Waiting<J, R>[]): Promise<void> {
+  private async dispatch(batch: Waiting<J, R>[], here?: LaneOptions<J, R>['here']): Promise<void> {
     const startedMs = performance.now()
     if (this.stats.running++ === 0) this.sinceMs = startedMs
     this.stats.batches++
@@ -160,12 +171,11 @@ export class Lane<J, R> {
     let workedMs: number | undefined
     for (const { onBatch } of batch) onBatch?.(batch.length)
     try {
-      const outcomes = await this.options.run(
-        batch.map((waiting) => waiting.job),
-        (ms) => {
-          workedMs = ms
-        },
-      )
+      const jobs = batch.map((waiting) => waiting.job)
+      const worked = (ms: number) => {
+        workedMs = ms
+      }
+      const outcomes = here ? here.run(jobs) : await this.options.run(jobs, worked)
       batch.forEach((waiting, i) => {
         const outcome = outcomes[i]
         if (outcome && 'value' in outcome) waiting.resolve(outcome.value)

@@ -92,11 +92,13 @@ async function sign(app: App, key: SigningKey, a: Authorization, issuance: NewIs
   const claims = claimsOf(issuance, issuer)
   if (a.about) Object.assign(claims, inToken(a.about))
   if (a.identity) Object.assign(claims, signInClaims(a.identity))
-  const signed = a.identity?.id_token
-    ? app.crypto.signBoth(key, claims, idTokenOf(app, issuance, a.identity))
-    : app.crypto.sign(key, claims)
-  if (isRemote(key)) await signed
-  const [tokens, refresh_token] = await Promise.all([signed, runCommit(app, a.commit, issuance)])
+  const signature = () =>
+    a.identity?.id_token
+      ? app.crypto.signBoth(key, claims, idTokenOf(app, issuance, a.identity))
+      : app.crypto.sign(key, claims)
+  // A remote engine may fail, so that it signs before the commit. Otherwise the commit starts first: this thread may sign meanwhile.
+  const signed = isRemote(key) ? await signature() : undefined
+  const [refresh_token, tokens] = await Promise.all([runCommit(app, a.commit, issuance), signed ?? signature()])
   const [access_token, id_token] = typeof tokens === 'string' ? [tokens] : tokens
   app.knownTokens.signed(access_token, issuance.issued_at)
   return { access_token, refresh_token, id_token }

@@ -172,6 +172,47 @@ describe('batches', () => {
   })
 })
 
+describe('jobs on the dispatching thread', () => {
+  const here = { jobs: 2, ms: 0.5, run: (jobs: string[]) => jobs.map((job) => ({ value: `${job} here` })) }
+
+  test('a few short jobs run here at the end of the turn when no worker is busy', async () => {
+    const { lane, lengths } = timedLane(0.1, { here })
+    expect(await lane.push('first')).toBe('first')
+    expect(await Promise.all([lane.push('a'), lane.push('b')])).toEqual(['a here', 'b here'])
+    expect(lengths).toEqual([1])
+    expect(lane.stats).toMatchObject({ jobs: 3, batches: 2, running: 0, waiting: 0 })
+  })
+
+  test.each([
+    ['more jobs', 0.1, ['a', 'b', 'c']],
+    ['longer jobs', 0.3, ['a', 'b']],
+  ])('%s are for a worker', async (_, jobMs, jobs) => {
+    const { lane, lengths } = timedLane(jobMs, { here })
+    await lane.push('first')
+    for (const job of jobs) void lane.push(job)
+    await turn()
+    expect(lengths).toEqual([1, jobs.length])
+  })
+
+  test('jobs wait for a busy worker, which then takes all of them', async () => {
+    const { lane, lengths } = timedLane(0.1, { here })
+    await lane.push('first')
+    for (const job of ['a', 'b', 'c']) void lane.push(job)
+    await turn()
+    void lane.push('d')
+    await turn()
+    expect(lengths).toEqual([1, 3])
+    expect(lane.stats.waiting).toBe(1)
+  })
+
+  test('a failure fails its job', async () => {
+    const failing = { ...here, run: () => [{ error: new Error('no key') }] }
+    const { lane } = timedLane(0.1, { here: failing })
+    await lane.push('first')
+    await expect(lane.push('a')).rejects.toThrow('no key')
+  })
+})
+
 describe('bounds', () => {
   test('a full queue refuses a job with 503 and the name of the lane, and accepts jobs when it has room', async () => {
     const { lane, release } = heldLane({ maxQueue: 2 })
