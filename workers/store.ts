@@ -1,5 +1,5 @@
 // The storage thread: runs a batch of operations as one transaction and answers after its commit.
-import { workerData } from 'piscina'
+import { workerData } from 'node:worker_threads'
 import { codeOf } from '../src/lib/error.ts'
 import { nameThread } from '../src/lib/thread_name.ts'
 import { type BatchResult, type Job, openDatabase } from '../src/store/database.ts'

@@ -77,6 +77,8 @@ export interface AppOptions {
   knees?: Knees
   /** The busy timeout of SQLite in milliseconds; tests set it small. */
   busyMs?: number
+  /** Opens the signing and password threads. By default each App has its own; tests share them. */
+  openCrypto?: typeof openCrypto
 }
 
 type Settings = AppOptions &
@@ -123,7 +125,7 @@ async function openParts(config: Config, log: Logger, settings: Settings): Promi
   if (serves) await loadHttpClient()
   const mayCreate = firstKeyRules(config, { store, clock, log }, { creates, newKeys })
   const { atRest, replays, keyring } = await begin(config, { store, env, clock, log, ...mayCreate })
-  const crypto = openCryptoPool(config, log, serves)
+  const crypto = openCryptoPool(config, log, settings)
   const { remote } = keyring
   return {
     branding,
@@ -155,9 +157,13 @@ const openDatabase = (config: Config, log: Logger, settings: Settings): Promise<
   })
 
 /** Front threads have signing threads of their own. The supervisor then signs only what the admin API requests. */
-function openCryptoPool({ server }: Config, log: Logger, serves: boolean): CryptoLanes {
+function openCryptoPool(
+  { server }: Config,
+  log: Logger,
+  { serves, openCrypto: open = openCrypto }: Settings,
+): CryptoLanes {
   const isSupervisor = server.front_threads > 1
-  return openCrypto({ threads: isSupervisor ? 1 : server.crypto_threads, eager: serves && !isSupervisor }, log)
+  return open({ threads: isSupervisor ? 1 : server.crypto_threads, eager: serves && !isSupervisor }, log)
 }
 
 /** The session secrets. Without them (local use), a secret that is stored in the database, because a retried refresh must also be answered after a restart. */

@@ -25,6 +25,8 @@ import { openTelemetry } from '../../src/telemetry/open.ts'
 import { undeclaredDetails } from './audit.ts'
 import { freePort } from './free_port.ts'
 import { watched } from './leaks.ts'
+import { createMigratedDatabase } from './migrated_database.ts'
+import { openSharedCrypto } from './shared_crypto.ts'
 
 export const ADMIN_KEY = 'test-admin-key-0123456789'
 export const PASSWORD = 'correct horse battery staple'
@@ -52,18 +54,20 @@ export const SEALED = {
 export async function startService(
   env: Record<string, string> = {},
   file?: string,
-  options: Pick<AppOptions, 'busyMs'> = {},
+  options: Pick<AppOptions, 'busyMs' | 'openCrypto'> = {},
 ): Promise<TestService> {
   const folder = mkdtempSync(path.join(tmpdir(), 'service-test-'))
   const [port, adminPort] = [await freePort(), await freePort()]
   const issuer = `http://localhost:${port}`
   const admin = `http://127.0.0.1:${adminPort}`
+  const database = path.join(folder, 'service.db')
+  createMigratedDatabase(database)
   const variables = {
     SERVICE_SERVER_ISSUER: issuer,
     SERVICE_SERVER_ADDRESS: `:${port}`,
     SERVICE_ADMIN_ADDRESS: `127.0.0.1:${adminPort}`,
     SERVICE_ADMIN_API_KEY: ADMIN_KEY,
-    SERVICE_STORAGE_SQLITE_PATH: path.join(folder, 'service.db'),
+    SERVICE_STORAGE_SQLITE_PATH: database,
     SERVICE_SIGNING_KEY_PATH: path.join(folder, 'keys'),
     SERVICE_RATE_LIMIT_ENABLED: 'false',
     SERVICE_LOG_STDOUT: 'false',
@@ -79,7 +83,13 @@ export async function startService(
   let ahead = 0
   const clock: Clock = { now: () => Math.floor(Date.now() / 1000) + ahead }
   const telemetry = await openTelemetry(config, readBuild(), variables)
-  const app = await openApp(config, telemetry.log, { ...options, clock, env: variables, telemetry })
+  const app = await openApp(config, telemetry.log, {
+    openCrypto: openSharedCrypto,
+    ...options,
+    clock,
+    env: variables,
+    telemetry,
+  })
   const fronts: HttpFront[] = []
   for await (const front of openListeners(app)) fronts.push(front)
   return {
