@@ -23,56 +23,61 @@ const LOCK_STALE_MS = 10_000
 
 /** Opens the key store in a folder. */
 export function keyfileStore(folder: string): KeyStore {
-  const inFolder = (name: string) => path.join(folder, name)
-  const pemFile = (kid: string) => inFolder(`${kid}.pem`)
-
-  const load = async (): Promise<StoredKey[]> => {
-    if (!existsSync(inFolder(INDEX))) {
-      // New keys would silently invalidate every token that the old keys signed.
-      if (existsSync(folder) && readdirSync(folder).some((name) => name.endsWith('.pem')))
-        throw new Error(`${inFolder(INDEX)} is missing, but the folder contains keys`)
-      return []
-    }
-    for (let shown = readIndex(inFolder(INDEX)); ; ) {
-      try {
-        return shown.map((key) => ({ ...key, pem: readKey(pemFile(key.kid)) }))
-      } catch (error) {
-        // Another process may have removed a key after the index was read.
-        const now = readIndex(inFolder(INDEX))
-        if (codeOf(error) !== 'ENOENT' || isDeepStrictEqual(now, shown)) throw error
-        shown = now
-      }
-    }
-  }
-  const writeIndex = (keys: StoredKey[]) => {
-    const shown = keys.map(({ pem: _pem, ...rest }) => rest)
-    replaceFile(inFolder(INDEX), `${JSON.stringify({ keys: shown }, null, 2)}\n`)
-  }
-  const save = (keys: StoredKey[], before: StoredKey[]) => {
-    // Written before the first key, so that no process finds a key without an index, even after a crash.
-    if (!existsSync(inFolder(INDEX))) writeIndex([])
-    for (const key of keys) if (!existsSync(pemFile(key.kid))) replaceFile(pemFile(key.kid), key.pem)
-    writeIndex(keys)
-    for (const gone of before) if (!keys.some((key) => key.kid === gone.kid)) rmSync(pemFile(gone.kid), { force: true })
-  }
-
   return {
     name: 'keyfile',
-    load,
+    load: async () => loadKeys(folder),
     async change(decide) {
       mkdirSync(folder, { recursive: true, mode: 0o700 })
       chmodSync(folder, 0o700)
-      const unlock = await lock(inFolder(LOCK))
+      const unlock = await lock(path.join(folder, LOCK))
       try {
-        const before = await load()
+        const before = loadKeys(folder)
         const keys = decide(before)
-        save(keys, before)
+        saveKeys(folder, keys, before)
         return keys
       } finally {
         unlock()
       }
     },
   }
+}
+
+const indexFile = (folder: string) => path.join(folder, INDEX)
+const pemFile = (folder: string, kid: string) => path.join(folder, `${kid}.pem`)
+
+function loadKeys(folder: string): StoredKey[] {
+  const index = indexFile(folder)
+  if (!existsSync(index)) {
+    // New keys would silently invalidate every token that the old keys signed.
+    if (existsSync(folder) && readdirSync(folder).some((name) => name.endsWith('.pem')))
+      throw new Error(`${index} is missing, but the folder contains keys`)
+    return []
+  }
+  for (let shown = readIndex(index); ; ) {
+    try {
+      return shown.map((key) => ({ ...key, pem: readKey(pemFile(folder, key.kid)) }))
+    } catch (error) {
+      // Another process may have removed a key after the index was read.
+      const now = readIndex(index)
+      if (codeOf(error) !== 'ENOENT' || isDeepStrictEqual(now, shown)) throw error
+      shown = now
+    }
+  }
+}
+
+function saveKeys(folder: string, keys: readonly StoredKey[], before: readonly StoredKey[]): void {
+  const index = indexFile(folder)
+  // Written before the first key, so that no process finds a key without an index, even after a crash.
+  if (!existsSync(index)) writeIndex(index, [])
+  for (const { kid, pem } of keys) if (!existsSync(pemFile(folder, kid))) replaceFile(pemFile(folder, kid), pem)
+  writeIndex(index, keys)
+  const removed = before.filter(({ kid }) => !keys.some((key) => key.kid === kid))
+  for (const { kid } of removed) rmSync(pemFile(folder, kid), { force: true })
+}
+
+function writeIndex(file: string, keys: readonly StoredKey[]): void {
+  const shown = keys.map(({ pem: _pem, ...rest }) => rest)
+  replaceFile(file, `${JSON.stringify({ keys: shown }, null, 2)}\n`)
 }
 
 function readIndex(file: string): Omit<StoredKey, 'pem'>[] {

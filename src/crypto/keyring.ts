@@ -73,7 +73,6 @@ export async function openKeyring({ source, clock, onError, place = source.name 
   let keys = await source.load()
   let known = loadAny(keys)
   let changed = async (): Promise<unknown> => undefined
-  let document: JwksDocument | undefined
 
   const loaded = (): Loaded => {
     if (!known) throw new Error(`no signing key in ${place}: is the server running, is --config right?`)
@@ -81,34 +80,25 @@ export async function openKeyring({ source, clock, onError, place = source.name 
   }
   const published = () =>
     (known?.keys ?? []).filter((key) => key.remove_at === undefined || key.remove_at > clock.now())
+  const document = jwksCache(published, clock)
   const use = async (found: SourceKey[]): Promise<void> => {
     known = loadAny(found)
     keys = found
-    document = undefined
+    document.drop()
     await changed()
   }
   const reload = async () => use(await source.load())
+  const tryReload = () => reload().catch((error: unknown) => onError?.(error))
   const find = (kid: string) => published().find((key) => key.kid === kid)
-  let sought = { ms: Number.NEGATIVE_INFINITY, done: Promise.resolve() }
-  const stop = source.watch?.(() => void reload().catch((error: unknown) => onError?.(error)))
+  const stop = source.watch?.(() => void tryReload())
 
   return {
     store: source.name,
     current: (typ = 'at+jwt') => loaded().signing[typ],
     published,
     find,
-    async seek(kid) {
-      const there = find(kid)
-      if (there) return there
-      if (performance.now() - sought.ms >= SEEK_MS)
-        sought = { ms: performance.now(), done: reload().catch((error: unknown) => onError?.(error)) }
-      await sought.done
-      return find(kid)
-    },
-    jwks() {
-      if (!document || document.until <= clock.now()) document = jwksOf(published())
-      return document
-    },
+    seek: seeker(find, tryReload),
+    jwks: document.current,
     async rotate() {
       loaded()
       await use(await source.rotate())
@@ -127,6 +117,36 @@ export async function openKeyring({ source, clock, onError, place = source.name 
     },
     remote: source.remote,
     close: () => stop?.(),
+  }
+}
+
+/** Finds a key, and reads the keys again when it is unknown. All calls within SEEK_MS share one read. */
+function seeker(find: Keyring['find'], tryReload: () => Promise<void>): Keyring['seek'] {
+  let startMs = Number.NEGATIVE_INFINITY
+  let done = Promise.resolve()
+  return async (kid) => {
+    const there = find(kid)
+    if (there) return there
+    if (performance.now() - startMs >= SEEK_MS) {
+      startMs = performance.now()
+      done = tryReload()
+    }
+    await done
+    return find(kid)
+  }
+}
+
+/** The JWK set of the published keys. It is created again after a drop, and when a key is no longer published. */
+function jwksCache(published: Keyring['published'], clock: Clock) {
+  let document: JwksDocument | undefined
+  return {
+    current(): JwksDocument {
+      if (!document || document.until <= clock.now()) document = jwksOf(published())
+      return document
+    },
+    drop(): void {
+      document = undefined
+    },
   }
 }
 

@@ -78,16 +78,43 @@ export const signingThreads = (configured: number): number =>
 
 /** Opens the lanes and their threads. */
 export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): CryptoLanes {
-  const cores = availableParallelism()
-  const workers = signingThreads(threads)
-  const crypto = openThreads({ name: 'crypto', min: eager ? workers : 0, max: workers, ahead: true }, log)
-  // Password threads start with the first login, because most processes never need them.
-  const logins = Math.max(1, Math.floor(cores / 4))
-  const password = openThreads({ name: 'password', min: 0, max: logins, idleMs: 60_000 }, log)
   const known = new Map<string, LocalKey>()
-  const perform = createSigningWork((header) => known.get(header))
+  const crypto = openSigning(signingThreads(threads), eager, known, log)
+  const password = openPasswords(log)
+  return {
+    sign(key, claims, onBatch) {
+      const payload = JSON.stringify(claims)
+      if (isRemote(key)) return signRemotely(key, payload)
+      known.set(key.header, key as LocalKey)
+      return crypto.lane.push({ header: key.header, payload }, onBatch) as Promise<string>
+    },
+    async signBoth(key, claims, { header, claims: idClaims }, onBatch) {
+      const [payload, idToken] = [JSON.stringify(claims), { header, payload: JSON.stringify(idClaims) }]
+      if (isRemote(key)) return signBothRemotely(key, payload, idToken)
+      known.set(key.header, key as LocalKey)
+      if (!known.has(header)) known.set(header, { ...(key as LocalKey), header })
+      const both = (await crypto.lane.push({ header: key.header, payload, idToken }, onBatch)) as string
+      return both.split(' ') as [string, string]
+    },
+    verify: (what, onBatch) => crypto.lane.push(what, onBatch) as Promise<boolean>,
+    hashPassword: (text) => password.lane.push({ password: normal(text) }) as Promise<string>,
+    verifyPassword: (text, hash = DECOY) =>
+      password.lane.push({ password: normal(text), hash }) as Promise<{ right: boolean; rehashed?: string }>,
+    refusal: () => crypto.lane.refusal(),
+    busyMs: () => crypto.lane.busyMs(),
+    stats: { crypto: crypto.lane.stats, password: password.lane.stats },
+    async close() {
+      await Promise.all([crypto.lane.drained(), password.lane.drained()])
+      await Promise.all([crypto.threads.close(), password.threads.close()])
+    },
+  }
+}
 
-  const cryptoLane = new Lane<CryptoJob, string | boolean>({
+/** The signing threads and their lane. `known` has the key of every header. */
+function openSigning(workers: number, eager: boolean, known: ReadonlyMap<string, LocalKey>, log: Logger) {
+  const threads = openThreads({ name: 'crypto', min: eager ? workers : 0, max: workers, ahead: true }, log)
+  const perform = createSigningWork((header) => known.get(header))
+  const lane = new Lane<CryptoJob, string | boolean>({
     name: 'crypto',
     workers,
     ahead: true,
@@ -99,51 +126,30 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
     async run(jobs, worked) {
       const batch = packJobs(jobs)
       // Transferring a key is expensive, and a thread needs it only once.
-      let { results, ms } = (await runOn(crypto, batch)) as CryptoBatchResult
+      let { results, ms } = (await runOn(threads, batch)) as CryptoBatchResult
       if (!results) {
         const keys = batch.headers.map((header) => known.get(header))
-        ;({ results = [], ms } = (await runOn(crypto, { ...batch, keys })) as CryptoBatchResult)
+        ;({ results = [], ms } = (await runOn(threads, { ...batch, keys })) as CryptoBatchResult)
       }
       worked(ms)
       return results.map(outcomeOf)
     },
   })
+  return { threads, lane }
+}
 
-  const passwordLane = new Lane<PasswordJob, PasswordResult>({
+/** The password threads and their lane. The threads start with the first login, because most processes never need them. */
+function openPasswords(log: Logger) {
+  const workers = Math.max(1, Math.floor(availableParallelism() / 4))
+  const threads = openThreads({ name: 'password', min: 0, max: workers, idleMs: 60_000 }, log)
+  const lane = new Lane<PasswordJob, PasswordResult>({
     name: 'password',
-    workers: logins,
+    workers,
     maxBatch: 1,
     maxQueue: QUEUE.password,
-    run: async (jobs) => ((await runOn(password, jobs)) as PasswordResult[]).map((value) => ({ value })),
+    run: async (jobs) => ((await runOn(threads, jobs)) as PasswordResult[]).map((value) => ({ value })),
   })
-
-  return {
-    sign(key, claims, onBatch) {
-      const payload = JSON.stringify(claims)
-      if (isRemote(key)) return signRemotely(key, payload)
-      known.set(key.header, key as LocalKey)
-      return cryptoLane.push({ header: key.header, payload }, onBatch) as Promise<string>
-    },
-    async signBoth(key, claims, { header, claims: idClaims }, onBatch) {
-      const [payload, idToken] = [JSON.stringify(claims), { header, payload: JSON.stringify(idClaims) }]
-      if (isRemote(key)) return signBothRemotely(key, payload, idToken)
-      known.set(key.header, key as LocalKey)
-      if (!known.has(header)) known.set(header, { ...(key as LocalKey), header })
-      const both = (await cryptoLane.push({ header: key.header, payload, idToken }, onBatch)) as string
-      return both.split(' ') as [string, string]
-    },
-    verify: (what, onBatch) => cryptoLane.push(what, onBatch) as Promise<boolean>,
-    hashPassword: (text) => passwordLane.push({ password: normal(text) }) as Promise<string>,
-    verifyPassword: (text, hash = DECOY) =>
-      passwordLane.push({ password: normal(text), hash }) as Promise<{ right: boolean; rehashed?: string }>,
-    refusal: () => cryptoLane.refusal(),
-    busyMs: () => cryptoLane.busyMs(),
-    stats: { crypto: cryptoLane.stats, password: passwordLane.stats },
-    async close() {
-      await Promise.all([cryptoLane.drained(), passwordLane.drained()])
-      await Promise.all([crypto.close(), password.close()])
-    },
-  }
+  return { threads, lane }
 }
 
 const outcomeOf = (result: CryptoResult): Outcome<string | boolean> =>

@@ -43,13 +43,8 @@ export const SKEW_SECONDS = 60
 export function storedKeys(options: StoredKeysOptions): KeySource {
   const { store, alg, longestLife, clock, log, mayMakeFirst = always } = options
   const { name, seenAfterMs = 0 } = store
-  /** When this process first saw each key. */
-  const seenMs = new Map<string, number>()
-  const seen = (keys: StoredKey[]): StoredKey[] => {
-    for (const { kid } of keys) if (!seenMs.has(kid)) seenMs.set(kid, performance.now())
-    return keys
-  }
-  const change: KeyStore['change'] = async (decide) => seen(await store.change(decide))
+  const { noted, seenByAll } = sightings(seenAfterMs)
+  const change: KeyStore['change'] = async (decide) => noted(await store.change(decide))
   const make = () => generateKey(alg, clock.now())
   const withNext = (keys: StoredKey[]): StoredKey[] => [...keys, { ...make(), next: true }]
 
@@ -59,14 +54,13 @@ export function storedKeys(options: StoredKeysOptions): KeySource {
       found.some((key) => key.next && key.alg === alg) ? found : withNext(found.filter((key) => !key.next)),
     )
     const { kid } = keys.at(-1) as StoredKey
-    const leftMs = seenAfterMs - (performance.now() - (seenMs.get(kid) as number))
-    if (leftMs > 0) await new Promise((resolve) => setTimeout(resolve, leftMs))
+    await seenByAll(kid)
     return kid
   }
   return {
     name,
     async load() {
-      const found = seen(await store.load())
+      const found = noted(await store.load())
       if (found.length === 0 && !(await mayMakeFirst())) return []
       if (found.some((key) => key.next)) return found.map(opened)
       const making = change((there) => {
@@ -92,6 +86,21 @@ export function storedKeys(options: StoredKeysOptions): KeySource {
         return known ? without(found, kid, make) : found
       })
       return known ? keys.map(opened) : undefined
+    },
+  }
+}
+
+/** Notes when this process first saw each key: after `seenAfterMs` more, every other process has seen it too. */
+function sightings(seenAfterMs: number) {
+  const firstMs = new Map<string, number>()
+  return {
+    noted(keys: StoredKey[]): StoredKey[] {
+      for (const { kid } of keys) if (!firstMs.has(kid)) firstMs.set(kid, performance.now())
+      return keys
+    },
+    async seenByAll(kid: string): Promise<void> {
+      const leftMs = seenAfterMs - (performance.now() - (firstMs.get(kid) as number))
+      if (leftMs > 0) await new Promise((resolve) => setTimeout(resolve, leftMs))
     },
   }
 }

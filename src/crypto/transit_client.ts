@@ -7,7 +7,7 @@ import type { Clock } from '../lib/time.ts'
 import { Breaker } from '../net/breaker.ts'
 import { FetchError } from '../net/error.ts'
 import { createFetcher } from '../net/fetch.ts'
-import type { Fetcher, FetchReply } from '../net/fetcher.ts'
+import type { Fetcher, FetchReply, FetchRequest } from '../net/fetcher.ts'
 import { jsonObjectOf } from '../net/json.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { TransitAnswer, TransitJson } from './transit_answer.ts'
@@ -41,8 +41,10 @@ export interface TransitClient {
   /** Whether the last calls all failed; then no calls are sent for some seconds. */
   readonly isUnavailable: boolean
   /** `data` of the answer; undefined for 404. Rejects with TransitRefusal for other 4xx, else with 503. */
-  call(method: 'GET' | 'POST', path: string, body?: object): Promise<TransitJson | undefined>
+  call(method: Method, path: string, body?: object): Promise<TransitJson | undefined>
 }
+
+type Method = 'GET' | 'POST'
 
 const MAX_BYTES = 4 * 1024 * 1024
 const MAX_ERROR_LENGTH = 300
@@ -51,36 +53,17 @@ const MAX_ERROR_LENGTH = 300
 export function createTransitClient(access: TransitAccess, { fetcher, clock, log }: TransitParts): TransitClient {
   const breaker = new Breaker('the secret store', clock)
   const base = access.address.replace(/\/+$/, '')
+  const timeoutMs = access.timeout * 1000
 
-  const send = (method: 'GET' | 'POST', path: string, body?: object, token?: string): Promise<TransitAnswer> =>
+  const send = (method: Method, path: string, body?: object, token?: string): Promise<TransitAnswer> =>
     breaker.run(async () => {
-      const reply = await follow(`${base}/v1/${path}`, method, body, token).catch((error: unknown) => {
+      const url = `${base}/v1/${path}`
+      const options = { ...requestOf(method, body, token), timeoutMs, allowHttp: url.startsWith('http:') }
+      const reply = await follow(fetcher, url, options).catch((error: unknown) => {
         throw storeUnavailable(error)
       })
       return answerOf(reply, path)
     }, isUnavailable)
-
-  /** A standby redirects to the active server. One redirect is followed, and never from https to http. */
-  async function follow(url: string, method: 'GET' | 'POST', body?: object, token?: string): Promise<FetchReply> {
-    const request = {
-      method,
-      body: method === 'POST' ? JSON.stringify(body ?? {}) : undefined,
-      headers: {
-        'x-vault-request': 'true',
-        ...(token ? { 'x-vault-token': token } : {}),
-        ...(method === 'POST' ? { 'content-type': 'application/json' } : {}),
-      },
-      accept: 'application/json',
-      maxBytes: MAX_BYTES,
-      timeoutMs: access.timeout * 1000,
-      allowHttp: url.startsWith('http:'),
-    }
-    const reply = await fetcher.fetch(url, { ...request, showRedirect: true })
-    if (reply.status !== 307 && reply.status !== 308) return reply
-    const location = reply.headers['location'] ?? ''
-    if (!URL.canParse(location, url)) throw new FetchError('redirect', new URL(url).host)
-    return fetcher.fetch(new URL(location, url).href, request)
-  }
 
   const lease: TransitLease = openLease({ ...access, send, clock, log })
 
@@ -100,6 +83,27 @@ export function createTransitClient(access: TransitAccess, { fetcher, clock, log
       return answer.data
     },
   }
+}
+
+const requestOf = (method: Method, body?: object, token?: string) => ({
+  method,
+  body: method === 'POST' ? JSON.stringify(body ?? {}) : undefined,
+  headers: {
+    'x-vault-request': 'true',
+    ...(token ? { 'x-vault-token': token } : {}),
+    ...(method === 'POST' ? { 'content-type': 'application/json' } : {}),
+  },
+  accept: 'application/json',
+  maxBytes: MAX_BYTES,
+})
+
+/** A standby redirects to the active server. One redirect is followed, and never from https to http. */
+async function follow(fetcher: Fetcher, url: string, options: FetchRequest): Promise<FetchReply> {
+  const reply = await fetcher.fetch(url, { ...options, showRedirect: true })
+  if (reply.status !== 307 && reply.status !== 308) return reply
+  const location = reply.headers['location'] ?? ''
+  if (!URL.canParse(location, url)) throw new FetchError('redirect', new URL(url).host)
+  return fetcher.fetch(new URL(location, url).href, options)
 }
 
 /** Reads an answer. Throws 503 for errors of the server itself: sealed, standby without a leader, overloaded. */

@@ -126,13 +126,12 @@ async function openParts(config: Config, log: Logger, settings: Settings): Promi
   const mayCreate = firstKeyRules(config, { store, clock, log }, { creates, newKeys })
   const { atRest, replays, keyring } = await begin(config, { store, env, clock, log, ...mayCreate })
   const crypto = openCryptoPool(config, log, settings)
-  const { remote } = keyring
   return {
     branding,
     store,
     keyring,
     crypto,
-    lanes: { ...crypto.stats, ...(remote ? { transit: remote.lane } : {}), store: store.driver.stats },
+    lanes: { ...crypto.stats, ...(keyring.remote ? { transit: keyring.remote.lane } : {}), store: store.driver.stats },
     atRest,
     sealing: sessionSecrets(config) ?? [newSecret()],
     refreshSecrets: await refreshSecretsOf(config, store, clock),
@@ -157,13 +156,10 @@ const openDatabase = (config: Config, log: Logger, settings: Settings): Promise<
   })
 
 /** Front threads have signing threads of their own. The supervisor then signs only what the admin API requests. */
-function openCryptoPool(
-  { server }: Config,
-  log: Logger,
-  { serves, openCrypto: open = openCrypto }: Settings,
-): CryptoLanes {
+function openCryptoPool({ server }: Config, log: Logger, settings: Settings): CryptoLanes {
+  const open = settings.openCrypto ?? openCrypto
   const isSupervisor = server.front_threads > 1
-  return open({ threads: isSupervisor ? 1 : server.crypto_threads, eager: serves && !isSupervisor }, log)
+  return open({ threads: isSupervisor ? 1 : server.crypto_threads, eager: settings.serves && !isSupervisor }, log)
 }
 
 /** The session secrets. Without them (local use), a secret that is stored in the database, because a retried refresh must also be answered after a restart. */

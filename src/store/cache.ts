@@ -172,20 +172,7 @@ export type Wrote = (op: OpName, input: unknown) => Promise<unknown> | undefined
 
 /** Wraps every operation: cached reads look into the cache first, and writes drop what they change, before and after the commit. */
 export function cached(names: readonly OpName[], call: Call, wrote: Wrote = () => undefined): Cached {
-  const caches = new Map<OpName, Cache<object | string>>()
-  for (const [name, { max }] of Object.entries(CACHED) as [OpName, CachedRead][]) caches.set(name, new Cache(max))
-  const dropCaches = () => {
-    for (const cache of caches.values()) cache.clear()
-  }
-  const drop = (drops: readonly Drop[]) => {
-    for (const [read, key] of drops) {
-      const cache = caches.get(read as OpName)
-      // A newer version may have caches that this version does not have.
-      if (!cache) dropCaches()
-      else if (key === null) cache.clear()
-      else cache.drop(key)
-    }
-  }
+  const { caches, drop, dropCaches } = createCaches()
 
   const operation = (name: OpName) => {
     const cache = caches.get(name)
@@ -221,4 +208,23 @@ export function cached(names: readonly OpName[], call: Call, wrote: Wrote = () =
       else if (invalidation !== 'keys') drop(invalidation)
     },
   }
+}
+
+/** A cache for each cached read. */
+function createCaches() {
+  const caches = new Map<OpName, Cache<object | string>>()
+  for (const [name, { max }] of Object.entries(CACHED) as [OpName, CachedRead][]) caches.set(name, new Cache(max))
+  const dropCaches = (): void => {
+    for (const cache of caches.values()) cache.clear()
+  }
+  const drop = (drops: readonly Drop[]): void => {
+    for (const [read, key] of drops) {
+      const cache = caches.get(read as OpName)
+      // A newer version may have caches that this version does not have.
+      if (!cache) dropCaches()
+      else if (key === null) cache.clear()
+      else cache.drop(key)
+    }
+  }
+  return { caches, drop, dropCaches }
 }

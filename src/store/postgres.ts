@@ -46,18 +46,9 @@ export async function openPostgres(
   const performer = new Performer({ lend: pool.lend, announcement: listener.announcement, log })
   const { perform } = performer
   const unsettled = new Unsettled({ perform, refusal: () => refusal('writing'), onNoted: link.mend })
-  if (serves)
-    await withReminders(durability.first, () =>
-      log.warn('the start waits for the database to commit: is its disk full, or a synchronous standby unavailable?'),
-    )
+  if (serves) await firstCommit(link, log)
   const partitions = makesPartitions ? await keepPartitions(settings, systemClock, log) : undefined
-  const lane = new Lane<Task, unknown>({
-    name: 'store',
-    workers: settings.max_conns,
-    maxBatch: 1,
-    maxQueue: MAX_QUEUE,
-    run: (jobs) => Promise.all(jobs.map((job) => settled(perform(job)))),
-  })
+  const lane = openStoreLane(settings, perform)
   const groups = openGroups({ lend: pool.lend, perform, lane })
   const call = callerOf({ link, performer, unsettled, lane, groups })
 
@@ -80,6 +71,22 @@ export async function openPostgres(
     },
   }
 }
+
+/** Resolves after the first test write, which may take long: without it the server could answer before it can commit. */
+const firstCommit = ({ durability }: Pick<PostgresLink, 'durability'>, log: Logger): Promise<unknown> =>
+  withReminders(durability.first, () =>
+    log.warn('the start waits for the database to commit: is its disk full, or a synchronous standby unavailable?'),
+  )
+
+/** The queue of the operations that are not batched. Each of its workers has a connection of the pool. */
+const openStoreLane = ({ max_conns }: PostgresSettings, perform: Performer['perform']): Lane<Task, unknown> =>
+  new Lane({
+    name: 'store',
+    workers: max_conns,
+    maxBatch: 1,
+    maxQueue: MAX_QUEUE,
+    run: (jobs) => Promise.all(jobs.map((job) => settled(perform(job)))),
+  })
 
 interface CallerParts {
   link: PostgresLink

@@ -41,14 +41,14 @@ export function openSqlite(
       // Every answer shows that the storage is reachable: under overload the health check itself may be refused.
       if (outcomes.some((outcome) => 'value' in outcome)) health.answered()
       if (foreign) for (const listener of listeners) listener()
-      return outcomes.map((outcome, i) => {
-        if (!('failed' in outcome)) return outcome
-        const error = failureOf(outcome.failed)
-        if (isUnavailable(outcome.failed) && !isRead((jobs[i] as Job).op)) health.failed(error.cause)
-        return { error }
-      })
+      return outcomes.map((outcome, i) => ('failed' in outcome ? failed(jobs[i] as Job, outcome.failed) : outcome))
     },
   })
+  const failed = ({ op }: Job, failure: Failure) => {
+    const error = failureOf(failure)
+    if (isUnavailable(failure) && !isRead(op)) health.failed(error.cause)
+    return { error }
+  }
   /** With the number of write transactions; each waits for the disk once. */
   const stats = Object.assign(lane.stats, { commits: 0 })
   const health = watchHealth({

@@ -131,6 +131,14 @@ export async function post(
   return { status: response.status, headers: response.headers, body: text ? JSON.parse(text) : {} }
 }
 
+const requestToken = (
+  { issuer }: Pick<TestService, 'issuer'>,
+  client: Credentials,
+  form: Record<string, string>,
+  fields: Fields,
+  headers: Record<string, string>,
+): Promise<Answer> => post(`${issuer}/oauth/token`, client, { ...form, ...fields }, headers)
+
 /** Redeems a code. */
 export const redeem = (
   service: TestService,
@@ -138,13 +146,10 @@ export const redeem = (
   { code, verifier }: Pick<Authorized, 'code' | 'verifier'>,
   fields: Fields = {},
   headers: Record<string, string> = {},
-): Promise<Answer> =>
-  post(
-    `${service.issuer}/oauth/token`,
-    client,
-    { grant_type: 'authorization_code', code, code_verifier: verifier, redirect_uri: REDIRECT_URI, ...fields },
-    headers,
-  )
+): Promise<Answer> => {
+  const form = { grant_type: 'authorization_code', code, code_verifier: verifier, redirect_uri: REDIRECT_URI }
+  return requestToken(service, client, form, fields, headers)
+}
 
 /** Uses a refresh token. */
 export const refresh = (
@@ -154,20 +159,15 @@ export const refresh = (
   fields: Fields = {},
   headers: Record<string, string> = {},
 ): Promise<Answer> =>
-  post(
-    `${service.issuer}/oauth/token`,
-    client,
-    { grant_type: 'refresh_token', refresh_token: String(refresh_token), ...fields },
-    headers,
-  )
+  requestToken(service, client, { grant_type: 'refresh_token', refresh_token: String(refresh_token) }, fields, headers)
 
 /** Requests a client_credentials token. */
 export const machineToken = (
-  { issuer }: Pick<TestService, 'issuer'>,
+  service: Pick<TestService, 'issuer'>,
   client: Credentials,
   fields: Fields = {},
   headers: Record<string, string> = {},
-): Promise<Answer> => post(`${issuer}/oauth/token`, client, { grant_type: 'client_credentials', ...fields }, headers)
+): Promise<Answer> => requestToken(service, client, { grant_type: 'client_credentials' }, fields, headers)
 
 /** The introspection of a token by a client. */
 export const introspect = async (service: TestService, client: Credentials, token: unknown): Promise<Answer['body']> =>

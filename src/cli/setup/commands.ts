@@ -38,13 +38,9 @@ export function addSetupCommands(program: Command, env: Env, exit: (code: number
     .requiredOption(...FILE)
     .action(({ file }: { file: string }) =>
       within(async (sender) => {
-        const document = await readDocument(file)
-        const presentOf = readPresent(sender)
-        const changes = (await planOf(document, presentOf)).map(compare)
-        const extra = await extraOf(document, presentOf)
-        const unlisted = extra.map(({ kind, key }) => ({ action: 'not in the document', kind: kind.name, key }))
-        print([...changes, ...unlisted], json())
-        exit(changes.length + extra.length > 0 ? EXIT.failed : EXIT.ok)
+        const differences = await differencesOf(file, sender)
+        print(differences, json())
+        exit(differences.length > 0 ? EXIT.failed : EXIT.ok)
       }),
     )
 
@@ -55,16 +51,7 @@ export function addSetupCommands(program: Command, env: Env, exit: (code: number
     .option('--only <a,b>', 'Only these kinds.')
     .action(({ only = '' }: { only?: string }) =>
       within(async (sender) => {
-        const presentOf = readPresent(sender)
-        const document: Record<string, Item[]> = {}
-        for (const kind of kindsNamed(only.split(',').filter(Boolean))) {
-          // Sorted, so that exports can be compared line by line.
-          const present = [...(await presentOf(kind))].sort(([a], [b]) => (a < b ? -1 : 1))
-          const items = present
-            .filter(([, { item }]) => isExported(kind, item))
-            .map(([, { item }]) => withoutDefaults(kind, item))
-          if (items.length > 0) document[kind.name] = items
-        }
+        const document = await setUpOf(sender, only.split(',').filter(Boolean))
         if (json()) print(document, true)
         else process.stdout.write(formatYaml(document))
       }),
@@ -95,4 +82,28 @@ async function apply(file: string, flags: ApplyFlags, sender: AdminClient, confi
     // Printed even when a later change is refused, because secrets are shown only once.
     print([...done, { unchanged: document.wanted.length - plan.length }], json)
   }
+}
+
+/** The rows of `diff`: the changes that `apply` would make, and the items that the document does not list. */
+async function differencesOf(file: string, sender: AdminClient): Promise<Item[]> {
+  const document = await readDocument(file)
+  const presentOf = readPresent(sender)
+  const changes = (await planOf(document, presentOf)).map(compare)
+  const extra = await extraOf(document, presentOf)
+  return [...changes, ...extra.map(({ kind, key }) => ({ action: 'not in the document', kind: kind.name, key }))]
+}
+
+/** The document of `export`, with these kinds, or with all when none is named. */
+async function setUpOf(sender: AdminClient, only: readonly string[]): Promise<Record<string, Item[]>> {
+  const presentOf = readPresent(sender)
+  const document: Record<string, Item[]> = {}
+  for (const kind of kindsNamed(only)) {
+    // Sorted, so that exports can be compared line by line.
+    const present = [...(await presentOf(kind))].sort(([a], [b]) => (a < b ? -1 : 1))
+    const items = present
+      .filter(([, { item }]) => isExported(kind, item))
+      .map(([, { item }]) => withoutDefaults(kind, item))
+    if (items.length > 0) document[kind.name] = items
+  }
+  return document
 }
