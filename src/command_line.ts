@@ -61,7 +61,7 @@ export async function commandTree(env: Env, exit: (code: number) => void, argv?:
     .addOption(
       new Option(
         `--output <${OUTPUTS.join('|')}>`,
-        'Format of the answers of admin commands: a table fitted to the terminal, a table with all members, or key=value lines. Default: table on a terminal, otherwise text.',
+        'Format of the answers of admin commands: a table fitted to the terminal, a table with all columns, or key=value lines. Default: table on a terminal, otherwise text.',
       ).argParser(readOutput),
     )
     .version(readBuild().version, '--version', 'Prints the version.')

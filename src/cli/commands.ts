@@ -61,7 +61,9 @@ type Options = () => GlobalOptions
 function addPurge(program: Command, env: Env, options: Options): void {
   program
     .command('purge')
-    .description('Deletes expired rows. `serve` never deletes them: schedule this command.')
+    .description(
+      'Deletes expired rows. Schedule this command, or set retention.enabled: then the server deletes them itself.',
+    )
     .option(
       '--only <a,b>',
       `What to delete: ${Object.keys(PURGE_TARGETS).join(', ')} (default: all of these); unused-clients, which are registrations that were not used within 30 days; audit-events or issuances older than --older-than.`,
@@ -114,7 +116,7 @@ function addRekey(program: Command, env: Env, options: Options, exit: (code: num
   program
     .command('rekey')
     .description(
-      'Re-encrypts every value that an older key encrypted, with the newest key of data_encryption. Instances may run.',
+      'Encrypts values again with the newest key of data_encryption, if an older key encrypted them. Instances may run meanwhile.',
     )
     .action(async () => {
       const { config, json } = options()

@@ -92,7 +92,7 @@ function addDoctor(program: Command, env: Env, options: Options, exit: (code: nu
     )
     .option(
       '--running',
-      'Fail when no server answers. Without it, that is a failure only while a server uses the SQLite file.',
+      'Fail when no server answers. Without this flag, doctor then fails only if a server has locked the SQLite file.',
     )
     .action(async ({ running = false }: { running?: boolean }) => {
       const findings = await examine(options().config, env, running)

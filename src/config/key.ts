@@ -126,7 +126,7 @@ export const listKey = (o: Options<string[]>) =>
   make('list', list(), { type: 'array', items: { type: 'string' } }, { default: [], ...o })
 /** What a list of hosts contains, for its description. */
 export const HOSTS_FORM =
-  'Each is a host name, whose first label may be * for any label, an address, or a CIDR range. A metadata or link-local address must be listed as an address of its own.'
+  'Each entry is a host name, an address or a CIDR range. The first label of a host name may be *, which stands for any label. A metadata or link-local address is allowed only by an entry that is this address.'
 /** Hosts in private networks that outgoing requests may reach. Empty by default. */
 export const hostsKey = (o: Options<never>) =>
   make('list', list(hostInList()), { type: 'array', items: { type: 'string' } }, { ...o, default: [] }) as Key<string[]>

@@ -208,7 +208,7 @@ export const oauthKeys = {
     enabled: boolKey({ default: true, doc: 'Offer token exchange (RFC 8693).' }),
     allow_self_exchange: boolKey({
       default: false,
-      doc: 'Let a client exchange its own token without a resource parameter, and for any resource without consent and without an entry in the lists of that resource.',
+      doc: 'Let a client exchange its own token. Without a resource parameter the new token has the same audience. With one it may be for any resource: no consent and no entry in the lists of that resource is needed.',
     }),
     max_chain_depth: intKey({ default: 5, min: 1, max: 10, doc: 'Maximum number of actors in the act claim.' }),
     token_expiry: durationKey({
@@ -231,7 +231,7 @@ export const oauthKeys = {
     subject_mode: wordKey({
       of: ['auto_map', 'strict'],
       default: 'auto_map',
-      doc: 'strict requires an explicit subject mapping.',
+      doc: 'Which local subject an assertion is for. strict: only a subject with a mapping is accepted. auto_map: without a mapping it is the user who signed in with the same issuer and subject, otherwise a subject made of both.',
     }),
     require_resource: boolKey({ default: false, doc: 'Refuse requests that name no resource.' }),
     allow_hosts: hostsKey({

@@ -48,7 +48,7 @@ export const oidcKeys = {
   enabled: boolKey({ default: false, doc: 'Let users sign in at an upstream OpenID provider.' }),
   ...provider,
   allow_hosts: hostsKey({
-    doc: `Hosts in private networks that requests to every provider may reach. ${HOSTS_FORM}`,
+    doc: `Hosts in private networks that requests to any provider may reach. ${HOSTS_FORM}`,
   }),
   show_local_login: boolKey({ default: true, doc: 'Also offer the password form.' }),
   providers: keyedRecordsKey(

@@ -71,7 +71,7 @@ export const platformKeys = {
     driver: wordKey({
       of: ['sqlite', 'postgres'],
       default: 'sqlite',
-      doc: 'postgres is required for more than one instance.',
+      doc: 'Where the data is stored. More than one instance requires postgres.',
     }),
     sqlite: {
       path: textKey({ default: 'data/service.db', doc: 'The database file.' }),

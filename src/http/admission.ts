@@ -30,7 +30,7 @@ const REFUSAL_INTERVAL = { ms: 200, most: 100 }
 
 /** Busy milliseconds, since the start, of a resource that can limit the throughput. */
 export type BusyMs = () => number
-/** This thread. */
+/** Busy milliseconds of the event loop of this thread. */
 export const loopBusyMs: BusyMs = () => performance.eventLoopUtilization().active
 
 /** The start of a measurement: its time, and the busy time of each resource then. */

@@ -5,7 +5,7 @@ import { type TokenCountParts, TokenCounts } from './token_counts.ts'
 
 export type ClientLimit = 'requests_per_second' | 'tokens_per_day'
 
-/** What a client takes, a request, a token, or both, each with its limit. Without a limit it is not counted. */
+/** What a client takes: a request, a token, or both, each with its limit. What has no limit is not counted. */
 export interface ClientTake {
   client_id: string
   requests_per_second?: number | undefined

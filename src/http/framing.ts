@@ -49,7 +49,7 @@ function sizeOf({ path, query, headers }: RequestHead): number {
 }
 
 /**
- * Whether a request that could have a body states no length: its body is empty (RFC 9112 §6.3). The lenient parser may have missed the
+ * Whether a request that could have a body has no header with its length: its body is empty (RFC 9112 §6.3). The lenient parser may have missed the
  * Content-Length, so no further request on the same connection can be trusted. A DELETE may have a body or not (RFC 9110 §9.3.5).
  */
 export const statesNoLength = ({ method, headers }: RequestHead): boolean =>

@@ -45,7 +45,7 @@ export class TokenBucket implements Limiter {
     this.tokens = Math.min(Math.max(1, this.limit.burst / this.among()), this.tokens + 1)
   }
 
-  /** Empties the bucket for the given time: a shared bucket, which counts the takes of other instances too, has no token until then. */
+  /** Empties the bucket for the given time. The shared bucket, from which other instances also take, has no token until then. */
   emptyFor(seconds: number): void {
     this.wait()
     this.tokens = Math.min(this.tokens, 1 - (seconds * this.limit.rate) / this.among())
@@ -171,7 +171,7 @@ export interface LoginAttempts {
   end(address: string): void | Promise<void>
 }
 
-/** Counts attempts in progress. It has an entry for each address with an attempt, so that it is as large as the number of requests in progress. */
+/** Counts attempts in progress. It has an entry for each address with an attempt, so it never has more entries than requests are in progress. */
 export class AttemptsInProgress implements LoginAttempts {
   private readonly running = new Map<string, number>()
 

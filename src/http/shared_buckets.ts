@@ -45,7 +45,7 @@ export class SharedBuckets {
     return Math.max(1, Math.ceil(seconds))
   }
 
-  /** Returns a token that was taken of a key, for what turned out not to be limited. */
+  /** Returns a token of a key: the request turned out not to be limited. */
   async giveBack(key: string): Promise<void> {
     this.here.giveBack(key)
     await this.store.returnToBucket({ name: `${this.kind} ${key}`, each: this.each() })

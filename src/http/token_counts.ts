@@ -35,7 +35,7 @@ export interface TokenCountParts {
 const SYNC_MS = 500
 /** Rows of one store operation, so that other operations do not wait for it. */
 const ROWS = 500
-/** Seconds before the last read from which rows are read again: clocks differ, and a row is committed later than its time says. */
+/** Seconds before the last read from which rows are read again: the clocks of instances differ, and a row is committed after the time that it contains. */
 const REREAD = 15
 const START: Place = { updated_at: 0, client_id: '' }
 

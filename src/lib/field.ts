@@ -150,12 +150,12 @@ const MAX_TEXTS = 1000
 export const list = (item: z.ZodType<string> = text(2048)) =>
   z.preprocess((value) => (typeof value === 'string' ? commaParts(value) : value), listOf(item, { max: MAX_TEXTS }))
 
-/** A host in a private network: a name, whose first label may be `*`, an address, or a CIDR range. */
+/** A host in a private network: a name (its first label may be `*`), an address or a CIDR range. */
 export const hostInList = () =>
   text(300).transform((value, context) => {
     const rule = hostRule(value)
     if (rule === undefined)
-      context.addIssue('must be a host name, whose first label may be *, an address, or a CIDR range; without a port')
+      context.addIssue('must be a host name (its first label may be *), an address or a CIDR range, without a port')
     return rule ?? ''
   }) as unknown as z.ZodType<string>
 

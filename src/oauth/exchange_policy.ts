@@ -120,7 +120,7 @@ async function consentedScope(
   if (!consent) throw consentRequired(app, exchange, resource, wanted, 'consent_missing')
   const consented = scopeNames(consent.scope)
   const missing = wanted.filter((name) => !consented.includes(name))
-  // Without scopes the token is for all of the resource: a consent to some of its scopes is less than that.
+  // A token without scopes is for the whole resource. A consent to some of its scopes does not cover that.
   const isLess = wanted.length === 0 && consented.length > 0
   const isNamed = requestedNames(exchange.scope, wanted) !== undefined
   if (isLess || (isNamed && missing.length > 0))

@@ -76,7 +76,7 @@ async function findCandidates(app: App, { client_id, jws }: SentAssertion): Prom
 }
 
 /**
- * The only active client that the token matches. If there is none, a suspended one, which is refused later. The response never says what did
+ * The only active client that the token matches, or else a suspended client, which is refused later. The response never says what did
  * not match, because nothing is verified yet. The log says it.
  */
 function onlyMatch(app: App, candidates: readonly Client[], claims: TokenClaims): AssertionCandidate {

@@ -10,7 +10,7 @@ export interface PendingLogin extends OidcLogin {
   provider: string
   /** The local path to redirect to after the sign-in. */
   target: string
-  /** The name of its cookie: a sign-in to the account pages is none to the admin page. */
+  /** The name of its cookie. It is different for each listener, so that a sign-in to the account pages does not sign in to the admin page. */
   cookie: string
   /** When the pending sign-in expires. */
   until: number

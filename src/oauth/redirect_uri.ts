@@ -1,4 +1,4 @@
-// Which redirect URIs a client may register, and how people are shown where one leads.
+// Which redirect URIs a client may register, and how their target is shown to users.
 import { text } from '../lib/field.ts'
 import { isListedScheme, isPrivateUse, schemeOf } from '../lib/redirect_scheme.ts'
 import { isLoopbackHost, parseHttpUrl } from '../lib/url.ts'
@@ -50,7 +50,7 @@ export function redirectFault(uri: string, client: Owner, schemes: readonly stri
 /** Whether any program on the device of the user could receive the response: at a loopback address or by a private-use scheme. */
 export const isOnDevice = (uri: string): boolean => isPrivateUse(uri) || isLoopbackHost(new URL(uri).hostname)
 
-/** Where a redirect URI leads, as people are shown it: the host, or the scheme that opens a program, with the host where there is one. */
+/** The target of a redirect URI, as it is shown to users: the host, or the scheme that opens a program, with the host if there is one. */
 export function placeOf(uri: string): string {
   const { protocol, host } = new URL(uri)
   return isPrivateUse(uri) ? `${protocol}${host && `//${host}`}` : host

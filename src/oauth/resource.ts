@@ -103,7 +103,7 @@ export function checkWithin(
   throw new OAuthError('invalid_scope', `not allowed: ${quoteNames(beyond)}${hint}`, { reason })
 }
 
-/** The names themselves. Throws invalid_scope for none: a token without a scope is of no use at a resource that has some. */
+/** Returns the names. Throws invalid_scope when there are none: a token without scope is useless at a resource that has scopes. */
 export function atLeastOne(names: readonly string[]): readonly string[] {
   if (names.length > 0) return names
   throw new OAuthError('invalid_scope', 'nothing is left of the scope', { reason: 'default_scope_empty' })
@@ -118,7 +118,7 @@ export function scopeCeiling({ registration_source, scope, operator_set }: Clien
   return set ? scopeNames(set) : undefined
 }
 
-/** What limits a granted scope at the moment of use. */
+/** What limits a granted scope when it is used. */
 interface Basis {
   config: Pick<Config, 'oauth'>
   client: Client

@@ -15,7 +15,7 @@ export interface SecretCredentials {
 /** The client whose secret was sent, or a public client that sent none. Throws invalid_client. */
 export async function verifySecret(app: App, { client_id, client_secret }: SecretCredentials): Promise<Client> {
   const client = await findClientOrDocument(app, client_id)
-  // The same work for a client that does not exist.
+  // For a client that does not exist the same work is done, so that the time does not reveal which clients exist.
   const secret = client_secret === undefined ? undefined : findSecret(client, client_secret)
   if (!client) throw refuseClient('unknown_client')
   if (client_secret === undefined) {
