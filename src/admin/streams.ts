@@ -83,6 +83,7 @@ export const streams: AdminResource = {
       answer: answers.stream,
       status: 201,
       body: creatable,
+      needs: 'admin',
       audit: 'stream_created',
       cli: { flags: { delivery: { field: 'delivery', value: 'file', json: true } } },
       async run(app, { body: { client_id, ...input } }) {
@@ -103,6 +104,7 @@ export const streams: AdminResource = {
       doc: 'Changes the named members of a stream.',
       answer: answers.stream,
       body: patchable,
+      needs: 'admin',
       audit: 'stream_updated',
       cli: { flags: { delivery: { field: 'delivery', value: 'file', json: true } } },
       run: (app, { params, body: { status, reason, ...input } }) =>
@@ -124,6 +126,7 @@ export const streams: AdminResource = {
       path: '/admin/streams/{id}',
       doc: 'Deletes a stream. Events that wait for it are not delivered.',
       status: 204,
+      needs: 'admin',
       audit: 'stream_deleted',
       async run(app, { params }) {
         const stream = await getStream(app, params.id)

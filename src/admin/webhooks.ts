@@ -128,6 +128,7 @@ export const webhooks: AdminResource = {
       answer: answers.newWebhook,
       status: 201,
       body: creatable,
+      needs: 'admin',
       audit: 'webhook_created',
       async run(app, { body: { description, paused, ...body } }) {
         checkFields(app, body)
@@ -164,6 +165,7 @@ export const webhooks: AdminResource = {
       doc: 'Changes the named members of a webhook. Events that wait are sent to the new URL.',
       answer: answers.webhook,
       body: patchable,
+      needs: 'admin',
       audit: 'webhook_updated',
       async run(app, { params, body }) {
         const { receiver, before } = await changeWebhook(app, params.id, (stored) => {
@@ -191,6 +193,7 @@ export const webhooks: AdminResource = {
       path: '/admin/webhooks/{id}/rotate-secret',
       doc: 'Creates a new secret for a webhook. For 24 hours deliveries have a signature of the earlier secret too.',
       answer: answers.webhookSecret,
+      needs: 'admin',
       audit: 'webhook_updated',
       async run(app, { params }) {
         const now = app.clock.now()
@@ -227,6 +230,7 @@ export const webhooks: AdminResource = {
       path: '/admin/webhooks/{id}',
       doc: 'Deletes a webhook. Events that wait for it are not sent.',
       status: 204,
+      needs: 'admin',
       audit: 'webhook_deleted',
       async run(app, { params }) {
         const receiver = await getWebhook(app, params.id)

@@ -1,5 +1,6 @@
 // The description of the admin API (its OpenAPI document). Forms and examples are generated from it.
 import { get } from './api.ts'
+import type { PageCapability } from './session.ts'
 
 export interface JsonSchema {
   type?: string | string[]
@@ -15,6 +16,8 @@ export interface Operation {
   id: string
   method: string
   path: string
+  /** The capability that the caller needs. */
+  capability: PageCapability
   /** The command that does the same. */
   command?: string
   /** The command also takes the whole item as JSON from standard input. */
@@ -25,6 +28,7 @@ export interface Operation {
 interface RawOperation {
   operationId: string
   'x-command'?: string
+  'x-capability': PageCapability
   parameters?: { name: string; in: string; schema: JsonSchema; description?: string }[]
   requestBody?: { content: { 'application/json': { schema: JsonSchema } } }
   responses: Record<string, unknown>
@@ -60,6 +64,7 @@ function asOperation(method: string, path: string, raw: RawOperation): Operation
     id: raw.operationId,
     method,
     path,
+    capability: raw['x-capability'],
     command: raw['x-command'],
     creates: '201' in raw.responses,
     query: Object.fromEntries(query.map((each) => [each.name, { ...each.schema, description: each.description }])),

@@ -25,6 +25,7 @@ const columnsOf = (onChange: () => void): Column<ApiKeyAnswer>[] => [
     kind: 'acts',
     cell: ({ id, name }) => (
       <ConfirmButton
+        operation="api-key.revoke"
         label="Revoke"
         verb="Revoke it"
         title={`Revoke the key ${name}?`}

@@ -1,4 +1,5 @@
 // One client: its data, its activity and the operations on it.
+
 import { useState } from 'preact/hooks'
 import { call, get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
@@ -6,6 +7,7 @@ import { go, href } from '../lib/router.ts'
 import type { ClientAnswer, ClientWithSecrets, FetchedDocument } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { DeleteButton, EditButton, Pending } from '../parts/entity.tsx'
+import { OperationButton } from '../parts/operation_button.tsx'
 import {
   Badge,
   Card,
@@ -105,9 +107,9 @@ function DocumentCard({ path, onFetched }: { path: string; onFetched: () => void
     <Card
       title="Metadata document"
       aside={
-        <button type="button" onClick={() => void fetchNow()}>
+        <OperationButton operation="client.fetchDocument" onClick={() => void fetchNow()}>
           Fetch it now
-        </button>
+        </OperationButton>
       }
     >
       <div class="body stack">
@@ -190,6 +192,7 @@ function Actions({ client, path, onChange }: { client: ClientAnswer; path: strin
       />
       {client.status === 'active' ? (
         <ConfirmButton
+          operation="client.suspend"
           label="Suspend"
           verb="Suspend"
           title={`Suspend ${client_name || 'this client'}?`}
@@ -201,6 +204,7 @@ function Actions({ client, path, onChange }: { client: ClientAnswer; path: strin
         </ConfirmButton>
       ) : (
         <ConfirmButton
+          operation="client.reactivate"
           label="Reactivate"
           verb="Reactivate"
           harmless
@@ -211,7 +215,12 @@ function Actions({ client, path, onChange }: { client: ClientAnswer; path: strin
           It may get tokens again.
         </ConfirmButton>
       )}
-      <DeleteButton what={client_name || 'this client'} path={`${path}?force=true`} onGone={() => go(from[1])}>
+      <DeleteButton
+        operation="client.delete"
+        what={client_name || 'this client'}
+        path={`${path}?force=true`}
+        onGone={() => go(from[1])}
+      >
         The client, its consents and its sign-ins are deleted, and its tokens are revoked. The record of its tokens and
         the audit trail stay. This cannot be undone.
       </DeleteButton>

@@ -76,6 +76,7 @@ const columnsOf = (secrets: readonly Secret[], path: string, onChange: () => voi
     cell: ({ id }) =>
       secrets.length > 1 && (
         <ConfirmButton
+          operation="client.secret.end"
           label="End"
           verb="End it"
           title="End this secret?"

@@ -91,6 +91,7 @@ const LinkActions = ({ link, onChange }: { link: Link; onChange: () => void }) =
       onChange={onChange}
     />
     <DeleteButton
+      operation="fronting.delete"
       what={`the link from ${link.source_slug} to ${link.target_slug}`}
       path={`/admin/fronting/${segment(link.source_slug)}/${segment(link.target_slug)}`}
       onGone={onChange}

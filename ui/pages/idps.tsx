@@ -60,6 +60,7 @@ const actionsOf = (onChange: () => void): Column<IdpAnswer> =>
       title: 'Edit the identity provider',
       fields: ['name', 'jwks_uri', 'audience', 'enabled', 'subject_tokens', 'audiences'],
     },
+    remove: 'idp.delete',
     path: '/admin/idps',
     what: ({ name }) => name,
     effect: 'Its policies and subject mappings are deleted too, and its assertions are refused.',
@@ -69,6 +70,7 @@ const actionsOf = (onChange: () => void): Column<IdpAnswer> =>
           Policies
         </a>
         <ConfirmButton
+          operation="idp.refreshKeys"
           label="Refresh keys"
           verb="Fetch now"
           harmless

@@ -51,6 +51,7 @@ function TokenHead({ token, path, onChange }: { token: Detail; path: string; onC
     >
       {token.active && (
         <ConfirmButton
+          operation="issuance.revoke"
           label="Revoke"
           verb="Revoke"
           title="Revoke this token?"

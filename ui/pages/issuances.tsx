@@ -1,4 +1,5 @@
 // Issuances: every token that was issued.
+
 import { useState } from 'preact/hooks'
 import { call } from '../lib/api.ts'
 import { number } from '../lib/format.ts'
@@ -8,6 +9,7 @@ import type { IssuanceAnswer, RevokedAnswer } from '../lib/types.ts'
 import { Confirm } from '../parts/dialog.tsx'
 import { useVersion } from '../parts/entity.tsx'
 import { type Column, type Filter, List } from '../parts/list.tsx'
+import { OperationButton } from '../parts/operation_button.tsx'
 import { Badge, Empty, IdLink, Mono, PageHead, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 import { IssuancePage } from './issuance.tsx'
@@ -98,15 +100,15 @@ function IssuanceList({ place: { query } }: { place: Location }) {
         title="Issuances"
         about="Every issued token, including revoked and expired ones. Rows stay until service purge deletes them."
       >
-        <button
-          type="button"
+        <OperationButton
+          operation="revocation.create"
           class="danger"
           disabled={!isNarrow}
           title={isNarrow ? undefined : 'Enter a user or a client first'}
           onClick={() => setRevoking(true)}
         >
           Revoke all of these…
-        </button>
+        </OperationButton>
       </PageHead>
       <List<IssuanceAnswer>
         label="Issuances"

@@ -1,4 +1,5 @@
 // Signing keys: which one signs, which ones still verify, and how to change them.
+
 import { useState } from 'preact/hooks'
 import { call, segment } from '../lib/api.ts'
 import { number } from '../lib/format.ts'
@@ -7,6 +8,7 @@ import type { Keys as KeysAnswer, RevokedKey } from '../lib/types.ts'
 import { Confirm, ConfirmButton } from '../parts/dialog.tsx'
 import { useVersion } from '../parts/entity.tsx'
 import { type Column, List } from '../parts/list.tsx'
+import { OperationButton } from '../parts/operation_button.tsx'
 import { Badge, Copy, PageHead, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 
@@ -28,6 +30,7 @@ export function KeysPage() {
         about="One key signs; earlier ones stay published until the last token they signed has expired."
       >
         <ConfirmButton
+          operation="key.rotate"
           label="Rotate"
           verb="Rotate"
           harmless
@@ -72,9 +75,9 @@ const columnsOf = (onRevoke: (key: Key) => void): readonly Column<Key>[] => [
     title: 'Actions',
     kind: 'acts',
     cell: (key) => (
-      <button type="button" class="danger" onClick={() => onRevoke(key)}>
+      <OperationButton operation="key.revoke" class="danger" onClick={() => onRevoke(key)}>
         Revoke
-      </button>
+      </OperationButton>
     ),
   },
 ]

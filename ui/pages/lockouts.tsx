@@ -37,6 +37,7 @@ const columnsOf = (onChange: () => void): Column<LockoutAnswer>[] => [
     kind: 'acts',
     cell: (row) => (
       <ConfirmButton
+        operation="lockout.delete"
         label="End"
         verb="End it"
         harmless

@@ -43,6 +43,7 @@ export function Mappings() {
         { title: 'Here', cell: ({ local_subject }) => <IdLink page="users" id={local_subject} /> },
         { title: 'Since', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
         actionsColumn<Mapping>({
+          remove: 'mapping.delete',
           path: '/admin/xaa/subject-mappings',
           what: ({ federated_subject }) => `the mapping of ${federated_subject}`,
           effect: 'New tokens for this subject get another sub, or are refused in strict mode.',

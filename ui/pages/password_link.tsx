@@ -12,6 +12,7 @@ export function PasswordLinkButton({ path, name }: { path: string; name: string 
   return (
     <>
       <ConfirmButton
+        operation="user.passwordLink"
         label="Password link"
         verb="Make a link"
         harmless

@@ -58,6 +58,7 @@ export function Policies() {
         },
         actionsColumn<XaaPolicyAnswer>({
           edit: { operation: 'policy.update', title: 'Edit the policy', fields },
+          remove: 'policy.delete',
           path: '/admin/xaa/policies',
           what: ({ name }) => name || 'the policy',
           effect: 'Requests that only this policy allowed are refused. Issued tokens stay valid until they expire.',

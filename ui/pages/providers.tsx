@@ -66,6 +66,7 @@ export function Providers() {
         { title: 'Created', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
         actionsColumn<Provider>({
           edit: { operation: 'provider.update', title: 'Edit the provider', fields: FIELDS },
+          remove: 'provider.delete',
           path: '/admin/broker-providers',
           what: ({ display_name, slug }) => display_name || slug,
           effect: 'A provider can be deleted only when no resource uses it and no user is connected to it.',

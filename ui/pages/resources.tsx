@@ -164,6 +164,7 @@ const ResourceHead = ({ resource, onChange }: HeadProps) => (
       onChange={onChange}
     />
     <DeleteButton
+      operation="resource.delete"
       what={resource.display_name || resource.slug}
       path={`/admin/resources/${resource.id}?cascade=true`}
       onGone={() => go(from[1])}

@@ -54,6 +54,7 @@ function ModeButton({ mode, onChange }: { mode: DcrMode; onChange: () => void })
   }
   return (
     <ConfirmButton
+      operation="dcr.set"
       label="Use this"
       verb="Use this"
       harmless={mode !== 'open'}

@@ -89,6 +89,7 @@ function Actions({ user, path, onChange }: { user: UserAnswer; path: string; onC
       />
       {user.provider === 'local' && isActive && <PasswordLinkButton path={path} name={user.email || 'this user'} />}
       <ConfirmButton
+        operation="user.forceLogout"
         label="Force logout"
         verb="Sign out everywhere"
         title="Sign this user out everywhere?"
@@ -98,6 +99,7 @@ function Actions({ user, path, onChange }: { user: UserAnswer; path: string; onC
         The user may sign in again.
       </ConfirmButton>
       <ConfirmButton
+        operation={isActive ? 'user.disable' : 'user.enable'}
         label={isActive ? 'Disable' : 'Enable'}
         verb={isActive ? 'Disable' : 'Enable'}
         harmless={!isActive}
@@ -109,7 +111,12 @@ function Actions({ user, path, onChange }: { user: UserAnswer; path: string; onC
           ? 'The user can no longer sign in or refresh. Sessions and refresh tokens end, and introspection reports the tokens of the user as inactive. Enabling the user does not restore ended sessions.'
           : 'The user may sign in again.'}
       </ConfirmButton>
-      <DeleteButton what={user.email || 'this user'} path={`${path}?force=true`} onGone={() => go(from[1])}>
+      <DeleteButton
+        operation="user.delete"
+        what={user.email || 'this user'}
+        path={`${path}?force=true`}
+        onGone={() => go(from[1])}
+      >
         The user, all sessions and all consents are deleted. The record of issued tokens stays. This cannot be undone.
       </DeleteButton>
     </>
@@ -184,6 +191,7 @@ const grantColumns = (onChange: () => void): readonly Column<GrantRow>[] => [
 
 const RevokeButton = ({ of: { id, kind }, onChange }: { of: GrantRow; onChange: () => void }) => (
   <ConfirmButton
+    operation={kind === 'consent' ? 'grant.revokeConsent' : 'grant.revokeBroker'}
     label="Revoke"
     verb="Revoke"
     title="Revoke this grant?"

@@ -33,6 +33,7 @@ export function UserSessions({ path }: { path: string }) {
               kind: 'acts',
               cell: (row) => (
                 <ConfirmButton
+                  operation="user.session.end"
                   label="End"
                   verb="End it"
                   title={`End the sign-in with ${deviceOf(row)}?`}

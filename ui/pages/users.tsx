@@ -1,10 +1,12 @@
 // Users: people who sign in here.
+
 import { useState } from 'preact/hooks'
 import { go, href, type Location } from '../lib/router.ts'
 import type { UserAnswer } from '../lib/types.ts'
 import { Entries, useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
 import type { Column } from '../parts/list.tsx'
+import { OperationButton } from '../parts/operation_button.tsx'
 import { Badge, Name, Time } from '../parts/text.tsx'
 import { GroupLinks } from './groups.tsx'
 import { UserDetail } from './user.tsx'
@@ -50,9 +52,9 @@ function UserList() {
   const [isImporting, setImporting] = useState(false)
   const create = (
     <>
-      <button type="button" onClick={() => setImporting(true)}>
+      <OperationButton operation="user.import" onClick={() => setImporting(true)}>
         Import users
-      </button>
+      </OperationButton>
       <FormButton<UserAnswer>
         label="Create user"
         title="Create a user"

@@ -43,6 +43,7 @@ const Deliveries = ({ of: { id, deliveries }, onChange }: { of: WebhookAnswer; o
         <div key={`${event_id} ${at}`}>
           <code>{type}</code> {error ?? `HTTP ${status}`}, <Time at={at} />{' '}
           <ConfirmButton
+            operation="webhook.redeliver"
             label="Send again"
             verb="Send"
             harmless
@@ -84,11 +85,13 @@ const columnsOf = (onChange: () => void, onSecret: (of: ShownSecret) => void): C
   { title: 'Last delivery', cell: (of) => <Deliveries of={of} onChange={onChange} /> },
   actionsColumn<WebhookAnswer>({
     edit: { operation: 'webhook.update', title: 'Edit the webhook', fields: FIELDS },
+    remove: 'webhook.delete',
     path: PATH,
     what: ({ url }) => url,
     effect: 'Events that wait for it are not sent.',
     more: ({ id, url }) => (
       <ConfirmButton
+        operation="webhook.rotateSecret"
         label="Rotate secret"
         verb="Make a new secret"
         harmless

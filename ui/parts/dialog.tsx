@@ -1,6 +1,7 @@
 // Dialogs: forms and confirmations.
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { OperationButton } from './operation_button.tsx'
 import { ProblemNote } from './text.tsx'
 
 /** A dialog over the page; Escape closes it. */
@@ -86,12 +87,13 @@ export function Confirm({ title, children, verb, harmless, word, run, onClose }:
   )
 }
 
-/** A button that asks for a confirmation first. */
+/** A button that asks for a confirmation before it calls an operation. */
 export function ConfirmButton({
+  operation,
   label,
   after,
   ...ask
-}: Omit<ConfirmProps, 'onClose'> & { label: string; after?: () => void }) {
+}: Omit<ConfirmProps, 'onClose'> & { operation: string; label: string; after?: () => void }) {
   const [isOpen, setOpen] = useState(false)
   const run = async () => {
     await ask.run()
@@ -99,9 +101,9 @@ export function ConfirmButton({
   }
   return (
     <>
-      <button type="button" class={ask.harmless ? '' : 'danger'} onClick={() => setOpen(true)}>
+      <OperationButton operation={operation} class={ask.harmless ? '' : 'danger'} onClick={() => setOpen(true)}>
         {label}
-      </button>
+      </OperationButton>
       {isOpen && <Confirm {...ask} run={run} onClose={() => setOpen(false)} />}
     </>
   )

@@ -70,14 +70,16 @@ export const EditButton = <T,>({ onChange, ...form }: EditProps<T>) => (
 )
 
 interface DeleteProps {
+  operation: string
   what: string
   path: string
   onGone: () => void
   children: ComponentChildren
 }
 /** A button that deletes an item after a confirmation. */
-export const DeleteButton = ({ what, path, onGone, children }: DeleteProps) => (
+export const DeleteButton = ({ operation, what, path, onGone, children }: DeleteProps) => (
   <ConfirmButton
+    operation={operation}
     label="Delete"
     verb="Delete"
     title={`Delete ${what}?`}
@@ -94,6 +96,8 @@ export const DeleteButton = ({ what, path, onGone, children }: DeleteProps) => (
 interface RowActions<T> {
   /** The form that edits a row. Without it rows cannot be edited. */
   edit?: Pick<EditProps<T>, 'operation' | 'title' | 'fields'>
+  /** The operation that deletes a row. */
+  remove: string
   /** The path of the list in the admin API. The path of a row is this path and its id. */
   path: string
   /** The name of a row in the confirmation of its deletion. */
@@ -112,7 +116,12 @@ export const actionsColumn = <T extends { id: string }>(of: RowActions<T>): Colu
     <div class="actions">
       {of.more?.(row)}
       {of.edit && <EditButton {...of.edit} params={{ id: row.id }} stored={row} onChange={of.onChange} />}
-      <DeleteButton what={of.what(row)} path={`${of.path}/${segment(row.id)}`} onGone={of.onChange}>
+      <DeleteButton
+        operation={of.remove}
+        what={of.what(row)}
+        path={`${of.path}/${segment(row.id)}`}
+        onGone={of.onChange}
+      >
         {of.effect}
       </DeleteButton>
     </div>

@@ -5,6 +5,7 @@ import { useLoad } from '../lib/load.ts'
 import { commandLineOf, curlOf, type JsonSchema, operations } from '../lib/schema.ts'
 import { Dialog } from './dialog.tsx'
 import { Field, type Pairs, readValue, writeText } from './field.tsx'
+import { OperationButton } from './operation_button.tsx'
 import { Code, ProblemNote } from './text.tsx'
 
 type Values = Record<string, string | boolean>
@@ -40,6 +41,7 @@ export function OperationForm<T>({ operation, params = {}, fields, ...rest }: Fo
   const path = of.path.replace(/\{(\w+)\}/g, (_, name: string) => segment(params[name] ?? ''))
   return (
     <FieldsForm<T>
+      operation={operation}
       method={of.method}
       path={path}
       command={of.command}
@@ -51,7 +53,7 @@ export function OperationForm<T>({ operation, params = {}, fields, ...rest }: Fo
   )
 }
 
-interface FieldsProps<T> extends Omit<FormProps<T>, 'operation' | 'fields' | 'params'> {
+interface FieldsProps<T> extends Omit<FormProps<T>, 'fields' | 'params'> {
   method: string
   path: string
   command?: string
@@ -87,8 +89,8 @@ function useValues({ schemas, stored, start, required }: ValueProps) {
 }
 
 function FieldsForm<T>(props: FieldsProps<T>) {
-  const { method, path, command, creates, required, schemas, stored, start, options, long, verb, onDone, onCancel } =
-    props
+  const { operation, method, path, command, creates, required, schemas, stored } = props
+  const { start, options, long, verb, onDone, onCancel } = props
   const id = useId()
   const [values, setValue, bodyOf] = useValues({ schemas, stored, start, required })
   const [error, setError] = useState<Error>()
@@ -122,9 +124,9 @@ function FieldsForm<T>(props: FieldsProps<T>) {
       ))}
       <ProblemNote error={error} />
       <div class="form-foot">
-        <button type="submit" class="primary" disabled={busy}>
+        <OperationButton operation={operation} type="submit" class="primary" disabled={busy}>
           {verb}
-        </button>
+        </OperationButton>
         {onCancel && (
           <button type="button" onClick={onCancel}>
             Cancel
@@ -179,9 +181,9 @@ export function FormButton<T>({
   }
   return (
     <>
-      <button type="button" class={form.stored ? '' : 'primary'} onClick={() => setOpen(true)}>
+      <OperationButton operation={form.operation} class={form.stored ? '' : 'primary'} onClick={() => setOpen(true)}>
         {label}
-      </button>
+      </OperationButton>
       {isOpen && (
         <Dialog title={title} onClose={() => setOpen(false)}>
           <OperationForm<T> {...form} onDone={done} onCancel={() => setOpen(false)} />

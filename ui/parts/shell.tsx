@@ -8,6 +8,7 @@ import type { SignedInOperator } from '../lib/session.ts'
 import type { Status } from '../lib/types.ts'
 import { HOME, PAGES, type PageEntry } from '../pages/index.ts'
 import { Mark } from './icons.tsx'
+import { AccessContext } from './operation_button.tsx'
 import { Badge, Empty } from './text.tsx'
 
 /** The navigation with the page that the address names. */
@@ -67,7 +68,9 @@ export function Shell({ operator, onSignOut }: { operator: SignedInOperator; onS
         </footer>
       </nav>
       <main class="content">
-        {page ? <page.show place={place} key={page.keeps ? page.name : place.segments.join('/')} /> : <Lost />}
+        <AccessContext.Provider value={{ operator, operations: offered.data }}>
+          {page ? <page.show place={place} key={page.keeps ? page.name : place.segments.join('/')} /> : <Lost />}
+        </AccessContext.Provider>
       </main>
     </div>
   )
