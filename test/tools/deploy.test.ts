@@ -1,6 +1,7 @@
 // The files of deploy/ name settings that exist, and what they promise about each other holds.
+import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
@@ -8,13 +9,17 @@ import { envNames, keysOf } from '../../src/config/key.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { schema } from '../../src/config/schema.ts'
 import { packageRoot } from '../../src/lib/paths.ts'
-import { tempFile } from '../support/folder.ts'
+import { tempFile, tempFolder } from '../support/folder.ts'
 
 const read = (file: string) => readFileSync(path.join(packageRoot, file), 'utf8')
 const known = [...keysOf(schema)].flatMap(({ path: at, key }) => envNames(at, key))
 const SECRET = randomBytes(32).toString('base64url')
 
-test.each(['deploy/compose.yaml', 'deploy/kubernetes/service.yaml', 'deploy/systemd/service.service', 'Dockerfile'])(
+const UNITS = ['service.service', 'service-purge.service', 'service-purge.timer'].map(
+  (unit) => `deploy/systemd/${unit}`,
+)
+
+test.each(['deploy/compose.yaml', 'deploy/kubernetes/service.yaml', ...UNITS, 'Dockerfile'])(
   '%s names only variables that exist',
   (file) => {
     const named = [...new Set(read(file).match(/\bSERVICE_[A-Z_]+[A-Z]\b/g) ?? [])]
@@ -78,4 +83,26 @@ test('the image uses a supported version of Node, and does not run as root', () 
   const { engines } = JSON.parse(read('package.json')) as { engines: { node: string } }
   const [, most] = /<(\d+)/.exec(engines.node) ?? []
   for (const [, major] of text.matchAll(/^FROM node:(\d+)-/gm)) expect(Number(major)).toBeLessThan(Number(most))
+})
+
+const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0
+test.skipIf(!hasSystemd)('systemd-analyze accepts the units, also where the programs are installed elsewhere', () => {
+  const root = tempFolder()
+  const units = UNITS.map((file) => {
+    const copy = path.join(root, path.basename(file))
+    writeFileSync(copy, read(file).replaceAll('/usr/bin/node', process.execPath))
+    return copy
+  })
+  const { status, stderr } = spawnSync('systemd-analyze', ['verify', ...units], { encoding: 'utf8' })
+  expect([status, stderr]).toEqual([0, ''])
+})
+
+test('the purge of systemd has the user, the state, the variables and the sandbox of the service', () => {
+  const settings = (file: string) => new Set(read(file).match(/^[A-Z]\w+=.*$/gm))
+  const [service, purge] = [
+    settings('deploy/systemd/service.service'),
+    settings('deploy/systemd/service-purge.service'),
+  ]
+  const differing = [...purge].filter((setting) => !service.has(setting)).map((setting) => setting.split('=')[0])
+  expect(differing).toEqual(['Description', 'Documentation', 'Type', 'ExecStart'])
 })
