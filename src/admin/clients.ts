@@ -29,7 +29,7 @@ import { rotateSecret } from './client_secrets.ts'
 import { federatedFlag } from './federated_flag.ts'
 import { AFTER, cursorOf, order, q, search } from './lists.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
-import { withHostWarning } from './unreachable.ts'
+import { sharedFaultsIn, withHostWarning } from './unreachable.ts'
 
 const scopesFlag: FlagRule = {
   field: 'scope',
@@ -60,8 +60,20 @@ async function withActivity({ store, clock }: App, found: Client[]) {
   return found.map((client, i) => {
     const { last_id, tokens = 0 } = seen[i] ?? {}
     const last_used_at = last_id === undefined ? client.last_used_at : idTime(last_id)
-    return { ...clientJson({ ...client, last_used_at }), tokens_24h: tokens }
+    return { client: { ...client, last_used_at }, tokens_24h: tokens }
   })
+}
+
+/** A page of clients. Only the hosts of clients that operators registered are looked up: others could name very many slow hosts. */
+async function shownInList(app: App, found: Client[], activity: boolean) {
+  const entries = activity ? await withActivity(app, found) : found.map((client) => ({ client }))
+  const faultOf = sharedFaultsIn(app)
+  return Promise.all(
+    entries.map(async ({ client, ...counts }) => ({
+      ...(client.registration_source === 'admin' ? await withKeyWarning(app, client, faultOf) : clientJson(client)),
+      ...counts,
+    })),
+  )
 }
 
 /** A client with its secrets, which lists of clients do not show. */
@@ -70,11 +82,11 @@ const shownAlone = async (app: App, client: Client) => ({
   ...(await secretsJson(app, client)),
 })
 /** A client with a warning when its keys cannot be fetched. */
-const withKeyWarning = (app: App, client: Client) =>
-  withHostWarning(app, clientJson(client), [
-    ['cimd', client.jwks_uri],
-    ...(client.federated_credentials ?? []).map(({ jwks_uri, issuer }) => ['xaa', jwks_uri ?? issuer] as const),
-  ])
+const withKeyWarning = (app: App, client: Client, faultOf?: ReturnType<typeof sharedFaultsIn>) => {
+  const federated = client.federated_credentials ?? []
+  const issuers = federated.map(({ jwks_uri, issuer }) => ['xaa', jwks_uri ?? issuer] as const)
+  return withHostWarning(app, clientJson(client), [['cimd', client.jwks_uri], ...issuers], faultOf)
+}
 
 export const clients: AdminResource = {
   name: 'client',
@@ -111,7 +123,7 @@ export const clients: AdminResource = {
         const found = await (q === undefined && (status === undefined || source === undefined)
           ? store.listClients(page)
           : search((window) => store.listClientsWith({ q: q ?? '', status, source, order, ...window }), page))
-        return { shown: activity ? await withActivity(app, found) : found.map(clientJson) }
+        return { shown: await shownInList(app, found, activity) }
       },
     }),
     create: action({

@@ -112,6 +112,22 @@ async function clientOf({ app }: TestService, client_id: string) {
   return client
 }
 
+test('I30 the list of clients has the same warnings', async () => {
+  const url = at(await trap())
+  const created = async () => {
+    const answer = await post(strict, '/admin/clients', {
+      client_name: 'Listed',
+      grant_types: ['client_credentials'],
+      token_endpoint_auth_method: 'private_key_jwt',
+      jwks_uri: url,
+    })
+    return answer.client_id
+  }
+  const ids = [await created(), await created()]
+  const all = await okAdmin<Answer[]>(strict, 'GET', '/admin/clients?limit=1000')
+  for (const id of ids) expect(all.find(({ client_id }) => client_id === id)?.warning).toContain('cimd.allow_hosts')
+})
+
 test.each(kinds)(
   'I30 $kind at a private host is accepted with a warning that names the key, and never contacted',
   async ({ key, create, use }) => {

@@ -6,7 +6,7 @@ import type { ClientAnswer, NewClientAnswer } from '../lib/types.ts'
 import { Entries } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
 import type { Column, Filter } from '../parts/list.tsx'
-import { Badge, Name, Time } from '../parts/text.tsx'
+import { Badge, Caution, Name, Time } from '../parts/text.tsx'
 import { ClientDetail } from './client.tsx'
 import { GRANTS, SecretDialog, SOURCES } from './client_parts.tsx'
 
@@ -45,6 +45,7 @@ const COLUMNS: readonly Column<ClientAnswer>[] = [
         <small>
           <code>{client.client_id}</code>
         </small>
+        <Caution of={client.warning} />
       </>
     ),
   },
