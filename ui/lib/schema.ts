@@ -1,6 +1,6 @@
 // The description of the admin API (its OpenAPI document). Forms and examples are generated from it.
+import type { Capability } from '../../src/records/api_key.ts'
 import { get } from './api.ts'
-import type { PageCapability } from './session.ts'
 
 export interface JsonSchema {
   type?: string | string[]
@@ -17,7 +17,7 @@ export interface Operation {
   method: string
   path: string
   /** The capability that the caller needs. */
-  capability: PageCapability
+  capability: Capability
   /** The command that does the same. */
   command?: string
   /** The command also takes the whole item as JSON from standard input. */
@@ -28,7 +28,7 @@ export interface Operation {
 interface RawOperation {
   operationId: string
   'x-command'?: string
-  'x-capability': PageCapability
+  'x-capability': Capability
   parameters?: { name: string; in: string; schema: JsonSchema; description?: string }[]
   requestBody?: { content: { 'application/json': { schema: JsonSchema } } }
   responses: Record<string, unknown>

@@ -1,19 +1,13 @@
 // Who is signed in to the page.
+import type { Capability } from '../../src/records/api_key.ts'
 import { get, parsedAnswer, sendRequest } from './api.ts'
 
 const PATH = '/admin/ui/session'
 
-/** From the least to the most. Each one includes those before it. */
-const CAPABILITIES = ['viewer', 'operator', 'admin'] as const
-export type PageCapability = (typeof CAPABILITIES)[number]
-/** Whether the holder of a capability may do what needs another one. */
-export const includesCapability = (held: PageCapability, needed: PageCapability): boolean =>
-  CAPABILITIES.indexOf(held) >= CAPABILITIES.indexOf(needed)
-
 /** The person or the holder of the key. */
 export interface SignedInOperator {
   actor_id: string
-  capability: PageCapability
+  capability: Capability
 }
 export interface PageSession {
   /** Absent when no one is signed in. */

@@ -1,8 +1,9 @@
 // Buttons for operations of the admin API. A button is disabled, with the reason, when the operator lacks the capability of its operation.
 import { type ComponentProps, createContext } from 'preact'
 import { useContext } from 'preact/hooks'
+import { includesCapability } from '../../src/records/api_key.ts'
 import type { ApiOperations } from '../lib/schema.ts'
-import { includesCapability, type SignedInOperator } from '../lib/session.ts'
+import type { SignedInOperator } from '../lib/session.ts'
 
 /** Who is signed in, and the operations of the server as soon as they are read. */
 export const AccessContext = createContext<{ operator?: SignedInOperator; operations?: ApiOperations }>({})
