@@ -1,8 +1,11 @@
 // The flag --federated of the command line: a federated credential on one line.
 import type { FlagRule } from './action.ts'
 
-/** The commas before the name of a member. Other commas belong to a value. */
-const COMMA = /,(?=(?:issuer|subject|audience|jwks_uri|claim\.[^,=]+)=)/
+/**
+ * The commas before the name of a member. Other commas belong to a value. The name may be unknown: a misspelled member must be refused, and
+ * not become a part of the subject.
+ */
+const COMMA = /,(?=(?:[a-z_]+|claim\.[^,=]+)=)/
 const CLAIM = 'claim.'
 
 /** A credential such as `issuer=…,subject=…,claim.ref=…`. */

@@ -115,6 +115,13 @@ describe('the command line', () => {
     ])
   })
 
+  test('a misspelled member is refused, and does not become a part of the value before it', async () => {
+    const command = 'admin client create --name Job --auth-method federated_jwt --grant-types client_credentials'
+    const line = `issuer=${CI.issuer},subject=${CI.subject},audiance=api`
+    const { code, stderr } = await runHere([...command.split(' '), '--federated', line], envOf(service))
+    expect([code, stderr]).toEqual([2, expect.stringContaining('audiance')])
+  })
+
   test('a client with several credentials is created and changed', async () => {
     const env = envOf(service)
     const command = 'admin client create --name Job --auth-method federated_jwt --grant-types client_credentials --json'
