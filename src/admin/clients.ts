@@ -196,7 +196,8 @@ export const clients: AdminResource = {
           const { token_endpoint_auth_method, agent, default_resource, limits, jwks, ...rest } = body
           const patch = jwks === undefined ? rest : { ...rest, jwks: readKeys(jwks) }
           const refixed = changedFields(client, { token_endpoint_auth_method, is_agent: agent })
-          if (refixed.length > 0) throw invalid(`${refixed.join(', ')} cannot be changed`, 'fixed_field')
+          if (refixed.length > 0)
+            throw invalid(`${refixed.join(', ')} cannot be changed; create a new client`, 'fixed_field')
           if (client.registration_source === 'cimd' && (jwks ?? rest.jwks_uri) !== undefined)
             throw invalid('the keys of this client are those of its metadata document', 'document_keys')
           if (client.registration_source === 'cimd' && rest.post_logout_redirect_uris !== undefined)

@@ -65,6 +65,11 @@ function checkAudience({ config }: App, { jws, endpoint }: SentAssertion): void 
   const audiences: unknown[] = Array.isArray(aud) ? aud : [aud]
   const isOurs = (each: unknown) => typeof each === 'string' && (isOwnIssuer(config, each) || each === endpoint)
   if (audiences.every((each) => typeof each === 'string') && audiences.some(isOurs)) return
+  if (audiences.some((each) => typeof each === 'string' && each.startsWith(`${config.server.issuer}/`)))
+    throw refuseClient(
+      'assertion_endpoint',
+      'aud of the assertion is another endpoint of this server; it must be the issuer or the URL of this endpoint',
+    )
   throw refuseClient(
     'assertion_audience',
     'aud of the assertion must be the issuer of this server or the URL of this endpoint',

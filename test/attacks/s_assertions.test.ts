@@ -111,21 +111,14 @@ test('S04 one kind of token is never taken for another, whatever its typ says', 
 
 test('S05 an assertion for another server or another endpoint is refused', async () => {
   const { issuer } = service
-  const texts = [
-    undefined,
-    '',
-    'https://other.example',
-    `${issuer}/oauth/introspect`,
-    `${issuer}/oauth/token/`,
-    `${issuer}.evil.example`,
-  ]
-  const lists = [
-    [],
-    ['https://other.example', 'https://third.example'],
-    [issuer, 7],
-    [[issuer]],
-    [`${issuer}/oauth/revoke`],
-  ]
+  const elsewhere = [`${issuer}/oauth/introspect`, `${issuer}/oauth/token/`, [`${issuer}/oauth/revoke`]]
+  for (const aud of elsewhere) {
+    const answer = await tryAssertion(service, client, { claims: { aud } })
+    expect(refusal(answer)).toBe('assertion_endpoint')
+    expect(answer.body['error_description']).toContain('is another endpoint of this server')
+  }
+  const texts = [undefined, '', 'https://other.example', `${issuer}.evil.example`]
+  const lists = [[], ['https://other.example', 'https://third.example'], [issuer, 7], [[issuer]]]
   for (const aud of [...texts, ...lists, { aud: issuer }, 7, null, issuer.toUpperCase()])
     expect(await refused({ claims: { aud } })).toBe('assertion_audience')
 })
