@@ -63,7 +63,7 @@ describe('with a name, a logo, a color and links', () => {
     const service = await whole()
     const { text } = await new Browser().open(`${service.issuer}/login`, { headers: { 'accept-language': 'de' } })
     expect(text).toContain('<title>Anmelden · Acme</title>')
-    expect(text).toContain('Melden Sie sich an, um mit <bdi>Acme</bdi> fortzufahren.')
+    expect(text).toContain('Melden Sie sich an, um zu <bdi>Acme</bdi> zu gelangen.')
     expect(text).toMatch(/<img class="logo" src="\/ui\/logo\?v=[0-9a-f]{16}" alt="Acme">/)
     expect(text).toContain('--accent:#00695c')
     expect(text).toContain('<a href="mailto:help@example.com">Hilfe und Kontakt</a>')

@@ -9,14 +9,14 @@ export const de: Messages = {
   signedInAs: (user) => html`Angemeldet als ${user}`,
   useAnotherAccount: 'Anderes Konto verwenden',
   returnTo: (place) => `Zurück zu ${place}`,
-  since: (date) => `seit ${date}`,
-  lastUsed: (date) => `zuletzt genutzt ${date}`,
+  since: (date) => `seit dem ${date}`,
+  lastUsed: (date) => `zuletzt genutzt am ${date}`,
 
   links: { support: 'Hilfe und Kontakt', terms: 'Nutzungsbedingungen', privacy: 'Datenschutzerklärung' },
 
   login: {
     title: 'Anmelden',
-    lead: (place) => html`Melden Sie sich an, um mit ${place} fortzufahren.`,
+    lead: (place) => html`Melden Sie sich an, um zu ${place} zu gelangen.`,
     email: 'E-Mail-Adresse',
     password: 'Passwort',
     submit: 'Anmelden',
@@ -49,7 +49,7 @@ export const de: Messages = {
       openid: 'Erfahren, welches Konto Sie hier verwenden',
       profile: 'Ihren Namen sehen',
       email: 'Ihre E-Mail-Adresse sehen',
-      offline_access: 'Den Zugriff behalten, während Sie abwesend sind',
+      offline_access: 'Den Zugriff behalten, auch wenn Sie abwesend sind',
     },
     withoutScopes: 'Diese Ressource hat keine einzelnen Berechtigungen. Die Anwendung kann sie vollständig nutzen.',
     deny: 'Ablehnen',
@@ -58,7 +58,7 @@ export const de: Messages = {
     expired: 'Diese Anfrage ist abgelaufen, oder es wurde bereits über sie entschieden.',
     noDecision: 'Die Entscheidung fehlt.',
     nothingAllowed: 'Es wurde nichts zugelassen. Wählen Sie mindestens eine Berechtigung aus, oder lehnen Sie ab.',
-    tooMuchAllowed: 'Es wurde mehr zugelassen, als angefragt war.',
+    tooMuchAllowed: 'Es wurde mehr zugelassen, als angefordert wurde.',
   },
 
   device: {
@@ -122,9 +122,10 @@ export const de: Messages = {
     disconnectFrom: (provider) => `${provider} trennen`,
     lost: (provider) =>
       html`Eine Antwort von ${provider} ging verloren, und damit wurde Ihre Verbindung beendet. Die Verbindung wurde nicht widerrufen. Stellen Sie sie erneut her, wenn eine Anwendung Sie dazu auffordert.`,
-    denied: 'Sie wurden nicht verbunden: Die Anfrage wurde beim Anbieter abgelehnt.',
-    unavailable: 'Sie wurden nicht verbunden: Der Anbieter antwortet nicht. Bitte versuchen Sie es später erneut.',
-    failed: 'Sie wurden nicht verbunden: Der Anbieter hat einen Fehler gemeldet.',
+    denied: 'Die Verbindung wurde nicht hergestellt: Die Anfrage wurde beim Anbieter abgelehnt.',
+    unavailable:
+      'Die Verbindung wurde nicht hergestellt: Der Anbieter antwortet nicht. Bitte versuchen Sie es später erneut.',
+    failed: 'Die Verbindung wurde nicht hergestellt: Der Anbieter hat einen Fehler gemeldet.',
   },
 
   passwordLink: {
@@ -139,7 +140,7 @@ export const de: Messages = {
       tooLong: 'Das Passwort ist zu lang.',
       differs: 'Die beiden Passwörter sind nicht gleich.',
     },
-    done: 'Ihr Passwort ist festgelegt',
+    done: 'Ihr Passwort wurde festgelegt',
     ended: 'Alle Anmeldungen Ihres Kontos wurden beendet. Melden Sie sich mit dem neuen Passwort an.',
     invalidTitle: 'Dieser Link ist nicht gültig',
     invalid:
@@ -154,7 +155,7 @@ export const de: Messages = {
       none: 'Keine Anwendung hat Zugriff.',
       accessTo: (resource) => html`Zugriff auf ${resource}`,
       accessToAccount: 'Zugriff auf Ihr Konto',
-      unusedSince: (date) => `nicht genutzt seit ${date}`,
+      unusedSince: (date) => `nicht genutzt seit dem ${date}`,
       remove: 'Zugriff entfernen',
       removeFrom: (application, resource) => `Zugriff entfernen: ${application}, ${resource}`,
       done: 'Der Zugriff wurde entfernt. Die Token der Anwendung sind nicht mehr gültig.',
@@ -221,7 +222,8 @@ export const de: Messages = {
       oidc_state_used: 'Diese Anmeldung wurde bereits verwendet.',
       oidc_too_many_failures:
         'Zu viele fehlgeschlagene Anmeldungen von Ihrer Adresse. Bitte warten Sie, bevor Sie es erneut versuchen.',
-      oidc_email_taken: 'Ein anderes Konto hat Ihre E-Mail-Adresse. Bitte wenden Sie sich an die Administration.',
+      oidc_email_taken:
+        'Ihre E-Mail-Adresse gehört bereits zu einem anderen Konto. Bitte wenden Sie sich an die Administration.',
       oidc_email_domain: 'Mit Ihrer E-Mail-Adresse dürfen Sie sich hier nicht anmelden.',
       oidc_user_disabled: 'Ihr Konto ist deaktiviert. Bitte wenden Sie sich an die Administration.',
       oidc_upstream_access_denied: 'Der Identitätsanbieter hat Sie nicht angemeldet.',

@@ -39,7 +39,7 @@ export const es: Messages = {
     accessTo: 'Acceso a',
     yourAccount: 'su cuenta',
     afterwards: 'Después se le enviará a',
-    onDevice: 'Este es un programa de su propio dispositivo. Permítalo solo si usted mismo acaba de iniciarlo.',
+    onDevice: 'Este es un programa de su propio dispositivo. Permítalo solo si usted lo acaba de iniciar.',
     ownName: 'Esta aplicación ha elegido su propio nombre. Compruebe la dirección indicada arriba.',
     ownDocument: (host) =>
       html`Esta aplicación ha elegido su propio nombre y está descrita por ${host}. Compruebe la dirección indicada arriba.`,
@@ -48,9 +48,9 @@ export const es: Messages = {
       openid: 'Saber qué cuenta utiliza aquí',
       profile: 'Ver su nombre',
       email: 'Ver su dirección de correo electrónico',
-      offline_access: 'Conservar el acceso mientras usted no está',
+      offline_access: 'Conservar el acceso cuando usted no esté presente',
     },
-    withoutScopes: 'Este recurso no tiene permisos separados. La aplicación puede usarlo por completo.',
+    withoutScopes: 'Este recurso no tiene permisos individuales. La aplicación puede usarlo en su totalidad.',
     deny: 'Denegar',
     allow: 'Permitir',
     refused: 'Esta solicitud no puede continuar',
@@ -63,18 +63,18 @@ export const es: Messages = {
   device: {
     title: 'Conectar un dispositivo',
     lead: 'Introduzca el código que muestra su dispositivo o programa.',
-    compare: 'Compare este código con el de su dispositivo o programa. Continúe solo si son iguales.',
+    compare: 'Compare este código con el de su dispositivo o programa. Continúe solo si coinciden.',
     label: 'Código',
     phishing:
-      'Introduzca solo un código que usted mismo acaba de solicitar. No introduzca nunca un código de un correo, un mensaje o una llamada: su remitente obtendría acceso en su nombre.',
+      'Introduzca solo un código que usted acabe de solicitar. No introduzca nunca un código que haya recibido por correo electrónico, mensaje o llamada: quien se lo envió obtendría acceso en nombre de usted.',
     submit: 'Continuar',
     unknown:
-      'Este código no se conoce. Puede haber caducado o haberse usado ya. Compruébelo o solicite un código nuevo en su dispositivo.',
+      'Este código no es válido. Puede haber caducado o haberse usado ya. Compruébelo o solicite un código nuevo en su dispositivo.',
     limited: 'Demasiados códigos incorrectos. Espere un minuto antes de volver a intentarlo.',
     requestedFrom: 'El código se solicitó desde',
     unnamed: 'un programa sin nombre',
     isYours:
-      'Permítalo solo si usted mismo acaba de iniciarlo en un dispositivo que conoce. Si ha recibido el código de otra persona, elija «Denegar»: esa persona obtendría acceso en su nombre.',
+      'Permítalo solo si usted lo acaba de iniciar en un dispositivo que conoce. Si ha recibido el código de otra persona, elija «Denegar»: esa persona obtendría acceso en nombre de usted.',
     allowed: 'El dispositivo está conectado',
     allowedText: 'Puede cerrar esta página y volver a su dispositivo.',
     denied: 'El dispositivo no tiene acceso',
@@ -85,7 +85,7 @@ export const es: Messages = {
     title: 'Cerrar sesión',
     question: '¿Quiere cerrar la sesión?',
     submit: 'Cerrar sesión',
-    stay: 'Mantener la sesión',
+    stay: 'Mantener la sesión iniciada',
     done: 'Ha cerrado la sesión',
     close: 'Puede cerrar esta página.',
   },
@@ -107,7 +107,7 @@ export const es: Messages = {
     badKey: 'Esta clave no es válida. Cópiela de nuevo.',
     whereToFind: 'Dónde encontrar su clave',
     stored: (connections) =>
-      html`La clave se guarda cifrada. Puede desconectarse en cualquier momento en ${connections}.`,
+      html`La clave se guarda cifrada. Puede eliminar la conexión en cualquier momento en ${connections}.`,
     yourConnections: 'sus conexiones',
   },
 
@@ -118,10 +118,10 @@ export const es: Messages = {
     disconnect: 'Desconectar',
     disconnectFrom: (provider) => `Desconectar ${provider}`,
     lost: (provider) =>
-      html`Se perdió una respuesta de ${provider} y, con ella, terminó su conexión. La conexión no fue revocada. Vuelva a conectarse cuando una aplicación se lo pida.`,
-    denied: 'No se ha conectado: la solicitud fue denegada en el proveedor.',
-    unavailable: 'No se ha conectado: el proveedor no responde. Inténtelo de nuevo más tarde.',
-    failed: 'No se ha conectado: el proveedor comunicó un error.',
+      html`Se perdió una respuesta de ${provider} y, con ella, finalizó su conexión. La conexión no se ha revocado. Vuelva a conectarse cuando una aplicación se lo pida.`,
+    denied: 'No se ha establecido la conexión: la solicitud se denegó en el proveedor.',
+    unavailable: 'No se ha establecido la conexión: el proveedor no responde. Inténtelo de nuevo más tarde.',
+    failed: 'No se ha establecido la conexión: el proveedor comunicó un error.',
   },
 
   passwordLink: {
@@ -136,10 +136,10 @@ export const es: Messages = {
       tooLong: 'La contraseña es demasiado larga.',
       differs: 'Las dos contraseñas no son iguales.',
     },
-    done: 'Su contraseña está establecida',
-    ended: 'Se cerraron todas las sesiones de su cuenta. Inicie sesión con la contraseña nueva.',
+    done: 'Se ha establecido su contraseña',
+    ended: 'Se han cerrado todas las sesiones de su cuenta. Inicie sesión con la contraseña nueva.',
     invalidTitle: 'Este enlace no es válido',
-    invalid: 'El enlace ya se usó, fue reemplazado o ha caducado. Pida un enlace nuevo a la administración.',
+    invalid: 'El enlace ya se ha usado, se ha reemplazado o ha caducado. Pida un enlace nuevo a un administrador.',
   },
 
   account: {
@@ -191,7 +191,7 @@ export const es: Messages = {
   errors: {
     title: 'No se puede atender esta solicitud',
     advice:
-      'Vuelva a la aplicación e inténtelo de nuevo. Si el error se repite, envíe este identificador de solicitud a su equipo de soporte:',
+      'Vuelva a la aplicación e inténtelo de nuevo. Si el error se repite, envíe este identificador de solicitud al equipo de soporte de la aplicación:',
     texts: {
       invalid_request: 'La aplicación envió una solicitud no válida.',
       invalid_client: 'La aplicación no está registrada aquí o no se puede usar.',
@@ -199,7 +199,7 @@ export const es: Messages = {
       invalid_target: 'La aplicación solicitó acceso a un recurso al que no puede acceder.',
       access_denied: 'Esta solicitud no está permitida.',
       not_found: 'Esta página no existe.',
-      slow_down: 'Hubo demasiadas solicitudes. Espere antes de volver a intentarlo.',
+      slow_down: 'Se han recibido demasiadas solicitudes. Espere antes de volver a intentarlo.',
       server_error: 'Se produjo un error interno. Inténtelo de nuevo más tarde.',
       temporarily_unavailable: 'El servicio no está disponible en este momento. Inténtelo de nuevo más tarde.',
       unmet_authentication_requirements: 'La aplicación exige un tipo de inicio de sesión que no está disponible aquí.',
@@ -209,20 +209,20 @@ export const es: Messages = {
       bad_form: 'Este formulario no pertenece a su sesión. Vuelva atrás y cargue la página de nuevo.',
       cross_site: 'La solicitud provino de otro sitio web. Esas solicitudes no están permitidas.',
       repeated_cookie:
-        'Su navegador envió dos cookies con el mismo nombre. Elimine las cookies de este sitio web y de su dominio principal.',
+        'Su navegador envió dos cookies con el mismo nombre. Elimine las cookies de este sitio web y de su dominio superior.',
       oidc: 'No se pudo completar su inicio de sesión en el proveedor de identidad.',
       oidc_state: 'Este inicio de sesión ha caducado, ya se ha usado o se comenzó en otro navegador.',
       oidc_other_provider: 'Este inicio de sesión se comenzó en otro proveedor de identidad.',
       oidc_state_used: 'Este inicio de sesión ya se ha usado.',
       oidc_too_many_failures:
         'Demasiados inicios de sesión fallidos desde su dirección. Espere antes de volver a intentarlo.',
-      oidc_email_taken: 'Otra cuenta tiene su correo electrónico. Consulte a un administrador.',
-      oidc_email_domain: 'No puede iniciar sesión aquí con su correo electrónico.',
+      oidc_email_taken: 'Su dirección de correo electrónico ya pertenece a otra cuenta. Consulte a un administrador.',
+      oidc_email_domain: 'No puede iniciar sesión aquí con su dirección de correo electrónico.',
       oidc_user_disabled: 'Su cuenta está desactivada. Consulte a un administrador.',
-      oidc_upstream_access_denied: 'El proveedor de identidad no inició su sesión.',
-      state_of_another_user: 'Otro usuario comenzó esta conexión. Comience de nuevo.',
-      unknown_state: 'Esta solicitud de conexión ha caducado o ya se ha usado. Comience de nuevo.',
-      state_used: 'Esta solicitud de conexión ya se ha usado. Comience de nuevo.',
+      oidc_upstream_access_denied: 'El proveedor de identidad no ha permitido su inicio de sesión.',
+      state_of_another_user: 'Otro usuario inició esta conexión. Empiece de nuevo.',
+      unknown_state: 'Esta solicitud de conexión ha caducado o ya se ha usado. Empiece de nuevo.',
+      state_used: 'Esta solicitud de conexión ya se ha usado. Empiece de nuevo.',
       connect_off: 'Las conexiones con otros servicios no están activadas aquí.',
     },
   },
