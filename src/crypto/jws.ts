@@ -1,5 +1,5 @@
 // Compact JWS (RFC 7515), parsed strictly. Decoding, verification and signing are only here, for the front thread and the workers.
-import { constants, createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
+import { constants, createPublicKey, hash as digestOf, type KeyObject, sign, verify } from 'node:crypto'
 import { digest } from '../lib/id.ts'
 import { parseObject } from '../lib/json.ts'
 import { Lru } from '../lib/lru.ts'
@@ -62,7 +62,7 @@ export const isUpstreamAlg = (text: unknown): text is UpstreamAlg =>
   typeof text === 'string' && Object.hasOwn(UPSTREAM, text)
 /** The `at_hash` of an access token: the left half of its hash (OpenID Connect Core §3.1.3.6). */
 export function accessTokenHash(alg: UpstreamAlg, access_token: string): string {
-  const whole = createHash(UPSTREAM[alg].hash).update(access_token).digest()
+  const whole = digestOf(UPSTREAM[alg].hash, access_token, 'buffer')
   return whole.subarray(0, whole.length / 2).toString('base64url')
 }
 
