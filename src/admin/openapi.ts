@@ -11,6 +11,7 @@ interface ObjectSchema {
 }
 
 const JSON_TYPE = 'application/json'
+export const LICENSE = { name: 'Apache 2.0', identifier: 'Apache-2.0' }
 /** One JSON value per line. */
 export const LINES_TYPE = 'application/x-ndjson'
 const PROBLEM = { $ref: '#/components/responses/Problem' }
@@ -55,7 +56,7 @@ export function openApiOf(resources: readonly AdminResource[], version: string):
   }
   return {
     openapi: '3.1.0',
-    info: { title: 'Admin API', version },
+    info: { title: 'Admin API', version, license: LICENSE },
     security: [{ key: [] }],
     // Relative to the address of the document: a proxy may serve the API under another name.
     servers: [{ url: '/' }],
@@ -69,14 +70,13 @@ export function openApiOf(resources: readonly AdminResource[], version: string):
           description: 'admin.api_key, one of admin.api_keys, or a key of /admin/api-keys.',
         },
       },
-      responses: {
-        Problem: { description: 'A refusal.', content: { 'application/problem+json': { schema: problem } } },
-      },
+      responses: { Problem: { description: 'A refusal.', content: PROBLEM_CONTENT } },
     },
   }
 }
 
 const problem = {
+  description: 'The body of every refusal (RFC 9457, RFC 6749 §5.2).',
   type: 'object',
   required: ['error', 'error_description', 'status'],
   properties: {
@@ -90,6 +90,9 @@ const problem = {
   },
 }
 
+/** A refusal. It is sent as application/json to a caller that accepts nothing else. */
+export const PROBLEM_CONTENT = { 'application/problem+json': { schema: problem }, [JSON_TYPE]: { schema: problem } }
+
 function operationOf(resource: AdminResource, word: string, each: Action): object {
   const command = commandOf(resource, word)
   const parameters = [
@@ -101,7 +104,9 @@ function operationOf(resource: AdminResource, word: string, each: Action): objec
     description: 'Done.',
     ...(status === 204
       ? {}
-      : { content: { [each.lines ? LINES_TYPE : JSON_TYPE]: each.answer ? { schema: outputOf(each.answer) } : {} } }),
+      : {
+          content: { [each.lines ? LINES_TYPE : JSON_TYPE]: each.answer ? { schema: outputSchema(each.answer) } : {} },
+        }),
   }
   const refusals = Object.entries(REFUSALS).map(([code, description]) => [code, { ...PROBLEM, description }])
   return {
@@ -113,7 +118,7 @@ function operationOf(resource: AdminResource, word: string, each: Action): objec
     ...(each.audit ? { 'x-audit': each.audit } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(each.body
-      ? { requestBody: { required: !each.bodyOptional, content: { [JSON_TYPE]: { schema: inputOf(each.body) } } } }
+      ? { requestBody: { required: !each.bodyOptional, content: { [JSON_TYPE]: { schema: inputSchema(each.body) } } } }
       : {}),
     responses: {
       [status]: done,
@@ -128,7 +133,7 @@ const pathSchema = (name: string) => ({ type: 'string', minLength: 1, maxLength:
 
 function queryOf({ query }: Action): object[] {
   if (!query) return []
-  const { properties = {}, required = [] } = inputOf(query) as ObjectSchema
+  const { properties = {}, required = [] } = inputSchema(query) as ObjectSchema
   return Object.entries(properties).map(([name, { description, ...schema }]) => ({
     name,
     in: 'query',
@@ -140,13 +145,13 @@ function queryOf({ query }: Action): object[] {
 }
 
 /** The JSON Schema of an answer. */
-function outputOf(schema: z.ZodType): object {
+export function outputSchema(schema: z.ZodType): object {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { unrepresentable: 'any' })
   return rest
 }
 
 /** The JSON Schema of an input. */
-function inputOf(schema: z.ZodType): object {
+export function inputSchema(schema: z.ZodType): object {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
   return rest
 }

@@ -1,6 +1,6 @@
 // The import of users with the password hashes of another system.
 import { z } from 'zod'
-import { hashProblem } from '../crypto/password_hash.ts'
+import { HASH_FORM, hashProblem } from '../crypto/password_hash.ts'
 import { bool, groupNames, jsonBool, listOf, text, word } from '../lib/field.ts'
 import { newLocalUser } from '../oauth/local_user.ts'
 import { EXISTING, MAX_IMPORTED } from '../records/user_batches.ts'
@@ -18,6 +18,7 @@ export const importable = z.strictObject({
   password_hash: z
     .string()
     .max(MAX_HASH, { abort: true })
+    .meta({ pattern: HASH_FORM })
     .superRefine((hash, context) => {
       const problem = hashProblem(hash)
       if (problem) context.addIssue(problem)

@@ -15,6 +15,8 @@ const SALT_BYTES = [8, 64] as const
 const HASH_BYTES = [16, 64] as const
 
 const BCRYPT = /^\$2[aby]\$(\d{2})\$[./A-Za-z0-9]{53}$/
+/** The form of a hash, as a regular expression. It does not state the bounds of the cost. */
+export const HASH_FORM = `${ARGON2ID.source}|${BCRYPT.source}`
 /** Cost of a bcrypt hash from another system: 2^14 rounds take about a second in JavaScript. */
 const [MIN_COST, MAX_COST] = [4, 14]
 

@@ -15,7 +15,7 @@ import {
 import { empty, json, NO_STORE, parseJson, parseParams, type Reply, type Request } from '../http/message.ts'
 import { listProblems } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
-import { bool, int, issuesOf, listOf, text, word } from '../lib/field.ts'
+import { issuesOf, jsonBool, jsonInt, listOf, text, word } from '../lib/field.ts'
 import { checkToken } from '../oauth/access_token.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
 import { authenticateClient } from '../oauth/client_auth.ts'
@@ -63,8 +63,9 @@ function bodyOf<S extends z.ZodType>(schema: S, request: Request): z.output<S> {
 
 const queryId = (request: Request): string | undefined => parseParams(request.query)['stream_id']
 const id = text(100)
-const creatable = z.object(streamFields).partial()
-const patchable = z
+/** The bodies of the endpoints. */
+export const streamBody = z.object(streamFields).partial()
+export const streamPatch = z
   .object({ ...streamFields, stream_id: id })
   .partial()
   .required({ stream_id: true })
@@ -81,7 +82,7 @@ const note = (app: App, request: Request, action: 'stream_created' | 'stream_del
 /** POST /ssf/streams. */
 export async function createOwnStream(app: App, request: Request): Promise<Reply> {
   const client_id = await callerOf(app, request)
-  const stream = await createStream(app, client_id, bodyOf(creatable, request))
+  const stream = await createStream(app, client_id, bodyOf(streamBody, request))
   await note(app, request, 'stream_created', stream)
   return json(201, streamJson(app, stream), NO_STORE)
 }
@@ -122,7 +123,7 @@ export const changeOwnStream =
   (replaces: boolean) =>
   async (app: App, request: Request): Promise<Reply> => {
     const client_id = await callerOf(app, request)
-    const { stream_id, ...input } = bodyOf(patchable, request)
+    const { stream_id, ...input } = bodyOf(streamPatch, request)
     const blank = { events_requested: [], description: '' }
     const stream = await changeOwn(app, request, client_id, stream_id, (stored) =>
       withInput(app, stored, replaces ? { ...blank, ...input } : input),
@@ -149,11 +150,11 @@ export async function readStreamStatus(app: App, request: Request): Promise<Repl
   return json(200, statusJson(await ownStream(app, await callerOf(app, request), queryId(request))), NO_STORE)
 }
 
-const statusBody = z.object({ stream_id: id, status: word(STREAM_STATUSES), reason: text().optional() })
+export const streamStatusBody = z.object({ stream_id: id, status: word(STREAM_STATUSES), reason: text().optional() })
 /** POST /ssf/status. */
 export async function changeStreamStatus(app: App, request: Request): Promise<Reply> {
   const client_id = await callerOf(app, request)
-  const { stream_id, status, reason } = bodyOf(statusBody, request)
+  const { stream_id, status, reason } = bodyOf(streamStatusBody, request)
   const stream = await changeOwn(app, request, client_id, stream_id, (stored) => ({
     ...stored,
     status,
@@ -163,11 +164,11 @@ export async function changeStreamStatus(app: App, request: Request): Promise<Re
   return json(200, statusJson(stream), NO_STORE)
 }
 
-const verifyBody = z.object({ stream_id: id, state: text(1024).optional() })
+export const streamVerifyBody = z.object({ stream_id: id, state: text(1024).optional() })
 /** POST /ssf/verify: the verification event follows on the stream. */
 export async function verifyStream(app: App, request: Request): Promise<Reply> {
   const client_id = await callerOf(app, request)
-  const { stream_id, state } = bodyOf(verifyBody, request)
+  const { stream_id, state } = bodyOf(streamVerifyBody, request)
   await ownStream(app, client_id, stream_id)
   await audit(app, {
     action: 'stream_verification_requested',
@@ -181,9 +182,9 @@ export async function verifyStream(app: App, request: Request): Promise<Reply> {
 
 const MAX_EVENTS = 100
 const jti = text(255)
-const pollBody = z.object({
-  maxEvents: int(0, 1_000_000).prefault(MAX_EVENTS),
-  returnImmediately: bool().prefault(false),
+export const streamPollBody = z.object({
+  maxEvents: jsonInt(0, 1_000_000).prefault(MAX_EVENTS),
+  returnImmediately: jsonBool().prefault(false),
   ack: listOf(jti, { max: 1000 }).prefault([]),
   setErrs: z.record(jti, z.unknown()).prefault({}),
 })
@@ -192,7 +193,7 @@ export async function pollStream(app: App, request: Request): Promise<Reply> {
   const client_id = await callerOf(app, request)
   const stream = await ownStream(app, client_id, request.params['id'])
   await checkServesResource(app, client_id)
-  const { maxEvents, ack, setErrs, ...input } = bodyOf(pollBody, request)
+  const { maxEvents, ack, setErrs, ...input } = bodyOf(streamPollBody, request)
   if (stream.url !== undefined)
     throw new OAuthError('invalid_request', 'events of this stream are pushed', { reason: 'push_stream' })
   if (stream.status !== 'enabled') return json(200, { sets: {} }, NO_STORE)

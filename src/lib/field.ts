@@ -38,6 +38,7 @@ const INVISIBLE = /[\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]/gu
 export const isBlank = (value: string): boolean => value.replace(INVISIBLE, '') === ''
 /** One line with a character that is not white space. JSON Schema has no class for the other invisible characters. */
 const NAME_PATTERN = '^[^\\u0000-\\u001f\\u007f]*[^\\s\\u0000-\\u001f\\u007f][^\\u0000-\\u001f\\u007f]*$'
+const TRIMMED_PATTERN = '^[^\\s\\u0000-\\u001f\\u007f]([^\\u0000-\\u001f\\u007f]*[^\\s\\u0000-\\u001f\\u007f])?$'
 /** Text with at least one visible character. */
 export const name = (max = 255) =>
   text(max)
@@ -45,7 +46,10 @@ export const name = (max = 255) =>
     .meta({ minLength: 1, pattern: NAME_PATTERN })
 
 /** The name of a group of users. Names are compared exactly, so that it must not have a space that cannot be seen. */
-export const groupName = () => name().refine((value) => value === value.trim(), 'must not begin or end with a space')
+export const groupName = () =>
+  name()
+    .refine((value) => value === value.trim(), 'must not begin or end with a space')
+    .meta({ pattern: TRIMMED_PATTERN })
 
 /** true, false, 1 or 0, as YAML value or as text. */
 export const bool = () =>
@@ -139,6 +143,7 @@ export const emailDomain = () =>
   z
     .string()
     .max(253)
+    .meta({ format: 'idn-hostname', minLength: 1 })
     .transform((value) => value.toLowerCase())
     .refine(
       (value) => /^[\p{L}\p{N}]([\p{L}\p{N}.-]*[\p{L}\p{N}])?$/u.test(value),
@@ -161,7 +166,8 @@ export const hostInList = () =>
 
 /** A list of texts without duplicates. One text with commas is not a list. */
 export const distinct = (item: z.ZodType<string> = text(2048), filled = false) =>
-  listOf(item, { max: MAX_TEXTS, filled }).transform((items) => [...new Set(items as string[])])
+  // Without nonoptional() the transformation would make the member optional in JSON Schema.
+  z.nonoptional(listOf(item, { max: MAX_TEXTS, filled })).transform((items) => [...new Set(items as string[])])
 
 /** An absolute http or https URL. */
 export const url = () => indexed().refine(isHttpUrl, 'must be a well-formed http or https URL').meta({ format: 'uri' })

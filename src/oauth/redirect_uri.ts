@@ -31,10 +31,12 @@ function isRedirectUri(uri: string): boolean {
 }
 
 /** https for every host, http on this machine only (RFC 8252 §7.3), or a private-use scheme. The configuration or the client may allow less. */
-export const redirectUri = text(2048).refine(
-  isRedirectUri,
-  'must be an https URL (or http on localhost, 127.0.0.1, [::1]; or scheme:/path of a private-use scheme) without fragment, user, or a parameter of the response',
-)
+export const redirectUri = text(2048)
+  .refine(
+    isRedirectUri,
+    'must be an https URL (or http on localhost, 127.0.0.1, [::1]; or scheme:/path of a private-use scheme) without fragment, user, or a parameter of the response',
+  )
+  .meta({ format: 'uri' })
 
 interface Owner {
   token_endpoint_auth_method: AuthMethod

@@ -161,6 +161,11 @@ describe('the document states the form of a value', () => {
   })
 })
 
+test('a list that a body must have is required', () => {
+  const [, create] = operations.find(([id]) => id === 'webhook.create') ?? []
+  expect(create?.requestBody?.content['application/json'].schema.required).toEqual(['url', 'events'])
+})
+
 describe('REST, command line and document list the same operations', () => {
   test('the routes of the admin API and the listed operations are the same', () => {
     const routes = adminRoutes(service.app)

@@ -117,6 +117,18 @@ export const helm = () => goProgram('helm', 'helm.sh/helm/v3/cmd/helm@v3.22.0', 
 /** gitleaks, which finds committed secrets. */
 export const gitleaks = () => goProgram('gitleaks', 'github.com/zricethezav/gitleaks/v8@v8.30.1')
 
+const REDOCLY = '2.77.0'
+/** redocly, which checks OpenAPI documents. */
+export function redocly(): Promise<Toolchain> {
+  const folder = path.join(INTEROP_CACHE, `redocly-${REDOCLY}`)
+  const binary = path.join(folder, 'node_modules/.bin/redocly')
+  const install = async () => {
+    if (existsSync(binary)) return
+    await run('npm', ['install', '--no-audit', '--no-fund', '--prefix', folder, `@redocly/cli@${REDOCLY}`], within)
+  }
+  return prepared('redocly', install, async () => [binary])
+}
+
 /** SPIRE's own server. Its build from source takes up to half an hour on two cores. It is built on request, and kept for the next run. */
 export function spire(): Promise<Toolchain> {
   const pins = path.join(folderOf('spire'), 'go.mod')

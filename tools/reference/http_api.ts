@@ -13,7 +13,7 @@ import { code, page, table } from './markdown.ts'
 
 const INTRO = `There are two listeners. The public listener (\`server.address\`, \`:9000\`) is for clients and browsers. The admin listener (\`admin.address\`, \`:9001\`) is for operators. Both use HTTP/1.1. Paths are
 relative to the issuer. [Errors](errors.md) describes the error responses: \`401\` has \`WWW-Authenticate\`, \`429\` and \`503\` have \`Retry-After\`, and all have \`request_id\`. Every path that accepts GET also accepts HEAD.
-Another method gets \`405\` with \`Allow\`, another body type gets \`415\`, and a body above the limit gets \`413\`.
+Another method gets \`405\` with \`Allow\`, another body type gets \`415\`, and a body above the limit gets \`413\`. [openapi-public.json](openapi-public.json) describes the public listener as an OpenAPI 3.1 document.
 
 "CORS" means that web pages of \`server.allowed_origins\` may call the endpoint. \`rate_limit.*\` limits the requests to the whole public listener, except the probes.`
 
@@ -42,7 +42,7 @@ export function renderHttpApi(): string {
 }
 
 /** Every route, with all features enabled. Throws if routes and descriptions differ. */
-function describedRoutes(): Route[] {
+export function describedRoutes(): Route[] {
   const { config } = loadConfig(undefined, {
     SERVICE_AGENTS_ENABLE_JWKS_LISTING: 'true',
     SERVICE_UI_LOGO_FILE: 'logo.svg',
@@ -55,7 +55,7 @@ function describedRoutes(): Route[] {
   if (apart.length > 0) throw new Error(`tools/reference/endpoints.ts and the routes differ: ${apart.join(', ')}`)
   return routes
 }
-const nameOf = ({ method, path }: Route) => `${method} ${path}`
+export const nameOf = ({ method, path }: Route) => `${method} ${path}`
 const differ = (left: readonly string[], right: readonly string[]) => [
   ...left.filter((each) => !right.includes(each)),
   ...right.filter((each) => !left.includes(each)),

@@ -30,6 +30,7 @@ const oidcCallback: Endpoint = {
     400: 'The sign-in has expired, was started in another browser or at another provider, or was refused by the provider.',
     401: 'The sign-in could not be verified, or the account is disabled.',
     403: 'The email address is in none of the domains of `allowed_email_domains`.',
+    404: 'No such provider is configured.',
     409: 'Another account has the email address.',
     500: 'The provider cannot be reached, or its metadata does not match the configuration.',
     502: 'The provider does not accept the client id or secret of this service.',
@@ -153,6 +154,7 @@ export const PAGE_ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     answers: {
       303: 'Done: a redirect to the page.',
       403: NOT_ITS_FORM,
+      404: 'The page has no such section.',
       409: 'The password was changed at the same time.',
       422: 'The current password is wrong, or the new password is not accepted.',
       429: 'Too many failures from this address; with `Retry-After`.',
