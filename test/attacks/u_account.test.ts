@@ -1,5 +1,7 @@
 // Section U of the attack list, the rows about the account page: U30 to U37.
+
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { en } from '../../src/endpoints/messages/en.ts'
 import { accountForm, accountPage, allow, browserOf, isSignedIn, press, userWith } from '../support/account.ts'
 import { eventsOf } from '../support/admin.ts'
 import { Browser, formsOf } from '../support/browser.ts'
@@ -135,6 +137,11 @@ test('U36 texts of the account page come from the page alone, whatever its addre
   const query = new URLSearchParams({ done: 'Call <b>555</b>', error: 'Call <b>555</b>' })
   const page = await browser.open(`${service.issuer}/account?${query}`)
   expect([page.status, page.text.includes('555')]).toEqual([200, false])
+  for (const site of ['cross-site', 'same-site', 'none']) {
+    const from = { headers: { 'sec-fetch-site': site } }
+    const { text } = await browser.open(`${service.issuer}/account?done=password`, from)
+    expect(text).not.toContain(en.account.password.done)
+  }
 })
 
 test('U37 the forms of an ended session do nothing', async () => {

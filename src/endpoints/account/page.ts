@@ -27,7 +27,7 @@ const SECTIONS: readonly AccountSection[] = [
 /** The account page. */
 export async function showAccount(app: App, request: Request): Promise<Reply> {
   const account = await accountOf(app, request)
-  return account ? accountPage(account, parseParams(request.query).done) : toLogin(app, pathAndQuery(request))
+  return account ? accountPage(account, doneOf(request)) : toLogin(app, pathAndQuery(request))
 }
 
 /** Handles a form of the page without a confirmation, and shows the page again. */
@@ -43,6 +43,10 @@ export async function submitAccount(app: App, request: Request): Promise<Reply> 
   const place = to ?? `${ACCOUNT_PATH}?done=${section.id}#${section.id}`
   return redirect(basePath(app) + place, { 'set-cookie': cookies })
 }
+
+/** The section whose form was accepted. A link from elsewhere must not say that something was changed. */
+const doneOf = ({ headers, query }: Request): string | undefined =>
+  ['same-origin', undefined].includes(headers['sec-fetch-site']) ? parseParams(query).done : undefined
 
 async function accountOf(app: App, request: Request): Promise<AccountRequest | undefined> {
   const signedIn = await findSignedIn(app, request)
