@@ -8,7 +8,7 @@ import { newBearer, newId } from '../lib/id.ts'
 import { isLoopbackHost } from '../lib/url.ts'
 import { decideAccess } from '../oauth/access.ts'
 import { sentBy } from '../oauth/audit.ts'
-import { isSignInDue, signInOf } from '../oauth/authentication_request.ts'
+import { type AuthenticationRequest, isSignInDue, signInOf } from '../oauth/authentication_request.ts'
 import {
   parseRequested,
   type Requested,
@@ -26,7 +26,7 @@ import { queryAfterLogin, requiredLoginAt } from '../oauth/required_login.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Consent } from '../records/consent.ts'
 import { personOf } from '../records/person.ts'
-import type { RequestedSignIn } from '../records/sign_in.ts'
+import type { RequestedSignIn, RequiredSignIn } from '../records/sign_in.ts'
 import { answerAccessRefused } from './access_refused.ts'
 import { localesOf, messagesOf } from './language.ts'
 import { thrownPage } from './pages.ts'
@@ -185,12 +185,24 @@ function toRequest(
 /** The sign-in, if tokens contain it: for a request that names `openid`, or has requirements for the sign-in. */
 function requestedSignIn(
   { config }: App,
-  { scope, authentication: { nonce, max_age, acr_values } }: Requested,
+  { scope, authentication }: Requested,
   session: SignedIn['session'],
 ): RequestedSignIn | undefined {
   if (!config.oauth.openid) return undefined
-  if (isSignIn(scope)) return { ...signInOf(session), nonce }
-  return max_age !== undefined || acr_values.length > 0 ? signInOf(session) : undefined
+  const { nonce, max_age, acr_values } = authentication
+  const sign_in = { ...signInOf(session), required: requiredOf(authentication) }
+  if (isSignIn(scope)) return { ...sign_in, nonce }
+  return max_age !== undefined || acr_values.length > 0 ? sign_in : undefined
+}
+
+/** What the request requires of the sign-in; undefined when it requires nothing. */
+function requiredOf({ max_age, acr_values, hinted }: AuthenticationRequest): RequiredSignIn | undefined {
+  if (max_age === undefined && acr_values.length === 0 && hinted === undefined) return undefined
+  return {
+    max_age,
+    ...(acr_values.length > 0 ? { acr_values: acr_values.join(' ') } : {}),
+    ...(hinted === undefined ? {} : { is_for_user: true }),
+  }
 }
 
 async function grantAtOnce(

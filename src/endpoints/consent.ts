@@ -81,6 +81,7 @@ function consentPage(app: App, http: Request, pending: Pending, signedIn: Signed
   const { request, client, resource, device } = pending
   const { user } = signedIn
   const { consent: t } = messages
+  const another = device ? loginUrl(app, PATHS.device, true) : asSomebodyElse(app, http, request)
   return page(
     app,
     messages,
@@ -101,7 +102,7 @@ ${request.scope === '' ? html`<p class="note">${t.withoutScopes}</p>` : scopeCho
 <button class="main" name="action" value="allow">${t.allow}</button>
 </div>
 </form>
-<footer class="soft"><span>${messages.signedInAs(isolated(accountName(user)))}</span> <a href="${device ? loginUrl(app, PATHS.device, true) : asSomebodyElse(app, request)}">${messages.useAnotherAccount}</a> <a href="${basePath(app)}${ACCOUNT_PATH}">${messages.account.title}</a></footer>`,
+<footer class="soft"><span>${messages.signedInAs(isolated(accountName(user)))}</span> ${another && html`<a href="${another}">${messages.useAnotherAccount}</a> `}<a href="${basePath(app)}${ACCOUNT_PATH}">${messages.account.title}</a></footer>`,
   )
 }
 
@@ -132,9 +133,11 @@ function scopeItem(name: string, resource: Resource | undefined, t: ConsentMessa
   return html`<li><label><input type="checkbox" name="scopes" value="${name}" checked><span>${description ? html`${isolated(description)} <code>${name}</code>` : name}</span></label></li>`
 }
 
-/** The URL of the same authorization request, with a new login first. */
-function asSomebodyElse(app: App, request: AuthorizationRequest): string {
+/** The URL of the same authorization request, with a new login first. Undefined for a request that is for this user only. */
+function asSomebodyElse(app: App, http: Request, request: AuthorizationRequest): string | undefined {
   const { client_id, scope, asked_scope = scope, code_challenge, state, resource, dpop_jkt, sign_in } = request
+  const { max_age, acr_values, is_for_user } = sign_in?.required ?? {}
+  if (is_for_user) return undefined
   const query = new URLSearchParams({
     response_type: 'code',
     client_id,
@@ -144,6 +147,9 @@ function asSomebodyElse(app: App, request: AuthorizationRequest): string {
     ...(resource === undefined ? {} : { resource }),
     ...(dpop_jkt === undefined ? {} : { dpop_jkt }),
     ...(sign_in?.nonce === undefined ? {} : { nonce: sign_in.nonce }),
+    ...(max_age === undefined ? {} : { max_age: String(max_age) }),
+    ...(acr_values === undefined ? {} : { acr_values }),
+    ...localesOf(http),
     code_challenge,
     code_challenge_method: 'S256',
     prompt: 'login',

@@ -87,7 +87,7 @@ async function reused(
 }
 
 /** Refreshed ID tokens have no nonce (OpenID Connect Core §12.2). */
-const ofFamily = ({ nonce: _, ...sign_in }: RequestedSignIn): SignIn => sign_in
+const ofFamily = ({ nonce: _, required: __, ...sign_in }: RequestedSignIn): SignIn => sign_in
 
 function authorizationOf(
   app: App,

@@ -94,7 +94,7 @@ export async function identityOf(
   { scope, sub, user_version: version }: Granted,
 ): Promise<SignedInGrant> {
   if (!app.config.oauth.openid) return NO_IDENTITY
-  const { nonce, ...identity } = sign_in
+  const { nonce, required: _, ...identity } = sign_in
   const names = scope.split(' ')
   if (!isSignIn(names)) return { identity }
   const isAboutUser = names.includes('profile') || names.includes('email')

@@ -158,6 +158,18 @@ describe('hints', () => {
   })
 })
 
+test('another account than that of the consent page must satisfy the same request', async () => {
+  const { app, browser, id_token } = await signedIn()
+  const page = await open(app, browser, { max_age: '600', nonce: 'n', ui_locales: 'en', prompt: 'consent' })
+  const [, link = ''] = /<a href="([^"]*)">Use another account/.exec(page.text) ?? []
+  const { searchParams } = new URL(link.replaceAll('&amp;', '&'), service.issuer)
+  const kept = { max_age: '600', nonce: 'n', ui_locales: 'en', scope: 'openid', prompt: 'login' }
+  expect(Object.fromEntries(searchParams)).toMatchObject(kept)
+  const hinted = await open(app, browser, { id_token_hint: id_token, prompt: 'consent' })
+  expect(hinted.text).toContain('value="allow"')
+  expect(hinted.text).not.toContain('Use another account')
+})
+
 describe('acr_values', () => {
   test('that no sign-in here can satisfy are unmet_authentication_requirements, before the user signs in', async () => {
     const { app, browser } = await signedIn()

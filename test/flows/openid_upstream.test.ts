@@ -58,6 +58,18 @@ test('a sign-in at the provider without one of the acr_values is unmet_authentic
   expect(callback.searchParams.get('error')).toBe('unmet_authentication_requirements')
 })
 
+test('another account than that of the consent page needs one of the acr_values too', async () => {
+  const [app, browser] = [await addClient(service, { scope: 'openid' }), new Browser()]
+  fake.person = { sub: 'up-first', acr: 'urn:mfa' }
+  const url = authorizeUrl(service, { client_id: app.client_id, scope: 'openid', acr_values: 'urn:mfa' })
+  const { page } = await signInFrom(browser, (await browser.open(url)).location ?? '')
+  const [, link = ''] = /<a href="([^"]*)">Use another account/.exec(page.text) ?? []
+  const again = await browser.open(service.issuer + link.replaceAll('&amp;', '&'))
+  fake.person = { sub: 'up-second', acr: 'urn:pwd' }
+  const { location = '' } = (await signInFrom(browser, again.location ?? '')).page
+  expect(new URL(location).searchParams.get('error')).toBe('unmet_authentication_requirements')
+})
+
 test('max_age asks the provider for a new sign-in; an old one that it returns nevertheless is login_required', async () => {
   const old = service.app.clock.now() - 1000
   const { sent, callback } = await walkUpstream({ max_age: '60' }, { sub: 'up-old', auth_time: old })
