@@ -1,12 +1,12 @@
 // What `serve` prints on a terminal once it listens. Programs read the log instead.
 import path from 'node:path'
-import { warningsOf } from '../config/notices.ts'
+import { type DcrMode, warningsOf } from '../config/notices.ts'
 import type { Config } from '../config/schema.ts'
 import { isLocalhost } from '../lib/url.ts'
 import { originOf } from './origin.ts'
 
-/** The addresses of both listeners, the place of the data, and settings that are unsafe in production, unless the log shows them on the same terminal. */
-export function bannerOf(config: Config, version: string, logIsShown: boolean): string {
+/** The addresses of both listeners, the place of the data, and the warnings, unless the log shows them on the same terminal. The DCR mode is the one in force. */
+export function bannerOf(config: Config, dcrMode: DcrMode, version: string, logIsShown: boolean): string {
   const { server, admin, storage, signing } = config
   const sqlite = storage.driver === 'sqlite'
   const rows = [
@@ -15,9 +15,9 @@ export function bannerOf(config: Config, version: string, logIsShown: boolean): 
     ['data', sqlite ? path.resolve(storage.sqlite.path) : 'PostgreSQL'],
     ['keys', signing.key_store === 'keyfile' ? path.resolve(signing.key_path) : signing.key_store],
   ]
-  const unsafe = logIsShown ? [] : warningsOf(config, config.dcr.mode)
+  const unsafe = logIsShown ? [] : warningsOf(config, dcrMode)
   const local = isLocalhost(server.issuer)
-    ? ' They are accepted because the issuer is on localhost. Production refuses them.'
+    ? ' With an issuer that is not on localhost, a missing secret or admin key prevents the start. Other settings only cause a warning.'
     : ''
   return [
     `\nservice ${version}\n`,

@@ -147,7 +147,9 @@ export function addOwnCommands(program: Command): void {
     .action(() => print(readBuild(), program.opts<GlobalOptions>().json))
 }
 
-function greet({ config, build }: App): void {
+async function greet(app: App): Promise<void> {
+  const { config, build } = app
+  const { effectiveDcrMode } = await import('../oauth/registration_mode.ts')
   const logIsShown = process.stdout.isTTY && config.observability.logging.outputs.stdout
-  process.stderr.write(bannerOf(config, build.version, logIsShown))
+  process.stderr.write(bannerOf(config, await effectiveDcrMode(app), build.version, logIsShown))
 }

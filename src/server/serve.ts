@@ -22,7 +22,7 @@ export interface ServeOptions extends Pick<AppOptions, 'waits' | 'newKeys'> {
   /** Reads the capacity report that the configuration names. */
   readKnees?: ((config: Config) => Promise<AppOptions['knees']>) | undefined
   /** Called once, when both listeners are open. */
-  onReady?: ((app: App) => void) | undefined
+  onReady?: ((app: App) => Promise<void>) | undefined
 }
 
 /** Runs the service until SIGTERM or SIGINT, and resolves with the exit code. Rejects with ConfigError, or when a part cannot be opened. */
@@ -69,7 +69,7 @@ async function serveUntilSignal(
       },
       'ready',
     )
-    onReady?.(app)
+    await onReady?.(app)
     retention = startRetention(app)
     void discoverUpstream(app)
     const signal = await Promise.race([untilSignal(app), ...fronts.flatMap(({ failed }) => failed ?? [])])

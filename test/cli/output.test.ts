@@ -41,18 +41,33 @@ test('an error is printed with its cause once', () => {
 describe('the greeting of serve', () => {
   test('the startup message names both addresses, the data folder, and unsafe settings on localhost', () => {
     const { config } = loadConfig(undefined, {})
-    const text = bannerOf(config, '1.2.3', false)
+    const text = bannerOf(config, config.dcr.mode, '1.2.3', false)
     expect(text).toContain('http://localhost:9000')
     expect(text).toContain('http://127.0.0.1:9001/admin/ui/')
     expect(text).toContain(path.resolve('data/service.db'))
-    expect(text).toMatch(
-      /Unsafe settings: They are accepted because the issuer is on localhost[\s\S]*- admin.api_key is empty/,
+    expect(text).toMatch(/Unsafe settings: With an issuer that is not on localhost[\s\S]*- admin.api_key is empty/)
+  })
+
+  test('the startup message names the DCR mode in force and an exposed admin listener, also with an https issuer', () => {
+    const secret = '0123456789abcdef'.repeat(2)
+    const { config } = loadConfig(undefined, {
+      SERVICE_SERVER_ISSUER: 'https://auth.example.com',
+      SERVICE_SESSION_SECRET: secret,
+      SERVICE_SESSION_SECURE: 'true',
+      SERVICE_ADMIN_API_KEY: [...secret].reverse().join(''),
+      SERVICE_ADMIN_ADDRESS: '0.0.0.0:9001',
+      SERVICE_DCR_MODE: 'admin_only',
+    })
+    const open = bannerOf(config, 'open', '1.2.3', false)
+    expect(open).toMatch(
+      /Unsafe settings:\n[\s\S]*- dcr.mode is open[\s\S]*- admin.address accepts connections on every/,
     )
+    expect(bannerOf(config, 'admin_only', '1.2.3', false)).not.toContain('dcr.mode')
   })
 
   test('the startup message does not repeat the warnings of a log on the same terminal', () => {
     const { config } = loadConfig(undefined, {})
-    const text = bannerOf(config, '1.2.3', true)
+    const text = bannerOf(config, config.dcr.mode, '1.2.3', true)
     expect(text).toContain('http://localhost:9000')
     expect(text).not.toContain('Unsafe')
   })
@@ -63,6 +78,6 @@ describe('the greeting of serve', () => {
       SERVICE_ADMIN_API_KEY: 'fedcba9876543210'.repeat(2),
       SERVICE_DCR_MODE: 'admin_only',
     })
-    expect(bannerOf(config, '1.2.3', false)).not.toContain('Unsafe')
+    expect(bannerOf(config, config.dcr.mode, '1.2.3', false)).not.toContain('Unsafe')
   })
 })
