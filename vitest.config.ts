@@ -7,7 +7,7 @@ const BESIDE = [
   'test/attacks/i_hostile_documents.test.ts',
   'test/cli/{prune,purge,setup}.test.ts',
   'test/faults/{data_key,older_database,one_server}.test.ts',
-  'test/flows/{broker_instances,broker_sequences,instances_history,transit}.test.ts',
+  'test/flows/{broker_instances,broker_sequences,client_limits_process,instances_history,transit}.test.ts',
   'test/fuzz/**/*.test.ts',
   // Every page in every width and both colour schemes.
   'test/{pages,ui}/appearance.test.ts',
@@ -15,7 +15,7 @@ const BESIDE = [
   'test/tools/{api_document,deploy_tools,image,package}.test.ts',
   // The fast lane has the pages of a sign-in, and the gate of the admin page.
   'test/pages/{branding,oidc,password_link}.test.ts',
-  'test/ui/{access,clients,explain,hostile,pages,provider_card,try}.test.ts',
+  'test/ui/{access,capability,clients,explain,hostile,pages,provider_card,try}.test.ts',
 ]
 
 /** Slow, and one after the other: they measure, wait for time-outs of seconds, or share the folder of a tool chain. */

@@ -24,6 +24,7 @@ clients:
     token_endpoint_auth_method: client_secret_post
     scope: notes:read
     default_resource: https://notes.example.com/mcp
+    limits: { requests_per_second: 0.5, tokens_per_day: 1000 }
 resources:
   - slug: notes
     uri: https://notes.example.com/mcp
@@ -108,6 +109,20 @@ test('apply changes only the members that differ, and recreates items that canno
   const resource = await service.app.store.findResourceByName({ name: 'notes' })
   expect(resource?.policy.exchange).toEqual({ allowed_client_ids: ['robot'] })
   expect((await setup('diff', next)).code).toBe(0)
+})
+
+test('apply sets, changes and clears the limits of a client', async () => {
+  const limits = '{ requests_per_second: 0.5, tokens_per_day: 1000 }'
+  const stored = async () => (await service.app.store.findClient({ client_id: 'robot' }))?.limits
+  expect(await stored()).toEqual({ requests_per_second: 0.5, tokens_per_day: 1000 })
+  const next = SETUP.replace(limits, '{ tokens_per_day: 7, requests_per_second: null }')
+  const only = (text: string) => text.slice(text.indexOf('clients:'), text.indexOf('resources:'))
+  expect((await setup('diff', only(next))).rows).toMatchObject([{ action: 'update', fields: ['limits'] }])
+  await setup('apply', only(next))
+  expect(await stored()).toEqual({ tokens_per_day: 7 })
+  await setup('apply', only(SETUP.replace(limits, 'null')))
+  expect(await stored()).toBeUndefined()
+  await setup('apply', only(SETUP))
 })
 
 test('diff names unlisted items of the listed kinds; self-registered clients are no difference', async () => {

@@ -1,5 +1,6 @@
 // Limits of clients at two instances on one PostgreSQL, each with two front threads.
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { okAdmin } from '../support/admin.ts'
 import { machineToken } from '../support/flow.ts'
 import { spread, tally } from '../support/fronts.ts'
 import { type Pair, startPair } from '../support/pair.ts'
@@ -27,4 +28,15 @@ test('tokens of one instance count at the other, and the threads of an instance 
   const client = await addClient(a, {}, { limits: { tokens_per_day: 5 } })
   expect(await statusesOf(a, client, 12)).toEqual({ 200: 5, 429: 7 })
   await expect.poll(() => statusesOf(b, client, 1), { timeout: 10_000, interval: 500 }).toEqual({ 429: 1 })
+})
+
+test('the report of waste counts the tokens of all instances', async () => {
+  const { a, b } = pair
+  const client = await addClient(a)
+  expect(await statusesOf(a, client, 75)).toEqual({ 200: 75 })
+  expect(await statusesOf(b, client, 75)).toEqual({ 200: 75 })
+  const { clients } = await okAdmin<{ clients: object[] }>(b, 'GET', '/admin/stats/waste')
+  expect(clients).toEqual([
+    expect.objectContaining({ client_id: client.client_id, tokens: 150, needed: 1, lifetime: 3600 }),
+  ])
 })

@@ -1,10 +1,12 @@
 // What operators do on each page, checked through the API.
 import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { newId } from '../../src/lib/id.ts'
 import { approved } from '../store/conformance/scenes.ts'
 import { browserOf, IPHONE, isSignedIn } from '../support/account.ts'
 import { eventsOf, okAdmin } from '../support/admin.ts'
 import { CHROMIUM, test } from '../support/chromium.ts'
 import { machineToken } from '../support/flow.ts'
+import { anIssuance } from '../support/records.ts'
 import { addClient, addResource, addUser, PASSWORD } from '../support/service.ts'
 import { field, openAdmin, press, rowsOf } from './open.ts'
 import { openWorld, type World } from './world.ts'
@@ -23,6 +25,24 @@ const tokenOf = async (client: { client_id: string; client_secret: string }) => 
 }
 
 describe(`in ${CHROMIUM}`, () => {
+  test('waste: shows who requests too many tokens, the cost, and the message for the owner to copy', async ({
+    reopen,
+  }) => {
+    const { client_id, client_name } = await addClient(world.service, { client_name: 'Restless robot' })
+    const { store, clock } = world.service.app
+    const [issued_at, expires_at] = [clock.now(), clock.now() + 3600]
+    const one = () => anIssuance({ id: newId(), client_id, sub: client_id, issued_at, expires_at })
+    await Promise.all(Array.from({ length: 150 }, () => store.recordIssuance(one())))
+    const { page } = await openAdmin(reopen, world.service, 'waste')
+    await page.getByText('150 within').waitFor()
+    const main = await page.getByRole('main').textContent()
+    expect(main).toContain('1, because a token is valid for 1h')
+    expect(main).toContain(`Your client ${client_name} (client_id ${client_id}) requested 150 access tokens`)
+    await page.getByRole('button', { name: 'Copy message' }).waitFor()
+    await page.getByRole('link', { name: 'Restless robot' }).click()
+    await page.getByRole('heading', { name: 'Restless robot', level: 1 }).waitFor()
+  })
+
   test('home shows the health, the counts, and unsafe settings with their reasons', async ({ reopen }) => {
     const { page, complaints } = await openAdmin(reopen, world.service)
     await page.getByText('well', { exact: true }).waitFor()
