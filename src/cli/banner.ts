@@ -1,12 +1,12 @@
 // What `serve` prints on a terminal once it listens. Programs read the log instead.
 import path from 'node:path'
-import { type DcrMode, warningsOf } from '../config/notices.ts'
+import { warningsOf } from '../config/notices.ts'
 import type { Config } from '../config/schema.ts'
 import { isLocalhost } from '../lib/url.ts'
 import { originOf } from './origin.ts'
 
 /** The addresses of both listeners, the place of the data, and the warnings, unless the log shows them on the same terminal. The DCR mode is the one in force. */
-export function bannerOf(config: Config, dcrMode: DcrMode, version: string, logIsShown: boolean): string {
+export function bannerOf(config: Config, dcrMode: Config['dcr']['mode'], version: string, logIsShown: boolean): string {
   const { server, admin, storage, signing } = config
   const sqlite = storage.driver === 'sqlite'
   const rows = [

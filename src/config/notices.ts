@@ -5,7 +5,7 @@ import { isProduction } from './rule.ts'
 import type { Config } from './schema.ts'
 import { sessionSecrets } from './session_secrets.ts'
 
-export type DcrMode = Config['dcr']['mode']
+type DcrMode = Config['dcr']['mode']
 /** Warnings, each with whether it applies. */
 type Warnings = [boolean, string][]
 const applying = (warnings: Warnings): string[] => warnings.filter(([applies]) => applies).map(([, say]) => say)
