@@ -29,6 +29,21 @@ describe('reads', () => {
     expect(calls('findClient')).toBe(2)
   })
 
+  test('a cached client equals the stored one, and clients with the same list share it', async () => {
+    const { call, operations } = bench()
+    const jwks = { keys: [{ kty: 'EC', crv: 'P-256', x: 'x', y: 'y' }] }
+    const find = async (client_id: string) => {
+      const stored = aClient({ client_id, jwks, last_used_at: undefined })
+      call.mockResolvedValueOnce(structuredClone(stored))
+      const found = await operations.findClient({ client_id })
+      expect(found).toEqual(stored)
+      return found
+    }
+    const [one, other] = [await find('one'), await find('other')]
+    expect(one?.grant_types).toBe(other?.grant_types)
+    expect(await operations.findClient({ client_id: 'one' })).toBe(one)
+  })
+
   test('a list is cached under its whole filter', async () => {
     const { operations, calls } = bench()
     await operations.listResources({ limit: 10, offset: 0 })
