@@ -83,7 +83,7 @@ async function verify(app: App, request: Request, credentials: AssertionCredenti
   if (!acceptsMethod(client, kind.method)) throw refuseClient('method_not_registered')
   if (client.status !== 'active') throw refuseClient('client_suspended')
   const keys = await findKeys(app, candidate, query)
-  if (keys.length === 0) throw refuseClient('assertion_unknown_key')
+  if (keys.length === 0) throw await missingKey(app, candidate, query, kind.algs)
   if (!(await isSignedByOneOf(app.crypto, keys, query.alg, sent.jws))) throw refuseClient('assertion_signature')
   // This is the last step: a sender without the key must not be able to use up the id of an assertion.
   if (!once) return { client }
@@ -110,6 +110,18 @@ function readQuery({ jws }: SentAssertion, algs: readonly VerifiedAlg[]): Wanted
   if (kid !== undefined && (typeof kid !== 'string' || kid.length > MAX_KID))
     throw refuseClient('assertion_kid', 'kid of the assertion must be a text')
   return { alg: known, kid }
+}
+
+/** The refusal of an assertion for which there is no key. The reason says whether the named key exists and is for another algorithm. */
+async function missingKey(
+  app: App,
+  candidate: AssertionCandidate,
+  { kid }: WantedKey,
+  algs: readonly VerifiedAlg[],
+): Promise<OAuthError> {
+  for (const alg of algs)
+    if ((await findKeys(app, candidate, { kid, alg })).length > 0) return refuseClient('assertion_key_alg')
+  return refuseClient('assertion_unknown_key')
 }
 
 async function findKeys({ log }: App, { client, findKeys }: AssertionCandidate, query: WantedKey) {

@@ -20,6 +20,7 @@ import { findClientOrDocument } from './find_client.ts'
 /** Tolerance in seconds for clock differences. */
 const SKEW = 30
 const MAX_JTI = 512
+const NO_TIME = 'must be a number of seconds'
 
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
@@ -80,7 +81,8 @@ function checkAudience({ config }: App, { jws, endpoint }: SentAssertion): void 
 function checkTimes({ config, clock }: App, { jws }: SentAssertion): number {
   const { exp, iat, nbf } = jws.payload
   const now = clock.now()
-  if (!isTime(exp)) throw refuseClient('assertion_exp', 'exp of the assertion is missing')
+  if (!isTime(exp))
+    throw refuseClient('assertion_exp', `exp of the assertion ${exp === undefined ? 'is missing' : NO_TIME}`)
   if (exp <= now - SKEW) throw refuseClient('assertion_expired', 'the assertion has expired')
   const max = config.oauth.assertion_max_lifetime
   if (exp > now + max + SKEW)
@@ -88,9 +90,9 @@ function checkTimes({ config, clock }: App, { jws }: SentAssertion): number {
       'assertion_lifetime',
       `exp of the assertion is more than ${formatDuration(max)} ahead (oauth.assertion_max_lifetime)`,
     )
-  const isFuture = (time: unknown) => time !== undefined && !(isTime(time) && time <= now + SKEW)
-  if (isFuture(iat)) throw refuseClient('assertion_iat', 'iat of the assertion is in the future')
-  if (isFuture(nbf)) throw refuseClient('assertion_nbf', 'nbf of the assertion is in the future')
+  for (const [name, time] of Object.entries({ iat, nbf }))
+    if (time !== undefined && !(isTime(time) && time <= now + SKEW))
+      throw refuseClient(`assertion_${name}`, `${name} of the assertion ${isTime(time) ? 'is in the future' : NO_TIME}`)
   return exp
 }
 

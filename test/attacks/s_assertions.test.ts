@@ -86,9 +86,9 @@ test('S03 a key is used for its own algorithm only', async () => {
   const rsa = await addKeyedClient(service, { alg: 'RS256' })
   const { header, claims } = assertionParts(service, rsa, {}, rsa.key)
   const asPss = forge({ ...header, alg: 'PS256' }, claims, pss(rsa.key))
-  expect(refusal(await sendText(asPss))).toBe('assertion_unknown_key')
+  expect(refusal(await sendText(asPss))).toBe('assertion_key_alg')
   const asEc = forge({ ...header, alg: 'ES256' }, claims, () => Buffer.alloc(64, 1))
-  expect(refusal(await sendText(asEc))).toBe('assertion_unknown_key')
+  expect(refusal(await sendText(asEc))).toBe('assertion_key_alg')
   // A key without alg serves both algorithms of RSA.
   const [key] = keySetOf(rsa.key).keys
   const both = await addKeyedClient(service, { jwks: { keys: [{ ...key, kty: 'RSA', alg: undefined }] } })
@@ -162,6 +162,11 @@ test('S07 an assertion holds for a short time, which must have begun', async () 
   for (const exp of [now() + 3600, 1e300, now() * 1000])
     expect(await refused({ claims: { exp } })).toBe('assertion_lifetime')
   for (const iat of [now() + 120, '0']) expect(await refused({ claims: { iat } })).toBe('assertion_iat')
+  const texts = [{ exp: '1' }, { iat: null }, { nbf: '0' }]
+  for (const claims of texts)
+    expect((await tryAssertion(service, client, { claims })).body['error_description']).toMatch(
+      /^(exp|iat|nbf) of the assertion must be a number of seconds$/,
+    )
   for (const nbf of [now() + 120, {}]) expect(await refused({ claims: { nbf } })).toBe('assertion_nbf')
 })
 

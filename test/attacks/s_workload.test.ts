@@ -167,7 +167,7 @@ describe('S34 algorithm confusion', () => {
       expect(await outcome(`${input}.${mac}`)).toBe(refusal('assertion_alg'))
     }
     const rsa = await idpKey('RS256', kid)
-    expect(await outcome(await signed(rsa, { kid }, claims(service.issuer)))).toBe(refusal('assertion_unknown_key'))
+    expect(await outcome(await signed(rsa, { kid }, claims(service.issuer)))).toBe(refusal('assertion_key_alg'))
     const ec = await idpKey()
     const embedded = await signed(ec, { jwk: ec.jwk, alg: 'ES256' }, claims(service.issuer))
     expect(await outcome(embedded)).toBe(refusal('assertion_signature'))
