@@ -1,7 +1,7 @@
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
-import { envOf, okCli } from '../support/cli.ts'
+import { envOf, okHere } from '../support/cli.ts'
 import { addExchanger, aPerson, exchange } from '../support/exchange.ts'
 import { authorize, isActive, machineToken, redeem, refresh } from '../support/flow.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
@@ -72,11 +72,11 @@ describe('POST /admin/revocations', () => {
     const client = await addClient(service)
     const token = await tokenOf(client)
     const flags = ['admin', 'revoke', '--client-id', client.client_id, '--until', '2999-01-01T00:00:00Z']
-    expect(await okCli([...flags, '--dry-run'], envOf(service))).toBe(
+    expect(await okHere([...flags, '--dry-run'], envOf(service))).toBe(
       'dry_run=true\ntokens=1\nfamilies=0\nrequests=0\nclients=1\n',
     )
     expect(await isActive(service, client, token)).toBe(true)
-    expect(await okCli(flags, envOf(service))).toMatch(/^dry_run=false\ntokens=1\n/)
+    expect(await okHere(flags, envOf(service))).toMatch(/^dry_run=false\ntokens=1\n/)
     expect(await isActive(service, client, token)).toBe(false)
   })
 
@@ -129,7 +129,7 @@ describe('POST /admin/keys/{kid}/revoke', () => {
     const old = await tokenOf(client)
     await okAdmin(service, 'POST', '/admin/keys/rotate')
     const young = await tokenOf(client)
-    const printed = await okCli(['admin', 'key', 'revoke', '--kid', kidOf(old)], envOf(service))
+    const printed = await okHere(['admin', 'key', 'revoke', '--kid', kidOf(old)], envOf(service))
     expect(printed).toContain(`current_kid=${kidOf(young)}\n`)
     expect([await isActive(service, client, old), await isActive(service, client, young)]).toEqual([false, true])
   })

@@ -8,7 +8,7 @@ import { openKeyring } from '../../src/crypto/keyring.ts'
 import { storedKeys } from '../../src/crypto/stored_keys.ts'
 import { systemClock } from '../../src/lib/time.ts'
 import { callAdmin, okAdmin } from '../support/admin.ts'
-import { envOf, okCli, runCli, runHere } from '../support/cli.ts'
+import { envOf, okHere, runCli, runHere } from '../support/cli.ts'
 import { aPerson } from '../support/exchange.ts'
 import { machineToken } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
@@ -180,13 +180,13 @@ test('N11 the command line refuses oversized input, and shows a secret once', as
   expect(huge.code).toBe(2)
   expect(JSON.parse(huge.stderr)).toMatchObject({ error_description: 'standard input holds more than 1048576 bytes' })
   const flags = ['--name', 'Job', '--grant-types', 'client_credentials', '--auth-method', 'client_secret_post']
-  const made = JSON.parse(await okCli(['admin', 'client', 'create', ...flags, '--json'], envOf(service)))
+  const made = JSON.parse(await okHere(['admin', 'client', 'create', ...flags, '--json'], envOf(service)))
   const secret = String(made.client_secret)
   for (const command of ['client list', 'user list', `client update --id ${made.client_id} --name Other`])
-    expect(await okCli(['admin', ...command.split(' ')], envOf(service))).not.toContain(secret)
+    expect(await okHere(['admin', ...command.split(' ')], envOf(service))).not.toContain(secret)
   const created = ['admin', 'user', 'create', '--email', 'n11@example.com', '--name', 'N', '--password', PASSWORD]
   for (const code of [0, 4]) {
-    const ran = await runCli(created, envOf(service))
+    const ran = await runHere(created, envOf(service))
     expect([ran.code, (ran.stdout + ran.stderr).includes(PASSWORD)]).toEqual([code, false])
   }
 })

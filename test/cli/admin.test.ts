@@ -5,7 +5,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
 import { okAdmin } from '../support/admin.ts'
-import { envOf, okCli, okHere, runCli, runHere } from '../support/cli.ts'
+import { envOf, okCli, okHere, runHere } from '../support/cli.ts'
 import { post } from '../support/flow.ts'
 import { tempFile, tempFolder } from '../support/folder.ts'
 import { addClient, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
@@ -114,7 +114,7 @@ describe.each([
   ['on the database', () => direct],
 ])('%s', (_how, env) => {
   test('a client is created with its secret, updated, rotated and deleted', async () => {
-    const made = await okCli([...machine.split(' '), '--scopes', 'mcp:read', '--scopes', 'mcp:write'], env())
+    const made = await okHere([...machine.split(' '), '--scopes', 'mcp:read', '--scopes', 'mcp:write'], env())
     const [id = '', secret = ''] = [valueIn(made, 'client_id'), valueIn(made, 'client_secret')]
     expect(valueIn(made, 'scope')).toBe('mcp:read mcp:write')
     expect((await token(id, secret)).status).toBe(200)
@@ -172,7 +172,7 @@ test.each([
   ['more than 1 MiB', `{"x":"${'x'.repeat(1024 * 1024)}"}`, 'more than 1048576 bytes'],
   ['an item without what it needs', '{}', 'client_name is required'],
 ])('standard input with %s is refused', async (_what, input, message) => {
-  const { code, stderr } = await runCli(['admin', 'client', 'create', '--json', '-'], direct, input)
+  const { code, stderr } = await runHere(['admin', 'client', 'create', '--json', '-'], direct, input)
   expect([code, JSON.parse(stderr)]).toMatchObject([2, { error: 'invalid_request' }])
   expect(stderr).toContain(message)
 })
@@ -181,8 +181,7 @@ describe('a password', () => {
   const create = (flags: string[], input = '') => {
     const email = `${newId()}@example.com`
     const args = ['admin', 'user', 'create', '--email', email, '--name', 'Ada', ...flags]
-    const ran = flags.includes('-') ? runCli(args, viaServer, input) : runHere(args, viaServer)
-    return ran.then((ran) => ({ ...ran, email }))
+    return runHere(args, viaServer, input).then((ran) => ({ ...ran, email }))
   }
   const works = async (email: string, password: string) => {
     const user = await service.app.store.findUserByEmail({ email })

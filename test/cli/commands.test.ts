@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { readBuild } from '../../src/lib/build.ts'
-import { okCli, runCli, runHere } from '../support/cli.ts'
+import { okCli, okHere, runCli, runHere } from '../support/cli.ts'
 import { tempFile, tempFolder } from '../support/folder.ts'
 
 const inFolder = () => {
@@ -23,7 +23,7 @@ test('version prints version, commit and build time, as lines or as JSON', async
     ['version', '--json'],
     ['--json', 'version'],
   ])
-    expect(JSON.parse(await okCli(args))).toEqual({ version, commit, built_at })
+    expect(JSON.parse(await okHere(args))).toEqual({ version, commit, built_at })
 })
 
 test.each([
@@ -45,7 +45,7 @@ test.each([
 })
 
 test('--version prints the version alone', async () => {
-  expect(await okCli(['--version'])).toBe(`${readBuild().version}\n`)
+  expect(await okHere(['--version'])).toBe(`${readBuild().version}\n`)
 })
 
 test.each([['admin', 'client', 'create'], ['admin', 'client'], ['purge'], []])(
@@ -121,8 +121,8 @@ test.each(['serve', 'migrate', 'admin user list'])(
 
 test('migrate creates the database, names the applied migrations, and applies nothing the second time', async () => {
   const { env } = inFolder()
-  expect(await okCli(['migrate'], env)).toMatch(/^applied=001_\w+(,\d{3}_\w+)*\n$/)
+  expect(await okHere(['migrate'], env)).toMatch(/^applied=001_\w+(,\d{3}_\w+)*\n$/)
   expect(existsSync(env.SERVICE_STORAGE_SQLITE_PATH)).toBe(true)
-  expect(await okCli(['migrate'], env)).toBe('applied=\n')
-  expect(JSON.parse(await okCli(['migrate', '--json'], env))).toEqual({ applied: [] })
+  expect(await okHere(['migrate'], env)).toBe('applied=\n')
+  expect(JSON.parse(await okHere(['migrate', '--json'], env))).toEqual({ applied: [] })
 })

@@ -1,7 +1,7 @@
 // The commands of broker providers, which read config_data from a file.
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { envOf, okCli, runHere } from '../support/cli.ts'
+import { envOf, okHere, runHere } from '../support/cli.ts'
 import { tempFile, tempFolder } from '../support/folder.ts'
 import { aSlug, oauthConfigData } from '../support/records.ts'
 import { startService, type TestService } from '../support/service.ts'
@@ -22,7 +22,7 @@ test('config_data is read from a file or from standard input', async () => {
   const [one, two] = [aSlug(), aSlug()]
   const { code, stderr } = await runHere(create(one, fileOf(oauthConfigData())), env)
   expect([code, stderr]).toEqual([0, ''])
-  await okCli(create(two, '-'), env, JSON.stringify(oauthConfigData()))
+  await okHere(create(two, '-'), env, JSON.stringify(oauthConfigData()))
   for (const name of [one, two]) {
     const provider = await service.app.store.findProvider({ name })
     expect(provider).toMatchObject({ slug: name, protocol: 'oauth', config_data: oauthConfigData() })

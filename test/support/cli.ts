@@ -1,5 +1,6 @@
 // Runs the built binary, as an operator does.
 import { spawn } from 'node:child_process'
+import { Readable } from 'node:stream'
 import { assert, vi } from 'vitest'
 import { runCommandLine } from '../../src/command_line.ts'
 import { programFile } from '../../src/lib/paths.ts'
@@ -28,8 +29,8 @@ export function runCli(args: readonly string[], env: Record<string, string> = {}
   return new Promise((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })))
 }
 
-/** Runs a command in this process, which takes a tenth of the time. It has no standard input. */
-export async function runHere(args: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
+/** Runs a command in this process, which takes a tenth of the time. */
+export async function runHere(args: readonly string[], env: Record<string, string> = {}, input = ''): Promise<Ran> {
   const written = (stream: NodeJS.WriteStream) => {
     let text = ''
     const spy = vi.spyOn(stream, 'write').mockImplementation((chunk) => {
@@ -41,8 +42,10 @@ export async function runHere(args: readonly string[], env: Record<string, strin
       return text
     }
   }
+  const stdin = vi.spyOn(process, 'stdin', 'get').mockReturnValue(Readable.from([Buffer.from(input)]) as never)
   const [stdout, stderr] = [written(process.stdout), written(process.stderr)]
   const code = await runCommandLine(['node', 'service', ...args], env)
+  stdin.mockRestore()
   return { code, stdout: stdout(), stderr: stderr() }
 }
 
@@ -51,8 +54,8 @@ export const okCli = async (args: readonly string[], env: Record<string, string>
   outputOf(args, await runCli(args, env, input))
 
 /** The standard output of a command that must succeed, in this process. */
-export const okHere = async (args: readonly string[], env: Record<string, string> = {}): Promise<string> =>
-  outputOf(args, await runHere(args, env))
+export const okHere = async (args: readonly string[], env: Record<string, string> = {}, input = ''): Promise<string> =>
+  outputOf(args, await runHere(args, env, input))
 
 function outputOf(args: readonly string[], { code, stdout, stderr }: Ran): string {
   assert(code === 0, `service ${args.join(' ')}: exit ${code}\n${stderr}${stdout}`)
