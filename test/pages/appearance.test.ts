@@ -59,7 +59,9 @@ describe(`in ${CHROMIUM}`, () => {
         await page.setViewportSize({ width, height })
         const name = `${scene} ${language} ${size} ${colorScheme}`
         if (SHOTS) await page.screenshot({ path: path.join(SHOTS, `${name.replaceAll(' ', '-')}.png`), fullPage: true })
-        expect([...(await flawsOf(page)), ...(await findingsOf(page))], name).toEqual([])
+        // In the dark scheme only colors differ, and flawsOf() measures their contrast at each size.
+        const isNew = colorScheme === 'light' || size === 'desktop'
+        expect([...(await flawsOf(page)), ...(isNew ? await findingsOf(page) : [])], name).toEqual([])
       }
       expect(complaints).toEqual([])
     })

@@ -19,9 +19,23 @@ beforeAll(async () => {
   const { stdout } = await call('npm', ['pack', '--ignore-scripts', ...flags], { cwd: packageRoot })
   const tarball = path.join(folder, /service-[\d.]+\.tgz/.exec(stdout)?.[0] ?? '')
   const quiet = ['--prefer-offline', '--no-audit', '--no-fund']
-  const { stderr } = await call('npm', ['install', '--global', '--prefix', folder, ...quiet, tarball], { cwd: folder })
+  const env = { ...process.env, npm_config_better_sqlite3_local_prebuilds: await prebuilt() }
+  const { stderr } = await call('npm', ['install', '--global', '--prefix', folder, ...quiet, tarball], {
+    cwd: folder,
+    env,
+  })
   expect(stderr).not.toMatch(/EBADENGINE|deprecated/)
 }, 600_000)
+
+/** A folder with the native build of this checkout in the form that the publisher offers for download. Otherwise npm compiles SQLite for minutes. */
+async function prebuilt(): Promise<string> {
+  const at = path.join(packageRoot, 'node_modules/better-sqlite3')
+  const { version } = JSON.parse(readFileSync(path.join(at, 'package.json'), 'utf8')) as { version: string }
+  const platform = `node-v${process.versions.modules}-${process.platform}-${process.arch}`
+  const file = path.join(tempFolder(), `better-sqlite3-v${version}-${platform}.tar.gz`)
+  await call('tar', ['-czf', file, '-C', at, 'build/Release/better_sqlite3.node'])
+  return path.dirname(file)
+}
 
 test('the package has no sources and no tests, and every package that it imports is a dependency', async () => {
   const { stdout } = await call('find', [installed(), '-type', 'f', '-not', '-path', '*/node_modules/*'])
