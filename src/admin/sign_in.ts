@@ -52,10 +52,17 @@ export function signInRoutes(app: App, { guard, operatorOf, operatorOfSession }:
 
 const providerRoutes = (app: App): Route[] =>
   ['', '/{provider}'].flatMap((suffix): Route[] => [
-    { method: 'GET', path: `${SIGN_IN_PATH}/start${suffix}`, handle: (request) => start(app, request), renderError },
+    {
+      method: 'GET',
+      path: `${SIGN_IN_PATH}/start${suffix}`,
+      hasEffects: true,
+      handle: (request) => start(app, request),
+      renderError,
+    },
     {
       method: 'GET',
       path: `${SIGN_IN_PATH}/callback${suffix}`,
+      hasEffects: true,
       handle: (request) => finish(app, request),
       renderError,
     },

@@ -70,12 +70,16 @@ test('another account than that of the consent page needs one of the acr_values 
   expect(new URL(location).searchParams.get('error')).toBe('unmet_authentication_requirements')
 })
 
-test('max_age asks the provider for a new sign-in; an old one that it returns nevertheless is login_required', async () => {
-  const old = service.app.clock.now() - 1000
-  const { sent, callback } = await walkUpstream({ max_age: '60' }, { sub: 'up-old', auth_time: old })
-  expect(sent.get('prompt')).toBe('login')
-  expect(callback.searchParams.get('error')).toBe('login_required')
-})
+for (const [name, value] of [
+  ['max_age', '60'],
+  ['prompt', 'login'],
+] as const)
+  test(`${name} asks the provider for a new sign-in; an old one that it returns nevertheless is login_required`, async () => {
+    const old = service.app.clock.now() - 1000
+    const { sent, callback } = await walkUpstream({ [name]: value }, { sub: 'up-old', auth_time: old })
+    expect(sent.get('prompt')).toBe('login')
+    expect(callback.searchParams.get('error')).toBe('login_required')
+  })
 
 test('claims of the provider that are malformed or in the future are left out', async () => {
   const person = { sub: 'up-odd', acr: 7, amr: ['pwd', 7], auth_time: service.app.clock.now() + 1000 }
