@@ -123,7 +123,7 @@ describe.skipIf(!PYTHON)('schemathesis', () => {
     const { code, text } = await check(documents.admin, 'admin.toml', service.admin, [...key, '--max-examples', '4'])
     expect(code, text).toBe(0)
     expect(text).toContain(`Tested: ${operationsOf(documents.admin)}`)
-  }, 300_000)
+  }, 600_000)
 
   test('the public endpoints do what their document says', async () => {
     const { more, token } = await callers()
@@ -131,7 +131,7 @@ describe.skipIf(!PYTHON)('schemathesis', () => {
     const { code, text } = await check(documents.public, 'public.toml', service.issuer, [...more, ...examples], token)
     expect(code, text).toBe(0)
     expect(text).toContain(`Tested: ${operationsOf(documents.public)}`)
-  }, 300_000)
+  }, 600_000)
 
   test('it finds a fault in a document', async () => {
     const wrong = structuredClone(documents.public)

@@ -21,10 +21,14 @@ const TAGS: readonly { name: string; description: string; paths: readonly string
   { name: 'pages', description: 'Pages and forms for users, and the redirects of upstream providers.', paths: ['/'] },
 ]
 
-/** The document as JSON text. */
+/** The document as JSON text. Throws if a schema is for a route that does not exist. */
 export function renderPublicOpenApi(): string {
   const paths: Record<string, Record<string, object>> = {}
-  for (const route of describedRoutes()) {
+  const routes = describedRoutes()
+  const names = routes.map(nameOf)
+  const stray = Object.keys(PUBLIC_SCHEMAS).filter((name) => !names.includes(name))
+  if (stray.length > 0) throw new Error(`tools/reference/public_schemas.ts has no route for ${stray.join(', ')}`)
+  for (const route of routes) {
     const path = route.path.replace('...}', '}')
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route) }
   }

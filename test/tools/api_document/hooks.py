@@ -43,6 +43,7 @@ RULES = [
     r"the target leads back to the source",
     r"source must be a mint resource",
     r"[\w, ]+ cannot be changed",
+    r"create a new client",
     r"only a provider with the protocol oauth can be checked",
     r"this provider has no service account: .*",
     r"the client has no (secret|metadata document)",
