@@ -11,6 +11,13 @@ const delivery = z.strictObject({
   error: z.string().optional().describe('Why the attempt failed; absent if it did not.'),
 })
 
+const lag = {
+  pending: z
+    .int()
+    .describe('Events that wait; for a stream the audit events that may concern it. At most 10000 are counted.'),
+  oldest_pending_at: at.optional().describe('The time of the oldest event that waits; absent if none waits.'),
+}
+
 export const webhook = z.strictObject({
   id: z.string(),
   url: z.string(),
@@ -20,7 +27,7 @@ export const webhook = z.strictObject({
   status: z
     .enum(['active', 'failing', 'paused'])
     .describe('failing: the last attempt failed, and further attempts follow after growing pauses.'),
-  pending: z.int().describe('Events that wait. At most 10000 are counted.'),
+  ...lag,
   last_error: z.string().optional(),
   failing_since: at.optional(),
   next_attempt_at: at.optional(),
@@ -49,6 +56,8 @@ export const stream = z.strictObject({
   description: z.string(),
   status: z.enum(['enabled', 'paused', 'disabled']),
   reason: z.string().optional(),
+  source: z.enum(['admin', 'client']).describe('Who created it: an operator, or the client itself at /ssf/streams.'),
+  ...lag,
   failing_since: at.optional(),
   last_error: z.string().optional(),
   delivered_at: at.optional().describe('The last accepted push, or the last poll that acknowledged events.'),

@@ -7,7 +7,8 @@ import { rfc3339 } from '../lib/time.ts'
 import type { EventCursor, EventReceiver } from '../records/event_receiver.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers_events.ts'
-import { changedFields, notFound, retryStale } from './outcome.ts'
+import { attemptJson, lagJson, redeliver } from './event_answers.ts'
+import { changedFields, invalid, notFound, retryStale } from './outcome.ts'
 
 const creatable = z.strictObject({
   client_id: name(2048).describe('The client of the resource server: one on the runtime list of a resource.'),
@@ -36,11 +37,13 @@ async function shownStream(app: App, stream: EventReceiver, known?: EventCursor)
     ...streamJson(app, stream),
     description: stream.settings.description ?? '',
     status: stream.status,
+    source: stream.settings.source ?? 'admin',
+    ...(await lagJson(app, stream, cursor)),
     ...(reason ? { reason } : {}),
     ...(failing_since === undefined ? {} : { failing_since: rfc3339(failing_since) }),
     ...(last_error === undefined ? {} : { last_error }),
     ...(delivered_at === undefined ? {} : { delivered_at: rfc3339(delivered_at) }),
-    deliveries: recent.map(({ at, ...rest }) => ({ ...rest, at: rfc3339(at) })),
+    deliveries: recent.map(attemptJson),
     created_at: rfc3339(stream.created_at),
     updated_at: rfc3339(stream.updated_at),
   }
@@ -120,6 +123,33 @@ export const streams: AdminResource = {
           const named = Object.keys({ ...input, ...(status ? { status } : {}), ...(reason ? { reason } : {}) })
           return { shown: await shownStream(app, written), changed: changed(written, named) }
         }),
+    }),
+    verify: action({
+      method: 'POST',
+      path: '/admin/streams/{id}/verify',
+      doc: 'Sends a verification event on a stream, which shows whether its receiver gets events.',
+      status: 204,
+      body: z.strictObject({ state: text(1024).optional().describe('A text that the event contains.') }),
+      bodyOptional: true,
+      audit: 'stream_verification_requested',
+      async run(app, { params, body: { state } }) {
+        const { id, client_id } = await getStream(app, params.id)
+        return { changed: { client_id, detail: { stream_id: id, ...(state === undefined ? {} : { state }) } } }
+      },
+    }),
+    redeliver: action({
+      method: 'POST',
+      path: '/admin/streams/{id}/redeliver/{event_id}',
+      doc: 'Pushes the security events of an audit event once more, now, with the same jti. Later events do not wait for them.',
+      answer: answers.redelivery,
+      audit: 'stream_redelivered',
+      async run(app, { params }) {
+        const stream = await getStream(app, params.id)
+        if (stream.url === undefined) throw invalid('events of this stream are polled', 'poll_stream')
+        const shown = await redeliver(app, stream, params.event_id)
+        const { client_id, detail } = changed(stream)
+        return { shown, changed: { client_id, detail: { ...detail, event_id: params.event_id } } }
+      },
     }),
     delete: action({
       method: 'DELETE',

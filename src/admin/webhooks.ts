@@ -1,9 +1,8 @@
 // Admin operations on webhooks: URLs that receive audit events.
 import { z } from 'zod'
 import type { App } from '../context.ts'
-import { attemptDelivery, wantedActions } from '../events/delivery.ts'
 import { feedEnd } from '../events/feed_end.ts'
-import { countIssued, issuedSince } from '../events/issued_events.ts'
+import { issuedSince } from '../events/issued_events.ts'
 import { checkReceiverUrl } from '../events/receiver_url.ts'
 import {
   newSigningSecret,
@@ -13,11 +12,12 @@ import {
 } from '../events/signing_secret.ts'
 import { unknownPatterns } from '../events/webhook_actions.ts'
 import { distinct, endpoint, jsonBool, text } from '../lib/field.ts'
-import { isId, newId } from '../lib/id.ts'
+import { newId } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
-import { type DeliveryAttempt, type EventCursor, type EventReceiver, MAX_RECEIVERS } from '../records/event_receiver.ts'
+import { type EventCursor, type EventReceiver, MAX_RECEIVERS } from '../records/event_receiver.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers_events.ts'
+import { attemptJson, lagJson, redeliver } from './event_answers.ts'
 import { badInput, changedFields, conflict, notFound, retryStale } from './outcome.ts'
 
 const fields = {
@@ -35,10 +35,6 @@ const creatable = z.strictObject({
 })
 const patchable = z.strictObject(fields).partial()
 
-const MAX_PENDING = 10_000
-
-const attemptJson = ({ at, ...rest }: DeliveryAttempt) => ({ ...rest, at: rfc3339(at) })
-
 /** A webhook in the form of the admin API. */
 async function webhookJson(app: App, receiver: EventReceiver, known?: EventCursor) {
   const { store } = app
@@ -54,7 +50,7 @@ async function webhookJson(app: App, receiver: EventReceiver, known?: EventCurso
     description: receiver.settings.description ?? '',
     paused,
     status: paused ? 'paused' : isFailing ? 'failing' : 'active',
-    pending: await pendingOf(app, receiver, cursor),
+    ...(await lagJson(app, receiver, cursor)),
     ...(last_error === undefined ? {} : { last_error }),
     ...(isFailing ? { failing_since: rfc3339(failing_since), next_attempt_at: rfc3339(retry_at) } : {}),
     ...(delivered_at === undefined ? {} : { delivered_at: rfc3339(delivered_at) }),
@@ -62,14 +58,6 @@ async function webhookJson(app: App, receiver: EventReceiver, known?: EventCurso
     created_at: rfc3339(receiver.created_at),
     updated_at: rfc3339(receiver.updated_at),
   }
-}
-
-async function pendingOf(app: App, receiver: EventReceiver, after: EventCursor): Promise<number> {
-  const { store, clock, config } = app
-  const since = Math.max(receiver.created_at, clock.now() - config.events.retention)
-  const events = store.countFeed({ after, actions: wantedActions(receiver), since, limit: MAX_PENDING })
-  const [trail, issued] = await Promise.all([events, countIssued(app, receiver, after, MAX_PENDING)])
-  return Math.min(MAX_PENDING, trail + issued)
 }
 
 /** Finds a webhook by id. Throws not_found. */
@@ -218,11 +206,8 @@ export const webhooks: AdminResource = {
       audit: 'webhook_redelivered',
       async run(app, { params: { id, event_id } }) {
         const receiver = await getWebhook(app, id)
-        const event = isId(event_id) ? await app.store.findAuditEvent({ id: event_id }) : undefined
-        if (!event) throw notFound('event')
-        const made = await attemptDelivery(app, receiver, event)
-        if (!made) throw notFound('event')
-        return { shown: attemptJson(made), changed: { detail: { ...facts(receiver), event_id } } }
+        const shown = await redeliver(app, receiver, event_id)
+        return { shown, changed: { detail: { ...facts(receiver), event_id } } }
       },
     }),
     delete: action({

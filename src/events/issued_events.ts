@@ -3,7 +3,7 @@
 import type { App } from '../context.ts'
 import { idFloor } from '../lib/id.ts'
 import type { EventCursor, EventReceiver } from '../records/event_receiver.ts'
-import type { IssuedEvent } from '../store/event_feed.ts'
+import type { IssuedEvent, WaitingEvents } from '../store/event_feed.ts'
 import { actionsOf, isIssued } from './webhook_actions.ts'
 
 /** Seconds between the creation of an id and its delivery: more than a commit lasts, and than the clocks of instances differ. */
@@ -33,15 +33,16 @@ export async function listIssued(
   return store.listIssuedFeed({ after: placeOf(receiver, cursor), before, actions, limit })
 }
 
-/** Number of issued tokens that wait for a receiver, those that are too young to be sent included. Counted up to a limit. */
-export async function countIssued(
+/** The issued tokens that wait for a receiver, those that are too young to be sent included. Counted up to a limit. */
+export async function measureIssued(
   { store }: App,
   receiver: EventReceiver,
   cursor: EventCursor,
   limit: number,
-): Promise<number> {
+): Promise<WaitingEvents> {
   const actions = issuedActions(receiver)
-  return actions.length === 0 ? 0 : store.countIssuedFeed({ after: placeOf(receiver, cursor), actions, limit })
+  if (actions.length === 0) return { pending: 0 }
+  return store.measureIssuedFeed({ after: placeOf(receiver, cursor), actions, limit })
 }
 
 /** The settings of a webhook whose events change. Tokens that were issued before it subscribed to them are not sent. */

@@ -5,7 +5,7 @@ import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { endpoint, listOf, text, word } from '../lib/field.ts'
 import { newId } from '../lib/id.ts'
-import { type EventReceiver, MAX_RECEIVERS } from '../records/event_receiver.ts'
+import { type EventReceiver, MAX_RECEIVERS, type ReceiverSettings } from '../records/event_receiver.ts'
 import { POLL, PUSH, STREAM_EVENTS } from './event_types.ts'
 import { feedEnd } from './feed_end.ts'
 import { checkReceiverUrl } from './receiver_url.ts'
@@ -64,7 +64,12 @@ export async function checkServesResource(app: App, client_id: string): Promise<
 }
 
 /** Creates a stream for the client of a resource server. Throws access_denied, invalid_request, or conflict when it has too many. */
-export async function createStream(app: App, client_id: string, input: StreamInput): Promise<EventReceiver> {
+export async function createStream(
+  app: App,
+  client_id: string,
+  input: StreamInput,
+  settings: ReceiverSettings = {},
+): Promise<EventReceiver> {
   await checkServesResource(app, client_id)
   const now = app.clock.now()
   const id = `st_${newId()}`
@@ -74,7 +79,7 @@ export async function createStream(app: App, client_id: string, input: StreamInp
     client_id,
     events: [],
     status: 'enabled',
-    settings: {},
+    settings,
     version: 1,
     created_at: now,
     updated_at: now,

@@ -149,6 +149,10 @@ export const AUDIT_EVENTS = {
   },
   stream_created: { doc: 'A stream of security events was created.', detail: stream },
   stream_deleted: { doc: 'A stream of security events was deleted.', detail: stream },
+  stream_redelivered: {
+    doc: 'An operator pushed an event to a stream once more.',
+    detail: [...stream, 'event_id'],
+  },
   stream_updated: { doc: 'A stream of security events was changed.', detail: [...stream, 'fields', 'status'] },
   stream_verification_requested: {
     doc: 'A receiver requested a verification event, which follows on its stream.',

@@ -48,6 +48,8 @@ export interface ReceiverSettings {
   description?: string
   /** Why an operator or a receiver changed the status. */
   status_reason?: string
+  /** `client` if the resource server created the stream itself. */
+  source?: 'client'
   /** The time from which on a webhook receives events of issued tokens. */
   issued_since?: number
 }

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { unsafeSettings } from '../admin/posture.ts'
 import { wasteOf } from '../admin/token_waste.ts'
 import type { App } from '../context.ts'
+import { lagByWay } from '../events/lag.ts'
 import type { LaneStats } from '../lib/lane.ts'
 import { addedUp, allLanes, mapValues, ofLanes } from '../telemetry/lanes.ts'
 import type { GaugeName, ReadingName } from '../telemetry/metric_names.ts'
@@ -52,6 +53,9 @@ export function addGauges(app: App): void {
   metrics.gauge('ext_wasteful_clients', async () => (await waste()).wasteful_clients)
   metrics.gauge('ext_avoidable_tokens_per_second', async () => (await waste()).avoidable_per_second)
   metrics.gauge('ext_events_failing_seconds', () => failingReceivers(app), 'receiver')
+  const lag = cached(() => lagByWay(app))
+  metrics.gauge('ext_events_pending', async () => (await lag()).pending, 'kind')
+  metrics.gauge('ext_events_lag_seconds', async () => (await lag()).seconds, 'kind')
   metrics.gauge('ext_unsafe_settings', () => unsafeSettings(app), 'key')
   metrics.gauge('ext_storage_healthy', () => Number(store.driver.isHealthy()))
   metrics.gauge('ext_clock_seconds', () => clock.now())

@@ -115,7 +115,12 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
   listReceivers: {
     max: 4,
     key: (input: InputOf<'listReceivers'>) => input.kind ?? '',
-    dropBy: { createReceiver: everything, updateReceiver: everything, deleteReceiver: everything },
+    dropBy: {
+      createReceiver: everything,
+      updateReceiver: everything,
+      deleteReceiver: everything,
+      deleteClient: everything,
+    },
   },
   findSubjectMapping: {
     // Without mappings of single subjects, nearly every result is absent. Absent results may use an eighth of this capacity.

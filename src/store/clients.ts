@@ -261,6 +261,11 @@ export function* deleteClient({
   yield* endFamilies('client_id', client_id, 'client_deleted', now)
   yield* change('UPDATE consent_grants SET revoked_at = ? WHERE client_id = ? AND revoked_at IS NULL', now, client_id)
   yield* unindexSubjects(client_id)
+  yield* change(
+    'DELETE FROM event_cursors WHERE receiver_id IN (SELECT id FROM event_receivers WHERE client_id = ?)',
+    client_id,
+  )
+  yield* change('DELETE FROM event_receivers WHERE client_id = ?', client_id)
   yield* change('DELETE FROM clients WHERE client_id = ?', client_id)
   return 'deleted'
 }

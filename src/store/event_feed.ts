@@ -4,7 +4,7 @@
 // is read when every transaction with a smaller number has ended. So no event can become visible before one that was read.
 import type { AuditEvent } from '../records/audit_event.ts'
 import type { FeedPlace, IssuedPlace } from '../records/event_receiver.ts'
-import { all, idBytes, num, type Op, one } from './op.ts'
+import { all, idBytes, maybeNum, num, type Op, one, type Row } from './op.ts'
 import { ISSUANCE_COLUMNS, ISSUED_ACTIONS, issuanceEvent, readEvent, readIssuance } from './record.ts'
 
 /** An event and its place. */
@@ -48,23 +48,37 @@ export function* listFeed(w: {
   })
 }
 
-/** Number of events of some actions after a place, counted up to a limit. */
-export function* countFeed(w: {
+/** Events that wait for a receiver. */
+export interface WaitingEvents {
+  /** Their number, counted up to a limit. */
+  pending: number
+  /** The time of the oldest one. */
+  oldest_at?: number
+}
+
+const waitingOf = (row: Row | undefined): WaitingEvents => {
+  const oldest_at = maybeNum(row?.oldest_at ?? null)
+  return { pending: num(row?.n), ...(oldest_at === undefined ? {} : { oldest_at }) }
+}
+
+/** The events of some actions after a place, counted up to a limit. */
+export function* measureFeed(w: {
   after: FeedPlace
   actions: readonly string[]
   since: number
   limit: number
-}): Op<number> {
+}): Op<WaitingEvents> {
   const marks = w.actions.map(() => '?').join(', ')
   const row = yield* one(
-    `SELECT count(*) AS n FROM (SELECT 1 FROM audit_events WHERE (feed_order, id) > (?, ?) AND created_at >= ? AND action IN (${marks}) LIMIT ?) waiting`,
+    `SELECT count(*) AS n, min(created_at) AS oldest_at FROM (SELECT created_at FROM audit_events
+       WHERE (feed_order, id) > (?, ?) AND created_at >= ? AND action IN (${marks}) ORDER BY feed_order, id LIMIT ?) waiting`,
     w.after.feed_order,
     idBytes(w.after.event_id),
     w.since,
     ...w.actions,
     w.limit,
   )
-  return num(row?.n)
+  return waitingOf(row)
 }
 
 /** An event that is an issued token, and its place. */
@@ -94,14 +108,15 @@ export function* listIssuedFeed(w: {
   })
 }
 
-/** Number of issued tokens after an id, counted up to a limit. */
-export function* countIssuedFeed(w: { after: string; actions: readonly string[]; limit: number }): Op<number> {
+/** The issued tokens after an id, counted up to a limit. */
+export function* measureIssuedFeed(w: { after: string; actions: readonly string[]; limit: number }): Op<WaitingEvents> {
   const row = yield* one(
-    `SELECT count(*) AS n FROM (SELECT 1 FROM issuances WHERE id > ? AND ${isIssuedBy(w.actions)} LIMIT ?) waiting`,
+    `SELECT count(*) AS n, min(issued_at) AS oldest_at FROM (SELECT issued_at FROM issuances
+       WHERE id > ? AND ${isIssuedBy(w.actions)} ORDER BY id LIMIT ?) waiting`,
     idBytes(w.after),
     w.limit,
   )
-  return num(row?.n)
+  return waitingOf(row)
 }
 
 /** An event by its id. */

@@ -157,6 +157,10 @@ export const GAUGES = {
   ext_avoidable_tokens_per_second: 'Tokens per second that these clients did not need',
   ext_events_failing_seconds:
     'Seconds since a webhook or stream began to refuse events; absent for those that accept them',
+  ext_events_pending:
+    'Events that wait for webhooks (webhook), pushed streams (push) and polled streams (poll) that are not paused; at most 10000 of each receiver are counted',
+  ext_events_lag_seconds:
+    'Age of the oldest event that waits for a webhook, pushed stream or polled stream; 0 if none waits',
   ext_instances: 'Instances that share the database, including this one; each enforces its share of the request limit',
   ext_signing_key_age_seconds: 'Age of the current signing key',
   ext_unsafe_settings:

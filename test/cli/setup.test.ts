@@ -2,10 +2,12 @@
 import path from 'node:path'
 import { afterAll, assert, beforeAll, expect, test } from 'vitest'
 import { parseYaml } from '../../src/config/yaml.ts'
+import { okAdmin } from '../support/admin.ts'
 import { envOf, runCli, runHere } from '../support/cli.ts'
 import { post } from '../support/flow.ts'
 import { tempFile, tempFolder } from '../support/folder.ts'
-import { addClient, addUser, startService, type TestService } from '../support/service.ts'
+import { basic } from '../support/fronts.ts'
+import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 
 const SETUP = `
 providers:
@@ -30,7 +32,7 @@ resources:
     uri: https://notes.example.com/mcp
     backend_kind: mint
     scopes: [{ name: notes:read, description: Read }]
-    policy: { exchange: { allowed_client_ids: [robot] } }
+    policy: { exchange: { allowed_client_ids: [robot] }, runtime: { client_ids: [robot] } }
   - slug: repos
     backend_kind: broker
     broker_provider_slug: forge
@@ -44,6 +46,14 @@ policies:
   - { idp: 'https://idp.example.com', name: all, client_ids: [robot] }
 mappings:
   - { idp: 'https://idp.example.com', federated_subject: ada, local_subject: u_1 }
+webhooks:
+  - { url: 'https://hooks.example.com/service', events: [client_suspended, token_issued], paused: true }
+streams:
+  - client_id: robot
+    events_requested: ['https://schemas.openid.net/secevent/oauth/event-type/token-revoked']
+  - client_id: robot
+    description: Pushed
+    delivery: { method: 'urn:ietf:rfc:8935', endpoint_url: 'https://notes.example.com/events' }
 `
 const KEYS = [
   ['providers', 'forge'],
@@ -54,6 +64,9 @@ const KEYS = [
   ['idps', 'https://idp.example.com'],
   ['policies', 'https://idp.example.com all'],
   ['mappings', 'https://idp.example.com ada'],
+  ['webhooks', 'https://hooks.example.com/service'],
+  ['streams', 'robot '],
+  ['streams', 'robot Pushed'],
 ]
 
 let service: TestService
@@ -80,12 +93,13 @@ test('apply creates missing items in order of dependence, shows secrets once, an
 
   const { rows } = await setup('apply', SETUP)
   expect(done(rows)).toEqual(create)
+  expect(rows.find(({ kind }) => kind === 'webhooks')?.['secret']).toMatch(/^whsec_/)
   const { client_secret } = rows[1] as { client_secret: string }
   const asked = { grant_type: 'client_credentials', resource: 'https://notes.example.com/mcp' }
   const answer = await post(`${service.issuer}/oauth/token`, { client_id: 'robot', client_secret }, asked)
   expect(answer.status).toBe(200)
 
-  expect(await setup('apply', SETUP)).toEqual({ code: 0, rows: [{ unchanged: 8 }] })
+  expect(await setup('apply', SETUP)).toEqual({ code: 0, rows: [{ unchanged: 11 }] })
   expect(await setup('diff', SETUP)).toEqual({ code: 0, rows: [] })
 })
 
@@ -125,6 +139,23 @@ test('apply sets, changes and clears the limits of a client', async () => {
   await setup('apply', only(SETUP))
 })
 
+test('diff and prune leave streams that clients created themselves', async () => {
+  const server = await addClient(service)
+  const resource = await addResource(service, { policy: { runtime: { client_ids: [server.client_id] } } })
+  const made = await fetch(`${service.issuer}/ssf/streams`, {
+    method: 'POST',
+    headers: { ...basic(server), 'content-type': 'application/json' },
+    body: '{}',
+  })
+  expect(made.status).toBe(201)
+  const streams = SETUP.slice(SETUP.indexOf('streams:'))
+  expect(await setup('apply', streams, '--prune', '--yes')).toMatchObject({ code: 0, rows: [{ unchanged: 2 }] })
+  expect((await okAdmin<unknown[]>(service, 'GET', '/admin/streams')).length).toBe(3)
+  await okAdmin(service, 'DELETE', `/admin/clients/${server.client_id}?force=true`)
+  await okAdmin(service, 'DELETE', `/admin/resources/${resource.id}`)
+  expect((await okAdmin<unknown[]>(service, 'GET', '/admin/streams')).length).toBe(2)
+})
+
 test('diff names unlisted items of the listed kinds; self-registered clients are no difference', async () => {
   const { client_id: byhand } = await addClient(service)
   const { store } = service.app
@@ -137,8 +168,8 @@ test('diff names unlisted items of the listed kinds; self-registered clients are
 
 test('applying an export changes nothing here, and creates the same items elsewhere', async () => {
   const { stdout } = await runHere(['admin', 'export'], env)
-  expect(stdout).not.toContain('cs_')
-  expect(await setup('apply', stdout)).toMatchObject({ rows: [{ unchanged: 9 }] })
+  expect(stdout).not.toMatch(/cs_|whsec_/)
+  expect(await setup('apply', stdout)).toMatchObject({ rows: [{ unchanged: 12 }] })
   const folder = tempFolder()
   const elsewhere = {
     ...env,
@@ -149,7 +180,7 @@ test('applying an export changes nothing here, and creates the same items elsewh
   expect((await runHere(['migrate'], elsewhere)).code).toBe(0)
   const applied = await runHere(['admin', 'apply', '-f', written(stdout), '--json'], elsewhere)
   expect(applied.stderr).toBe('')
-  expect(JSON.parse(applied.stdout)).toHaveLength(10)
+  expect(JSON.parse(applied.stdout)).toHaveLength(13)
   expect((await runHere(['admin', 'export'], elsewhere)).stdout).toBe(stdout)
 })
 

@@ -1,7 +1,14 @@
 // Streams of security events from outside: what a resource server learns, what it does not learn, and who may read a stream.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { issuerOf } from '../../src/config/issuer.ts'
-import { POLL, PUSH, STREAM_UPDATED, TOKEN_CLAIMS_CHANGE, TOKEN_REVOKED } from '../../src/events/event_types.ts'
+import {
+  POLL,
+  PUSH,
+  STREAM_UPDATED,
+  TOKEN_CLAIMS_CHANGE,
+  TOKEN_REVOKED,
+  VERIFICATION,
+} from '../../src/events/event_types.ts'
 import { eventsOf, okAdmin } from '../support/admin.ts'
 import { RECEIVERS_ALLOWED, TestReceiver } from '../support/receiver.ts'
 import { anIssuance } from '../support/records.ts'
@@ -40,6 +47,9 @@ async function streaming(more: Parameters<typeof addResource>[1] = {}) {
   const wanted = { client_id: server.client_id, events_requested: [...EVERY, TOKEN_REVOKED] }
   const stream = await okAdmin<Stream>(service, 'POST', '/admin/streams', wanted)
   return { server, resource, stream }
+}
+interface Pushed {
+  deliveries: { event_id: string }[]
 }
 type Streaming = Awaited<ReturnType<typeof streaming>>
 
@@ -138,6 +148,11 @@ test('an operator pauses a stream: the receiver learns of it when it is enabled 
     [STREAM_UPDATED, { status: 'enabled' }],
   ])
   await call(at.server, 'POST', '/ssf/verify', { stream_id: at.stream.stream_id, state: 's' })
+  await okAdmin(service, 'POST', `${path}/verify`, { state: 'of the operator' })
+  expect(eventsIn(await polled(at)).slice(2)).toMatchObject([
+    [VERIFICATION, { state: 's' }],
+    [VERIFICATION, { state: 'of the operator' }],
+  ])
   await okAdmin(service, 'DELETE', path)
   for (const action of ['stream_created', 'stream_updated', 'stream_verification_requested', 'stream_deleted'])
     expect((await eventsOf(service, action))[0]?.detail).toMatchObject({ stream_id: at.stream.stream_id })
@@ -181,6 +196,13 @@ test('a pushed event is sent again until it is accepted, with the header of the 
     'content-type': 'application/secevent+jwt',
     authorization: 'Bearer of-the-receiver',
   })
+  const { deliveries } = await okAdmin<Pushed>(service, 'GET', `/admin/streams/${stream.stream_id}`)
+  const event_id = deliveries[0]?.event_id
+  const path = `/admin/streams/${stream.stream_id}`
+  const again = await okAdmin(service, 'POST', `${path}/redeliver/${event_id}`)
+  expect(again).toMatchObject({ status: 204, type: 'token_revoked' })
+  expect(receiver.got[2]?.text.split('.')[1]).toBe(one?.text.split('.')[1])
+  expect((await eventsOf(service, 'stream_redelivered'))[0]?.detail).toMatchObject({ event_id })
   const query = `?stream_id=${stream.stream_id}`
   const shown = [
     made,

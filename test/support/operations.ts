@@ -133,6 +133,14 @@ const MAKERS: Readonly<Record<string, Make>> = {
     ...(await stream(service)),
     body: { status: 'paused', reason: 'Maintenance' },
   }),
+  'stream.redeliver': async (service) => {
+    const delivery = { method: 'urn:ietf:rfc:8935', endpoint_url: 'https://hooks.invalid/events' }
+    const body = { client_id: await resourceServer(service), delivery }
+    const { stream_id: id } = await okAdmin<{ stream_id: string }>(service, 'POST', '/admin/streams', body)
+    await okAdmin(service, 'PATCH', `/admin/streams/${id}`, { status: 'disabled' })
+    const [event] = await okAdmin<{ id: string }[]>(service, 'GET', '/admin/audit?limit=1')
+    return { params: { id, event_id: event?.id ?? '' } }
+  },
   stream,
   'webhook.list': async () => ({}),
   'webhook.create': async () => ({ body: WEBHOOK }),

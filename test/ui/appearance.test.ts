@@ -28,6 +28,7 @@ const NAMES = [
     'issuance',
     'audit',
     'webhooks',
+    'streams',
     'lockouts',
     'keys',
     'settings',

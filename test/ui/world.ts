@@ -29,6 +29,11 @@ export async function openWorld(): Promise<World> {
   )
   const user = await addUser(service)
   const resource = await addResource(service)
+  await addResource(service, { policy: { runtime: { client_ids: [machine.client_id] } } })
+  await okAdmin(service, 'POST', '/admin/streams', {
+    client_id: machine.client_id,
+    events_requested: ['https://schemas.openid.net/secevent/oauth/event-type/token-revoked'],
+  })
   const idp = await okAdmin<World['idp']>(service, 'POST', '/admin/idps', {
     issuer: 'https://idp.example.com',
     jwks_uri: 'https://idp.example.com/jwks.json',
@@ -102,6 +107,7 @@ export const placesOf = ({ machine, user, resource, delegated }: World): Readonl
   issuance: `issuances/${delegated}`,
   audit: 'audit',
   webhooks: 'webhooks',
+  streams: 'streams',
   lockouts: 'lockouts',
   keys: 'keys',
   settings: 'settings',

@@ -17,6 +17,7 @@ export type AccessOfUser = z.output<typeof people.accessOfUser>
 export type GroupAnswer = z.output<typeof people.group>
 export type PasswordLinkAnswer = z.output<typeof people.passwordLinkAnswer>
 export type SessionAnswer = z.output<typeof people.userSession>
+export type StreamAnswer = z.output<typeof events.stream>
 export type WebhookAnswer = z.output<typeof events.webhook>
 export type NewWebhookAnswer = z.output<typeof events.newWebhook>
 export type WebhookSecret = z.output<typeof events.webhookSecret>

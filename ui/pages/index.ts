@@ -17,6 +17,7 @@ import { Policies } from './policies.tsx'
 import { Providers } from './providers.tsx'
 import { Resources } from './resources.tsx'
 import { SettingsPage } from './settings.tsx'
+import { Streams } from './streams.tsx'
 import { Try } from './try.tsx'
 import { Users } from './users.tsx'
 import { WastePage } from './waste.tsx'
@@ -51,6 +52,7 @@ export const PAGES: readonly PageEntry[] = [
   { name: 'issuances', title: 'Issuances', group: 'Record', show: Issuances },
   { name: 'audit', title: 'Audit', group: 'Record', show: Audit },
   { name: 'webhooks', title: 'Webhooks', group: 'Operate', show: Webhooks },
+  { name: 'streams', title: 'Streams', group: 'Operate', show: Streams },
   { name: 'lockouts', title: 'Lockouts', group: 'Operate', show: Lockouts },
   { name: 'waste', title: 'Waste', group: 'Operate', show: WastePage },
   { name: 'keys', title: 'Keys', group: 'Operate', show: KeysPage },

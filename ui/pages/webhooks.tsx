@@ -1,15 +1,14 @@
 // Webhooks: URLs that receive audit events, with their last deliveries.
 import { useState } from 'preact/hooks'
 import { call, segment } from '../lib/api.ts'
-import { number } from '../lib/format.ts'
 import type { NewWebhookAnswer, WebhookAnswer, WebhookSecret } from '../lib/types.ts'
+import { Deliveries, waitingColumn } from '../parts/deliveries.tsx'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { actionsColumn, Entries, useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
 import type { Column } from '../parts/list.tsx'
 import { ShownOnce } from '../parts/shown_once.tsx'
-import { Badge, Lines, Name, Time } from '../parts/text.tsx'
-import { say } from '../parts/toast.tsx'
+import { Badge, Lines, Name } from '../parts/text.tsx'
 
 const PATH = '/admin/webhooks'
 const FIELDS = ['url', 'events', 'description', 'paused']
@@ -25,39 +24,6 @@ const NewSecret = ({ of: { url, secret }, onClose }: { of: ShownSecret; onClose:
     onClose={onClose}
   />
 )
-
-/** The last attempts of a webhook, and a button that sends an event again. */
-const Deliveries = ({ of: { id, deliveries }, onChange }: { of: WebhookAnswer; onChange: () => void }) => {
-  const redeliver = async (event_id: string) => {
-    await call('POST', `${PATH}/${segment(id)}/redeliver/${segment(event_id)}`)
-    say('The event was sent.')
-  }
-  const [last] = deliveries
-  if (!last) return <span class="soft">none yet</span>
-  return (
-    <details>
-      <summary>
-        {last.error ?? `HTTP ${last.status}`}, <Time at={last.at} />
-      </summary>
-      {deliveries.map(({ event_id, type, at, status, error }) => (
-        <div key={`${event_id} ${at}`}>
-          <code>{type}</code> {error ?? `HTTP ${status}`}, <Time at={at} />{' '}
-          <ConfirmButton
-            operation="webhook.redeliver"
-            label="Send again"
-            verb="Send"
-            harmless
-            title="Send this event again?"
-            run={() => redeliver(event_id)}
-            after={onChange}
-          >
-            The receiver gets the event once more, with the same id.
-          </ConfirmButton>
-        </div>
-      ))}
-    </details>
-  )
-}
 
 const columnsOf = (onChange: () => void, onSecret: (of: ShownSecret) => void): Column<WebhookAnswer>[] => [
   {
@@ -81,8 +47,13 @@ const columnsOf = (onChange: () => void, onSecret: (of: ShownSecret) => void): C
       </>
     ),
   },
-  { title: 'Waiting', kind: 'number', cell: ({ pending }) => number(pending) },
-  { title: 'Last delivery', cell: (of) => <Deliveries of={of} onChange={onChange} /> },
+  waitingColumn,
+  {
+    title: 'Last delivery',
+    cell: ({ id, deliveries }) => (
+      <Deliveries of={deliveries} operation="webhook.redeliver" path={`${PATH}/${segment(id)}`} onChange={onChange} />
+    ),
+  },
   actionsColumn<WebhookAnswer>({
     edit: { operation: 'webhook.update', title: 'Edit the webhook', fields: FIELDS },
     remove: 'webhook.delete',

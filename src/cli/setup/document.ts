@@ -63,8 +63,9 @@ function readKind(kind: Kind, value: unknown, faults: string[]): WantedSetup[] {
 
 function faultsOf(kind: Kind, members: readonly string[], item: unknown, at: string): string[] {
   if (!isItem(item)) return [`${at} must be an object`]
-  const { key } = kind
-  const missing = key.filter((name) => item[name] === undefined).map((name) => `${at}.${name} is required`)
+  const { key, optional = [] } = kind
+  const required = key.filter((name) => !optional.includes(name))
+  const missing = required.filter((name) => item[name] === undefined).map((name) => `${at}.${name} is required`)
   const result = bodyOf(kind).safeParse(asBody(kind, item))
   const wrong = (result.error ? issuesOf(result.error) : []).map(
     ({ path, message }) => `${at}${path ? `.${path}` : ''} ${message}`,

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Action } from '../../admin/action.ts'
 import { actionNamed, findAction } from '../../admin/index.ts'
 import type { Config } from '../../config/schema.ts'
+import { POLL } from '../../events/event_types.ts'
 import { groupNames, text } from '../../lib/field.ts'
 
 export type Item = Record<string, unknown>
@@ -28,6 +29,8 @@ export interface Kind {
   readonly without?: readonly string[]
   /** Members that a change merges. Every other member is replaced as a whole. */
   readonly merged?: readonly string[]
+  /** Members of the key that an item may omit. */
+  readonly optional?: readonly string[]
   /** Members that refer to items which are created later. They are set when all items exist. */
   readonly late?: readonly string[]
   /** The members of items that a document changes and never creates. It need not list all of them. */
@@ -105,6 +108,23 @@ export const KINDS: readonly Kind[] = [
   },
   { name: 'policies', resource: 'policy', key: ['idp', 'name'], at: byId, ...ofIdp },
   { name: 'mappings', resource: 'mapping', key: ['idp', 'federated_subject'], at: byId, ...ofIdp },
+  { name: 'webhooks', resource: 'webhook', key: ['url'], at: byId },
+  {
+    name: 'streams',
+    resource: 'stream',
+    key: ['client_id', 'description'],
+    optional: ['description'],
+    at: ({ stream_id }) => ({ id: String(stream_id) }),
+    // The URL for polls contains the id of the stream.
+    read: ({ aud, delivery, ...shown }) => ({
+      ...shown,
+      client_id: aud,
+      delivery: isItem(delivery) && delivery['method'] === POLL ? { method: POLL } : delivery,
+    }),
+    merged: ['delivery'],
+    ours: ({ source }) => source === 'admin',
+    parents: { client_id: 'clients' },
+  },
 ]
 
 /** The kind with a name, or undefined. */

@@ -64,6 +64,9 @@ export async function extraOf(
   return extra
 }
 
+/** Secrets that only the answer of a creation contains. */
+const SHOWN_ONCE = ['client_secret', 'secret']
+
 /** `replace` is for kinds that cannot be updated: the existing item is deleted and created again. */
 const verbOf = ({ wanted, present }: SetupChange): 'create' | 'update' | 'replace' =>
   !present ? 'create' : updateOf(wanted.kind) ? 'update' : 'replace'
@@ -79,8 +82,8 @@ export async function* carryOut(
     const { kind, key } = change.wanted
     const answer = await carryOutOne(change, sender, await idOfReference(change.wanted, made, presentOf))
     if (answer['id'] !== undefined) made.set(`${kind.name} ${key}`, String(answer['id']))
-    const { client_secret } = answer
-    yield { ...describe(change), ...(client_secret === undefined ? {} : { client_secret }) }
+    const secrets = SHOWN_ONCE.filter((name) => answer[name] !== undefined).map((name) => [name, answer[name]])
+    yield { ...describe(change), ...Object.fromEntries(secrets) }
   }
   for (const change of changes) await setLate(change, sender)
 }

@@ -1,0 +1,25 @@
+// What the answers about webhooks and streams have in common: the last attempts, the waiting events, and one event that is sent again.
+import type { App } from '../context.ts'
+import { attemptDelivery } from '../events/delivery.ts'
+import { lagOf } from '../events/lag.ts'
+import { isId } from '../lib/id.ts'
+import { rfc3339 } from '../lib/time.ts'
+import type { DeliveryAttempt, EventCursor, EventReceiver } from '../records/event_receiver.ts'
+import { notFound } from './outcome.ts'
+
+/** An attempt in the form of the admin API. */
+export const attemptJson = ({ at, ...rest }: DeliveryAttempt) => ({ ...rest, at: rfc3339(at) })
+
+/** The waiting events of a receiver. */
+export async function lagJson(app: App, receiver: EventReceiver, cursor: EventCursor) {
+  const { pending, oldest_at } = await lagOf(app, receiver, cursor)
+  return { pending, ...(oldest_at === undefined ? {} : { oldest_pending_at: rfc3339(oldest_at) }) }
+}
+
+/** Sends an event once more. Returns the attempt. Throws not_found for an event that does not exist, and for one that does not concern a stream. */
+export async function redeliver(app: App, receiver: EventReceiver, event_id: string) {
+  const event = isId(event_id) ? await app.store.findAuditEvent({ id: event_id }) : undefined
+  const made = event && (await attemptDelivery(app, receiver, event))
+  if (!made) throw notFound('event')
+  return attemptJson(made)
+}

@@ -1,0 +1,135 @@
+// Streams of security events for the servers of resources, with their last deliveries.
+import { call, segment } from '../lib/api.ts'
+import { href } from '../lib/router.ts'
+import type { StreamAnswer } from '../lib/types.ts'
+import { Deliveries, waitingColumn } from '../parts/deliveries.tsx'
+import { ConfirmButton } from '../parts/dialog.tsx'
+import { DeleteButton, EditButton, Entries, useVersion } from '../parts/entity.tsx'
+import { FormButton } from '../parts/form.tsx'
+import type { Column } from '../parts/list.tsx'
+import { Badge, Lines, Name, Time } from '../parts/text.tsx'
+import { say } from '../parts/toast.tsx'
+
+const PATH = '/admin/streams'
+const FIELDS = ['delivery', 'events_requested', 'description']
+const TONES = { enabled: 'good', paused: 'warn', disabled: 'warn' } as const
+
+const pathOf = ({ stream_id }: StreamAnswer) => `${PATH}/${segment(stream_id)}`
+const isPushed = ({ delivery }: StreamAnswer) => delivery.method.endsWith(':8935')
+/** The last part of the URI of an event type. */
+const shortNames = (types: readonly string[]) => types.map((type) => type.slice(type.lastIndexOf('/') + 1))
+
+const Status = ({ of: { status, reason, failing_since, last_error } }: { of: StreamAnswer }) => (
+  <>
+    <Badge tone={failing_since ? 'bad' : TONES[status]}>{failing_since ? 'failing' : status}</Badge>
+    {(last_error ?? reason) && <small>{last_error ?? reason}</small>}
+  </>
+)
+
+const LastDelivery = ({ of, onChange }: { of: StreamAnswer; onChange: () => void }) => {
+  if (isPushed(of))
+    return <Deliveries of={of.deliveries} operation="stream.redeliver" path={pathOf(of)} onChange={onChange} />
+  return of.delivered_at ? (
+    <>
+      polled, <Time at={of.delivered_at} />
+    </>
+  ) : (
+    <span class="soft">not polled yet</span>
+  )
+}
+
+const Actions = ({ of, onChange }: { of: StreamAnswer; onChange: () => void }) => {
+  const isPaused = of.status !== 'enabled'
+  return (
+    <div class="actions">
+      <ConfirmButton
+        operation="stream.verify"
+        label="Verify"
+        verb="Send"
+        harmless
+        title="Send a verification event?"
+        run={() => call('POST', `${pathOf(of)}/verify`)}
+        after={() => {
+          say('The verification event was sent.')
+          onChange()
+        }}
+      >
+        The receiver gets an event that causes nothing. It shows whether the stream works.
+      </ConfirmButton>
+      <ConfirmButton
+        operation="stream.update"
+        label={isPaused ? 'Resume' : 'Pause'}
+        verb={isPaused ? 'Resume' : 'Pause'}
+        harmless
+        title={isPaused ? 'Resume the stream?' : 'Pause the stream?'}
+        run={() => call('PATCH', pathOf(of), { status: isPaused ? 'enabled' : 'paused' })}
+        after={onChange}
+      >
+        {isPaused ? 'The events that wait are delivered.' : 'Events wait until the stream is resumed.'}
+      </ConfirmButton>
+      <EditButton
+        operation="stream.update"
+        title="Edit the stream"
+        fields={FIELDS}
+        params={{ id: of.stream_id }}
+        stored={{ ...of, delivery: isPushed(of) ? of.delivery : { method: of.delivery.method } }}
+        onChange={onChange}
+      />
+      <DeleteButton operation="stream.delete" what={`the stream of ${of.aud}`} path={pathOf(of)} onGone={onChange}>
+        Events that wait for it are not delivered.
+      </DeleteButton>
+    </div>
+  )
+}
+
+const columnsOf = (onChange: () => void): Column<StreamAnswer>[] => [
+  {
+    title: 'Client',
+    cell: ({ aud, description }) => (
+      <>
+        <a href={href(['clients', aud])}>{aud}</a>
+        <small>
+          <Name of={description} or="" />
+        </small>
+      </>
+    ),
+  },
+  {
+    title: 'Delivery',
+    cell: (of) => (isPushed(of) ? <code>{of.delivery.endpoint_url}</code> : 'polled'),
+  },
+  { title: 'Events', cell: ({ events_delivered }) => <Lines of={shortNames(events_delivered)} /> },
+  { title: 'Status', cell: (of) => <Status of={of} /> },
+  waitingColumn,
+  { title: 'Last delivery', cell: (of) => <LastDelivery of={of} onChange={onChange} /> },
+  { title: 'Actions', kind: 'acts', cell: (of) => <Actions of={of} onChange={onChange} /> },
+]
+
+/** The list of streams. */
+export function Streams() {
+  const [version, changed] = useVersion()
+  const create = (
+    <FormButton<StreamAnswer>
+      label="Create stream"
+      title="Create a stream"
+      operation="stream.create"
+      fields={['client_id', ...FIELDS]}
+      verb="Create"
+      onDone={changed}
+    />
+  )
+  return (
+    <Entries<StreamAnswer>
+      title="Streams"
+      about="Security events for the servers of resources: they refuse revoked tokens at once (OpenID Shared Signals)."
+      create={create}
+      none="No stream yet"
+      path={PATH}
+      version={version}
+      keyOf={({ stream_id }) => stream_id}
+      columns={columnsOf(changed)}
+    >
+      The server of a resource usually creates its stream itself. You can create one for it here.
+    </Entries>
+  )
+}

@@ -1,0 +1,70 @@
+// The last attempts to send events to a webhook or a stream, and the events that wait.
+import { call, segment } from '../lib/api.ts'
+import { number } from '../lib/format.ts'
+import type { WebhookAnswer } from '../lib/types.ts'
+import { ConfirmButton } from './dialog.tsx'
+import type { Column } from './list.tsx'
+import { Time } from './text.tsx'
+import { say } from './toast.tsx'
+
+type Delivery = WebhookAnswer['deliveries'][number]
+type Lag = Pick<WebhookAnswer, 'pending' | 'oldest_pending_at'>
+
+const resultOf = ({ error, status }: Delivery) => error ?? `HTTP ${status}`
+
+interface DeliveriesProps {
+  of: readonly Delivery[]
+  /** The operation that sends an event again. */
+  operation: string
+  /** The path of the webhook or stream in the admin API. */
+  path: string
+  onChange: () => void
+}
+/** The last attempts, and a button that sends an event again. */
+export const Deliveries = ({ of, operation, path, onChange }: DeliveriesProps) => {
+  const redeliver = async (event_id: string) => {
+    await call('POST', `${path}/redeliver/${segment(event_id)}`)
+    say('The event was sent.')
+  }
+  const [last] = of
+  if (!last) return <span class="soft">none yet</span>
+  return (
+    <details>
+      <summary>
+        {resultOf(last)}, <Time at={last.at} />
+      </summary>
+      {of.map((delivery) => (
+        <div key={`${delivery.event_id} ${delivery.at}`}>
+          <code>{delivery.type}</code> {resultOf(delivery)}, <Time at={delivery.at} />{' '}
+          <ConfirmButton
+            operation={operation}
+            label="Send again"
+            verb="Send"
+            harmless
+            title="Send this event again?"
+            run={() => redeliver(delivery.event_id)}
+            after={onChange}
+          >
+            The receiver gets the event once more, with the same id.
+          </ConfirmButton>
+        </div>
+      ))}
+    </details>
+  )
+}
+
+/** The column with the number of events that wait, and the age of the oldest one. */
+export const waitingColumn: Column<Lag> = {
+  title: 'Waiting',
+  kind: 'number',
+  cell: ({ pending, oldest_pending_at }) => (
+    <>
+      {number(pending)}
+      {oldest_pending_at && (
+        <small>
+          since <Time at={oldest_pending_at} />
+        </small>
+      )}
+    </>
+  ),
+}
