@@ -6,6 +6,7 @@ import { duration, int, text } from '../lib/field.ts'
 import { idFloor, isId } from '../lib/id.ts'
 import { DAY, rfc3339 } from '../lib/time.ts'
 import { claimsOf, tokenType } from '../oauth/access_token.ts'
+import { newAuditEvent } from '../oauth/audit.ts'
 import { isUserId } from '../oauth/client_metadata.ts'
 import { scopeNames } from '../oauth/resource.ts'
 import type { Issuance } from '../records/issuance.ts'
@@ -127,13 +128,17 @@ export const issuances: AdminResource = {
       doc: 'Revokes an issued token and every token exchanged from it, except tokens of providers.',
       status: 204,
       audit: 'issuance_revoked',
-      async run({ store, clock }, { params: { id } }) {
+      async run(app, { params: { id } }, { actor_id, ip, request_id }) {
+        const { store, clock } = app
         const issuance = isId(id) ? await store.findIssuance({ id }) : undefined
         if (!issuance) throw notFound('issuance')
         if (issuance.broker_provider)
           throw conflict('tokens of a provider can be revoked only at the provider', 'not_revocable')
-        const tokens = await store.revokeIssuance({ id, now: clock.now() })
-        return tokens > 0 ? { changed: { client_id: issuance.client_id, detail: { jti: id, tokens } } } : {}
+        const { client_id } = issuance
+        const entry = { action: 'issuance_revoked', actor_id, ip, request_id, client_id } as const
+        const event = newAuditEvent(app, { ...entry, detail: { jti: id, tokens: 0 } })
+        await store.revokeIssuance({ id, now: clock.now(), event })
+        return {}
       },
     }),
   },

@@ -5,20 +5,13 @@ import { empty, NO_STORE, parseForm, type Reply, type Request } from '../http/me
 import { OAuthError } from '../lib/error.ts'
 import { type Bearer, equalSecrets, parseBearer } from '../lib/id.ts'
 import { decodeAccessToken, hasRecordedTyp, verifyAccessToken } from '../oauth/access_token.ts'
-import { audit, sentBy } from '../oauth/audit.ts'
+import { newAuditEvent, sentBy } from '../oauth/audit.ts'
+import type { DetailOf } from '../oauth/audit_events.ts'
 import { authenticateClient } from '../oauth/client_auth.ts'
 import { takeRequest } from '../oauth/client_limits.ts'
 import type { Client } from '../records/client.ts'
 
 const TYPES = ['access_token', 'refresh_token']
-
-/** A revoked token. */
-interface Revoked {
-  type: 'access_token' | 'refresh_token'
-  sub: string
-  /** The jti of an access token, or the family of a refresh token. */
-  id: string
-}
 
 /** Answers a revocation request. */
 export async function revoke(app: App, request: Request): Promise<Reply> {
@@ -30,37 +23,39 @@ export async function revoke(app: App, request: Request): Promise<Reply> {
     throw new OAuthError('unsupported_token_type', `tokens of this type cannot be revoked; known: ${TYPES.join(', ')}`)
   const bearer = parseBearer(REFRESH_TOKEN_PREFIX, form.token)
   const revoked = bearer
-    ? await revokeRefreshToken(app, bearer, client)
-    : await revokeAccessToken(app, form.token, client)
-  if (revoked) {
-    app.metrics.count('core_tokens_revoked_total', { reason: 'client_request' })
-    await audit(app, {
-      action: 'token_revoked',
-      actor_id: revoked.sub,
-      client_id: client.client_id,
-      ...sentBy(request),
-      detail: { token_type: revoked.type, [revoked.type === 'access_token' ? 'jti' : 'family']: revoked.id },
-    })
-  }
+    ? await revokeRefreshToken(app, request, bearer, client)
+    : await revokeAccessToken(app, request, form.token, client)
+  if (revoked) app.metrics.count('core_tokens_revoked_total', { reason: 'client_request' })
   return empty(200, NO_STORE)
 }
 
-/** Revokes the whole family of a refresh token: every token of that sign-in. */
-async function revokeRefreshToken(app: App, bearer: Bearer, client: Client): Promise<Revoked | undefined> {
+/** The event of a revocation. The store records it in the same transaction. */
+const revokedEvent = (
+  app: App,
+  request: Request,
+  { client_id }: Client,
+  actor_id: string,
+  detail: DetailOf<'token_revoked'>,
+) => newAuditEvent(app, { action: 'token_revoked', actor_id, client_id, ...sentBy(request), detail })
+
+/** Revokes the whole family of a refresh token: every token of that sign-in. Returns whether it was live. */
+async function revokeRefreshToken(app: App, request: Request, bearer: Bearer, client: Client): Promise<boolean> {
   const found = await app.store.findRefreshToken({ id: bearer.id })
-  if (!found || !equalSecrets(bearer.hash, found.token.hash)) return undefined
+  if (!found || !equalSecrets(bearer.hash, found.token.hash)) return false
   const { id, client_id, user_id } = found.family
-  if (client_id !== client.client_id) return undefined
-  const live = await app.store.revokeFamily({ id, reason: 'client_request', now: app.clock.now() })
-  return live > 0 ? { type: 'refresh_token', sub: user_id, id } : undefined
+  if (client_id !== client.client_id) return false
+  const event = revokedEvent(app, request, client, user_id, { token_type: 'refresh_token', family: id })
+  return (await app.store.revokeFamily({ id, reason: 'client_request', now: app.clock.now(), event })) > 0
 }
 
-async function revokeAccessToken(app: App, token: string, client: Client): Promise<Revoked | undefined> {
+/** Returns whether the token was live. */
+async function revokeAccessToken(app: App, request: Request, token: string, client: Client): Promise<boolean> {
   const candidate = await decodeAccessToken(app, token)
   const claims = candidate && (await verifyAccessToken(app, candidate))
-  if (!claims || claims.client_id !== client.client_id) return undefined
-  const issuance = await app.store.findIssuance({ id: claims.jti })
-  if (!issuance || !hasRecordedTyp(candidate, issuance)) return undefined
-  const live = await app.store.revokeIssuance({ id: claims.jti, now: app.clock.now() })
-  return live > 0 ? { type: 'access_token', sub: claims.sub, id: claims.jti } : undefined
+  if (!claims || claims.client_id !== client.client_id) return false
+  const id = claims.jti
+  const issuance = await app.store.findIssuance({ id })
+  if (!issuance || !hasRecordedTyp(candidate, issuance)) return false
+  const event = revokedEvent(app, request, client, claims.sub, { token_type: 'access_token', jti: id })
+  return (await app.store.revokeIssuance({ id, now: app.clock.now(), event })) > 0
 }

@@ -1,10 +1,11 @@
 // Operations on authorization requests, codes, families and refresh tokens. Each consumption is one compare-and-set.
+import type { AuditEvent } from '../records/audit_event.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Consent } from '../records/consent.ts'
 import type { RefreshToken } from '../records/refresh_token.ts'
 import type { TokenFamily } from '../records/token_family.ts'
 import { type EndReason, endFamilies } from './families.ts'
-import { type NewIssuance, recordIssuance } from './issuances.ts'
+import { type NewIssuance, recordAudit, recordIssuance } from './issuances.ts'
 import {
   change,
   forUpdate,
@@ -254,8 +255,21 @@ export function* rotateRefreshToken(r: {
 }
 
 /** Revokes a family with its refresh tokens and access tokens. Returns 1 when it was live. */
-export function* revokeFamily({ id, reason, now }: { id: string; reason: EndReason; now: number }): Op<number> {
-  return yield* endFamilies('id', idBytes(id), reason, now)
+export function* revokeFamily({
+  id,
+  reason,
+  now,
+  event,
+}: {
+  id: string
+  reason: EndReason
+  now: number
+  /** Recorded in the same transaction if the family was live. */
+  event?: AuditEvent
+}): Op<number> {
+  const live = yield* endFamilies('id', idBytes(id), reason, now)
+  if (event && live > 0) yield* recordAudit(event)
+  return live
 }
 
 /** The number of families that are not revoked. */

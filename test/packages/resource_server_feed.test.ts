@@ -56,15 +56,21 @@ const becomes = (verifier: Verifier, token: string, code: string) =>
 const streams = () => okAdmin<unknown[]>(service, 'GET', '/admin/streams')
 
 /** The receiver of pushes: an HTTP server that gives every request to the verifier. */
-async function receiver(): Promise<{ url: string; verifier?: Verifier }> {
-  const at: { url: string; verifier?: Verifier } = { url: '' }
+interface Receiver {
+  url: string
+  verifier?: Verifier
+  /** The pushes, in order. */
+  pushed: { headers: Headers; body: Buffer }[]
+}
+async function receiver(): Promise<Receiver> {
+  const at: Receiver = { url: '', pushed: [] }
   const http = createServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const headers = new Headers(request.headers as Record<string, string>)
-    const answer = await at.verifier?.receive(
-      new Request(at.url, { method: 'POST', headers, body: Buffer.concat(chunks) }),
-    )
+    const body = Buffer.concat(chunks)
+    at.pushed.push({ headers, body })
+    const answer = await at.verifier?.receive(new Request(at.url, { method: 'POST', headers, body }))
     response.writeHead(answer?.status ?? 500).end(await answer?.text())
   }).listen(0, '127.0.0.1')
   await once(http, 'listening')
@@ -157,4 +163,25 @@ test('a pushed event without the authorization of the stream, or with a wrong si
   expect((await send('Bearer guessed'))?.status).toBe(401)
   expect(await codeOf(at.verifier, token)).toBe('accepted')
   expect((await callAdmin(service, 'GET', '/admin/streams')).status).toBe(200)
+})
+
+test('an event that is pushed a second time is accepted and changes nothing: tokens that are younger than it stay valid', async () => {
+  const at = await receiver()
+  const verifier = verifierOf({ delivery: { push: at.url } })
+  at.verifier = verifier
+  const client = await addClient(service)
+  const old = await tokenOf(client)
+  await becomes(verifier, old, 'accepted')
+  await okAdmin(service, 'POST', '/admin/revocations', { client_id: client.client_id })
+  await becomes(verifier, old, 'invalid_token')
+  const repeat = async () => {
+    const { headers, body } = at.pushed.at(-1) ?? { headers: new Headers(), body: Buffer.alloc(0) }
+    return (await verifier.receive(new Request(at.url, { method: 'POST', headers, body }))).status
+  }
+  expect([await repeat(), await repeat()]).toEqual([202, 202])
+  service.advance(2)
+  const young = await tokenOf(client)
+  await vi.waitFor(async () => expect(await codeOf(verifier, young)).toBe('accepted'), { timeout: 10_000 })
+  expect(await repeat()).toBe(202)
+  expect([await codeOf(verifier, young), await codeOf(verifier, old)]).toEqual(['accepted', 'invalid_token'])
 })

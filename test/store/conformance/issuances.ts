@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { idFloor, newId } from '../../../src/lib/id.ts'
 import type { Issuance } from '../../../src/records/issuance.ts'
-import { anIssuance, NOW } from '../../support/records.ts'
+import { anEvent, anIssuance, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
 import { type SignedIn, signedIn } from './scenes.ts'
 
@@ -53,6 +53,28 @@ export function issuanceRules(bench: Bench): void {
     const issuance = await recorded({ scope: 'first' })
     await expect(bench.store.recordIssuance({ ...issuance, scope: 'second' })).rejects.toThrow()
     expect((await bench.store.findIssuance({ id: issuance.id }))?.scope).toBe('first')
+  })
+
+  test('a revocation and its event are committed together or not at all, for a token and for a family', async () => {
+    const { store } = bench
+    const { family } = await signedIn(bench.store)
+    const issuance = await recorded()
+    const known = anEvent()
+    await store.recordAudit(known)
+    await expect(store.revokeIssuance({ id: issuance.id, now: NOW, event: known })).rejects.toThrow()
+    await expect(
+      store.revokeFamily({ id: family.id, reason: 'client_request', now: NOW, event: known }),
+    ).rejects.toThrow()
+    expect((await state(issuance))?.live).toBe(true)
+    const event = anEvent({ detail: { jti: issuance.id, tokens: 0 } })
+    expect(await store.revokeIssuance({ id: issuance.id, now: NOW, event })).toBe(1)
+    expect(await store.findAuditEvent({ id: event.id })).toEqual({ ...event, detail: { jti: issuance.id, tokens: 1 } })
+    const second = anEvent()
+    expect(await store.revokeFamily({ id: family.id, reason: 'client_request', now: NOW, event: second })).toBe(1)
+    expect(await store.findAuditEvent({ id: second.id })).toEqual(second)
+    const late = anEvent()
+    expect(await store.revokeIssuance({ id: issuance.id, now: NOW, event: late })).toBe(0)
+    expect(await store.findAuditEvent({ id: late.id })).toBeUndefined()
   })
 
   describe('the validity of a token', () => {

@@ -1,0 +1,101 @@
+// Attacks on polled streams: limits that are too large or negative, acknowledgements of the events of others, and polls in a loop.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { TOKEN_REVOKED } from '../../src/events/event_types.ts'
+import { okAdmin } from '../support/admin.ts'
+import { machineToken, post } from '../support/flow.ts'
+import { basic } from '../support/fronts.ts'
+import { addClient, addResource, startService, type TestService } from '../support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+
+type Client = Awaited<ReturnType<typeof addClient>>
+interface Streaming {
+  server: Client
+  uri: string
+  url: string
+}
+async function streaming(): Promise<Streaming> {
+  const server = await addClient(service)
+  const { uri } = await addResource(service, { policy: { runtime: { client_ids: [server.client_id] } } })
+  const wanted = { client_id: server.client_id, events_requested: [TOKEN_REVOKED] }
+  const { delivery } = await okAdmin<{ delivery: { endpoint_url: string } }>(service, 'POST', '/admin/streams', wanted)
+  return { server, uri, url: delivery.endpoint_url }
+}
+
+async function poll({ server, url }: Pick<Streaming, 'server' | 'url'>, body: object) {
+  const headers = { ...basic(server), 'content-type': 'application/json' }
+  const sent = JSON.stringify({ returnImmediately: true, ...body })
+  const answer = await fetch(url, { method: 'POST', headers, body: sent })
+  const { sets = {} } = (await answer.json()) as { sets?: Record<string, string> }
+  return { status: answer.status, jtis: Object.keys(sets) }
+}
+
+async function revokeOne({ uri }: Streaming): Promise<void> {
+  const client = await addClient(service)
+  const { body } = await machineToken(service, client, { resource: uri })
+  await post(`${service.issuer}/oauth/revoke`, client, { token: String(body['access_token']) })
+}
+
+const acks = (count: number) => Array.from({ length: count }, (_, i) => `a${i}`)
+
+test.each([
+  ['a negative maxEvents', { maxEvents: -1 }, 400],
+  ['a huge maxEvents', { maxEvents: 1e12 }, 400],
+  ['a fraction as maxEvents', { maxEvents: 1.5 }, 400],
+  ['a text as maxEvents', { maxEvents: '1' }, 400],
+  ['1,001 acknowledgements', { ack: acks(1001) }, 400],
+  ['an acknowledgement of 256 characters', { ack: ['x'.repeat(256)] }, 400],
+  ['a text as ack', { ack: 'all' }, 400],
+  ['the largest maxEvents', { maxEvents: 1_000_000 }, 200],
+  ['maxEvents 0 and 1,000 unknown acknowledgements', { maxEvents: 0, ack: acks(1000) }, 200],
+] as const)('a poll with %s acknowledges nothing', async (_what, body, status) => {
+  const at = await streaming()
+  await revokeOne(at)
+  const answer = await poll(at, body)
+  expect(answer.status).toBe(status)
+  expect((await poll(at, {})).jtis).toHaveLength(1)
+})
+
+test('a client reads and acknowledges the events of its own streams only', async () => {
+  const [mine, theirs] = [await streaming(), await streaming()]
+  await revokeOne(mine)
+  await revokeOne(theirs)
+  const { jtis } = await poll(theirs, {})
+  expect(jtis).toHaveLength(1)
+  expect(await poll({ server: mine.server, url: theirs.url }, { ack: jtis })).toEqual({ status: 404, jtis: [] })
+  const others = Array.from({ length: 999 }, (_, i) => `AAAAAAAAAAAAAAAAAAAA${i}.tokens`)
+  const own = await poll(mine, { ack: [...jtis, ...others] })
+  expect(own.status).toBe(200)
+  expect(own.jtis).toHaveLength(1)
+  expect(own.jtis).not.toEqual(jtis)
+  expect((await poll(theirs, {})).jtis).toEqual(jtis)
+})
+
+test('polls in a loop do not change the stored position of the stream, and all of them are answered', async () => {
+  const at = await streaming()
+  await revokeOne(at)
+  await poll(at, {})
+  const stored = () => service.app.store.listEventCursors()
+  const before = await stored()
+  const answers = await Promise.all(Array.from({ length: 200 }, () => poll(at, {})))
+  expect(new Set(answers.map(({ status, jtis }) => `${status} ${jtis.length}`))).toEqual(new Set(['200 1']))
+  expect(await stored()).toEqual(before)
+})
+
+test('of many waiting polls of one stream all but a few are answered at once', async () => {
+  const at = await streaming()
+  let answered = 0
+  const polls = Array.from({ length: 10 }, () =>
+    poll(at, { returnImmediately: false }).then(({ jtis }) => {
+      answered++
+      return jtis.length
+    }),
+  )
+  await expect.poll(() => answered, { timeout: 10_000 }).toBe(6)
+  await revokeOne(at)
+  expect((await Promise.all(polls)).toSorted()).toEqual([0, 0, 0, 0, 0, 0, 1, 1, 1, 1])
+})
