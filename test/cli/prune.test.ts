@@ -1,5 +1,5 @@
 // `admin apply --prune`.
-import { PassThrough } from 'node:stream'
+import { PassThrough, type Readable } from 'node:stream'
 import { afterAll, afterEach, assert, beforeAll, beforeEach, expect, test } from 'vitest'
 import { seed } from '../../src/server/seed.ts'
 import { callAdmin, okAdmin } from '../support/admin.ts'
@@ -57,8 +57,9 @@ interface Row {
   kind: string
   key: string
 }
-const apply = (text: string, ...flags: string[]): Promise<Ran> =>
-  runHere(['--config', config, 'admin', 'apply', '-f', tempFile('setup.yaml', text), '--json', ...flags], env)
+const apply = (text: string, ...flags: string[]): Promise<Ran> => applyFrom('', text, ...flags)
+const applyFrom = (input: string | Readable, text: string, ...flags: string[]): Promise<Ran> =>
+  runHere(['--config', config, 'admin', 'apply', '-f', tempFile('setup.yaml', text), '--json', ...flags], env, input)
 const done = ({ stdout }: Ran) =>
   (JSON.parse(stdout) as Row[]).filter(({ action }) => action).map(({ action, kind, key }) => [action, kind, key])
 const removed = (...rows: [string, string][]) => rows.map((row) => ['delete', ...row])
@@ -130,16 +131,9 @@ test.each([
   ['', 2],
 ])('on a terminal prune asks, and the answer %j ends with %i', async (answer, code) => {
   const terminal = Object.assign(new PassThrough(), { isTTY: true })
-  const real = Object.getOwnPropertyDescriptor(process, 'stdin')
-  assert(real)
-  Object.defineProperty(process, 'stdin', { ...real, get: () => terminal })
-  try {
-    terminal.end(`${answer}\n`)
-    const ran = await apply('clients: []', '--prune')
-    expect([ran.code, ran.stderr.includes('Remove')]).toEqual([code, true])
-  } finally {
-    Object.defineProperty(process, 'stdin', real)
-  }
+  terminal.end(`${answer}\n`)
+  const ran = await applyFrom(terminal, 'clients: []', '--prune')
+  expect([ran.code, ran.stderr.includes('Remove')]).toEqual([code, true])
   expect((await exported()).includes('client_id: robot')).toBe(code !== 0)
 })
 

@@ -29,8 +29,12 @@ export function runCli(args: readonly string[], env: Record<string, string> = {}
   return new Promise((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })))
 }
 
-/** Runs a command in this process, which takes a tenth of the time. */
-export async function runHere(args: readonly string[], env: Record<string, string> = {}, input = ''): Promise<Ran> {
+/** Runs a command in this process, which takes a tenth of the time. The input is text, or the stream that takes the place of standard input. */
+export async function runHere(
+  args: readonly string[],
+  env: Record<string, string> = {},
+  input: string | Readable = '',
+): Promise<Ran> {
   const written = (stream: NodeJS.WriteStream) => {
     let text = ''
     const spy = vi.spyOn(stream, 'write').mockImplementation((chunk) => {
@@ -42,7 +46,8 @@ export async function runHere(args: readonly string[], env: Record<string, strin
       return text
     }
   }
-  const stdin = vi.spyOn(process, 'stdin', 'get').mockReturnValue(Readable.from([Buffer.from(input)]) as never)
+  const source = typeof input === 'string' ? Readable.from([Buffer.from(input)]) : input
+  const stdin = vi.spyOn(process, 'stdin', 'get').mockReturnValue(source as never)
   const [stdout, stderr] = [written(process.stdout), written(process.stderr)]
   const code = await runCommandLine(['node', 'service', ...args], env)
   stdin.mockRestore()
