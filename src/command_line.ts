@@ -52,9 +52,24 @@ const messageOf = ({ code, message }: CommanderError): string =>
     ? 'the command is not complete: add --help for its subcommands'
     : message.replace(/^error: /, '')
 
+/** A command that names all missing flags. Commander would end with the first one. */
+class ServiceCommand extends Command {
+  override createCommand(name?: string): ServiceCommand {
+    return new ServiceCommand(name)
+  }
+
+  /** Called by commander for a missing flag. */
+  missingMandatoryOptionValue(): never {
+    const missing = this.options.filter(
+      (each) => each.mandatory && this.getOptionValue(each.attributeName()) === undefined,
+    )
+    throw new UsageError(...missing.map(({ long, short }) => `${long ?? short} is required`))
+  }
+}
+
 /** Builds the commands that these arguments need, or all. `exit` takes the exit code of a command when it is not 0. */
 export async function commandTree(env: Env, exit: (code: number) => void, argv?: readonly string[]): Promise<Command> {
-  const program = new Command('service')
+  const program = new ServiceCommand('service')
     .description('Authorization server for MCP.')
     .option('--config <path>', 'Configuration file in YAML. SERVICE_ variables override it.')
     .option('--json', 'Print JSON. Errors are a JSON object on standard error.')

@@ -27,6 +27,9 @@ interface PlanFlags {
   from?: string
 }
 
+const NO_REPORT =
+  'no report of this machine: `service bench` makes one; --from and observability.capacity_report name one'
+
 /** Adds `plan`. */
 export function addPlanCommand(program: Command, env: Env): void {
   const options = () => program.opts<GlobalOptions>()
@@ -59,15 +62,14 @@ export function addPlanCommand(program: Command, env: Env): void {
     )
     .action((flags: PlanFlags) => {
       const { rate, average = rate } = flags
-      if (average > rate)
-        throw new UsageError(`--average (${average}) is above --rate (${rate}), which is the rate at peak load`)
       const here = readMachine()
       const configured = flags.from ?? loadConfig(options().config, env).config.observability.capacity_report
       const file = configured || latestReport(here)
-      if (!file)
-        throw new UsageError(
-          'no report of this machine: `service bench` makes one; --from and observability.capacity_report name one',
-        )
+      const faults = [
+        ...(average > rate ? [`--average (${average}) is above --rate (${rate}), which is the rate at peak load`] : []),
+        ...(file ? [] : [NO_REPORT]),
+      ]
+      if (!file || faults.length > 0) throw new UsageError(...faults)
       const report = readReport(file)
       const input = {
         ...flags,

@@ -49,6 +49,18 @@ test.each([
   expect(stderr).toContain(message)
 })
 
+test('a plan names every missing option at once', async () => {
+  expect(await runHere(['plan'])).toMatchObject({
+    code: 2,
+    stderr: 'error: --rate is required\nerror: --mix is required\n',
+  })
+  const { stderr } = await runHere(['plan', '--json'])
+  expect(JSON.parse(stderr)).toEqual({
+    error: 'invalid_request',
+    error_description: '--rate is required; --mix is required',
+  })
+})
+
 test('the report is the named one or the configured one', async () => {
   const file = fileOf(reportWith(results))
   const config = path.join(tempFolder(), 'service.yaml')
