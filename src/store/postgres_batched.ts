@@ -8,6 +8,7 @@ import type { Op, Statement } from './op.ts'
 import { ops } from './operations.ts'
 import { command, execute } from './postgres_client.ts'
 import { preparePlans } from './postgres_plans.ts'
+import { encodeSets, setsOf, typeOf } from './postgres_sets.ts'
 
 /** Runs the statements of an operation, one after the other. Resolves to what it returns. */
 export async function steps(client: pg.ClientBase, job: Job): Promise<unknown> {
@@ -69,27 +70,27 @@ export async function recordBatched(client: pg.ClientBase, jobs: readonly Job[])
   return outcomes.map((outcome) => 'value' in outcome && outcome.value)
 }
 
-/** Inserts the rows of operations that consist of one INSERT, all or none. Batch sizes are powers of two, so that few statements have to be prepared. */
+/** Inserts the rows of operations that consist of one INSERT of the same form, all or none. */
 export async function appendBatched(client: pg.ClientBase, jobs: readonly Job[]): Promise<void> {
-  const parts: Statement[] = []
-  for (let rest = jobs.map(firstStatement); rest.length > 0; ) {
-    const size = 2 ** Math.floor(Math.log2(rest.length))
-    parts.push(oneInsert(rest.slice(0, size)))
-    rest = rest.slice(size)
-  }
-  if (parts.length > 1) await command(client, 'BEGIN')
-  for (const part of parts) await execute(client, part)
-  if (parts.length > 1) await command(client, 'COMMIT')
+  const rows = jobs.map(firstStatement)
+  const [first] = rows
+  if (first) await execute(client, rows.length > 1 ? oneInsert(first.sql, rows) : first)
 }
 
 const firstStatement = (job: Job): Statement => start(job).next().value as Statement
 
+const INSERT = /^(INSERT INTO \w+ \(([^)]*)\))\s+VALUES \([^)]*\)$/
+/** The SQL that does at once what several of the same SQL do, by that SQL. */
+const inserts = new Map<string, string>()
+
 /** One INSERT that does what several of the same SQL do. */
-function oneInsert(rows: readonly Statement[]): Statement {
-  const [{ sql } = { sql: '' }] = rows
-  return {
-    sql: sql.replace(/VALUES (\([^)]*\))$/, (_, row: string) => `VALUES ${rows.map(() => row).join(', ')}`),
-    params: rows.flatMap(({ params }) => params),
-    want: 'run',
+function oneInsert(sql: string, rows: readonly Statement[]): Statement {
+  let several = inserts.get(sql)
+  if (several === undefined) {
+    const [, into = '', columns = ''] = INSERT.exec(sql) ?? []
+    const types = columns.split(', ').map(typeOf)
+    several = `${into} SELECT ${types.map((_, i) => `p${i}`).join(', ')} FROM ${setsOf(types)}`
+    inserts.set(sql, several)
   }
+  return { sql: several, params: [encodeSets(rows.map(({ params }) => params))], want: 'run' }
 }
