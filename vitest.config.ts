@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config'
 /** Slow, and right beside each other: they draw many pages, start many processes, or build a package. */
 const BESIDE = [
   'test/attacks/i_hostile_documents.test.ts',
-  'test/cli/{prune,purge,setup}.test.ts',
+  'test/cli/{prune,purge,setup,setup_deletions}.test.ts',
   'test/faults/{data_key,older_database,one_server}.test.ts',
   'test/flows/{broker_instances,broker_sequences,client_limits_process,instances_history,transit}.test.ts',
   'test/fuzz/**/*.test.ts',

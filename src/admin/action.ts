@@ -12,6 +12,8 @@ export interface AdminResource {
   /** The words of its commands after `admin`: `client`, `resource policy exchange`. */
   readonly name: string
   readonly doc: string
+  /** What help texts call one item. Default: the name. */
+  readonly item?: string
   /** Whether the configuration enables the resource. Default: always. */
   enabled?(config: Config): boolean
   /** By name; `rotateSecret` is the command `rotate-secret`. */

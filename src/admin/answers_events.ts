@@ -56,6 +56,7 @@ export const stream = z.strictObject({
   description: z.string(),
   status: z.enum(['enabled', 'paused', 'disabled']),
   reason: z.string().optional(),
+  warning: z.string().optional().describe('Why the stream gets no events.'),
   source: z.enum(['admin', 'client']).describe('Who created it: an operator, or the client itself at /ssf/streams.'),
   ...lag,
   failing_since: at.optional(),

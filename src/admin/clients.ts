@@ -11,8 +11,9 @@ import { checkClient, newClient, type Offered, offeredToAll } from '../oauth/cli
 import { setByOperator } from '../oauth/document_client.ts'
 import { checkFederated } from '../oauth/federated_credential.ts'
 import type { Client } from '../records/client.ts'
-import { type ActionResult, type AdminResource, action, type FlagRule } from './action.ts'
+import { type ActionResult, type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
+import { clientScopesFlag, defaultResourceFlag, jwksFlag } from './client_flags.ts'
 import { limitFlags, limitsAfter } from './client_limits.ts'
 import {
   changedByOperator,
@@ -30,20 +31,6 @@ import { federatedFlag } from './federated_flag.ts'
 import { AFTER, cursorOf, order, q, search } from './lists.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
 import { sharedFaultsIn, withHostWarning } from './unreachable.ts'
-
-const scopesFlag: FlagRule = {
-  field: 'scope',
-  doc: 'A scope that the client may request. May be repeated.',
-  value: 'name',
-  read: (values) => values.join(' '),
-}
-
-const jwksFlag: FlagRule = {
-  field: 'jwks',
-  doc: 'File with the public keys of the client as a JWK set. - is standard input.',
-  value: 'file',
-  json: true,
-}
 
 const offeredBy = ({ config }: App): Offered => ({
   grant_types: offeredGrantTypes(config),
@@ -138,10 +125,11 @@ export const clients: AdminResource = {
       cli: {
         flags: {
           name: { field: 'client_name' },
-          scopes: scopesFlag,
+          scopes: clientScopesFlag,
           federated: federatedFlag,
           'auth-method': { field: 'token_endpoint_auth_method' },
           'jwks-file': jwksFlag,
+          'default-resource': defaultResourceFlag,
           ...limitFlags,
         },
         without: ['response_types'],
@@ -183,9 +171,10 @@ export const clients: AdminResource = {
         flags: {
           id: { field: 'client_id' },
           name: { field: 'client_name' },
-          scopes: scopesFlag,
+          scopes: clientScopesFlag,
           'jwks-file': jwksFlag,
           federated: federatedFlag,
+          'default-resource': defaultResourceFlag,
           ...limitFlags,
         },
         without: Object.keys(fixed),
@@ -255,7 +244,7 @@ export const clients: AdminResource = {
     delete: action({
       method: 'DELETE',
       path: '/admin/clients/{client_id}',
-      doc: 'Deletes a client with its consents. A client with live tokens is deleted only with force.',
+      doc: 'Deletes a client with its consents and streams, and removes it from the policies of resources. A client with live tokens is deleted only with force.',
       status: 204,
       query: z.strictObject({
         force: bool().prefault(false).describe('Delete it even if it has live tokens, and revoke them.'),
@@ -268,6 +257,11 @@ export const clients: AdminResource = {
         const outcome = await app.store.deleteClient({ client_id, force, now, oldest })
         if (outcome === undefined) throw notFound('client')
         if (outcome === 'has_tokens') throw conflict('the client has live tokens; force revokes them', 'has_tokens')
+        if (outcome !== 'deleted')
+          throw conflict(
+            `the exchange list of ${outcome.only_at} contains only this client, and an empty list would allow other clients; change the list first`,
+            'only_exchange',
+          )
         return { changed: { client_id, detail: { force } } }
       },
     }),

@@ -72,7 +72,8 @@ export async function writeResource(app: App, stored: Resource, next: Resource):
   await checkClients(app, next.policy, stored.policy)
   await checkRootTwin(app, next)
   const changed = { ...next, updated_at: app.clock.now() }
-  const outcome = await app.store.updateResource(changed)
+  const isMoved = stored.backend_kind === 'mint' && (next.uri !== stored.uri || next.backend_kind !== 'mint')
+  const outcome = await app.store.updateResource(isMoved ? { ...changed, uri_before: stored.uri } : changed)
   checkOutcome(outcome)
   return outcome === 'stale' ? outcome : changed
 }
@@ -137,7 +138,7 @@ export const resources: AdminResource = {
     list: action({
       method: 'GET',
       path: '/admin/resources',
-      doc: 'Lists resources, oldest first. With `slug` alone it shows that resource.',
+      doc: 'Lists resources, oldest first.',
       answer: z.union([z.array(answers.resource), answers.resource]),
       query: z
         .strictObject({
@@ -230,12 +231,14 @@ export const resources: AdminResource = {
     delete: action({
       method: 'DELETE',
       path: '/admin/resources/{id}',
-      doc: 'Deletes a resource. If fronting links, consents or issued tokens refer to it, it is deleted only with cascade. The record of its tokens is kept.',
+      doc: 'Deletes a resource. If fronting links, consents, issued tokens or the default_resource of a client refer to it, it is deleted only with cascade. The record of its tokens is kept.',
       status: 204,
       query: z.strictObject({
         cascade: bool()
           .prefault(false)
-          .describe('Delete its fronting links, and revoke its consents, sign-ins and live tokens.'),
+          .describe(
+            'Delete its fronting links, remove it as the default_resource of clients, and revoke its consents, sign-ins and live tokens.',
+          ),
       }),
       audit: 'resource_deleted',
       count: ['ext_resource_server_ops_total', { op: 'delete' }],
@@ -253,6 +256,8 @@ export const resources: AdminResource = {
           throw conflict('users consented to it; cascade revokes the consents', 'has_consents')
         if (outcome === 'has_issuances')
           throw conflict('tokens were issued for it; cascade revokes the live ones', 'has_issuances')
+        if (outcome === 'has_clients')
+          throw conflict('it is the default_resource of a client; cascade removes it there', 'has_clients')
         const toll = cascade ? await revokeFitting(app, { resource: nameOf(resource) }, false) : undefined
         for (const { source_slug: source, target_slug: target } of links)
           await audit(app, {

@@ -1,11 +1,12 @@
 // Admin operations on streams: security events for the servers of resources (OpenID SSF 1.0, CAEP).
 import { z } from 'zod'
 import type { App } from '../context.ts'
-import { createStream, STREAM_STATUSES, streamFields, streamJson, withInput } from '../events/stream.ts'
+import { createStream, STREAM_STATUSES, servesResource, streamFields, streamJson, withInput } from '../events/stream.ts'
 import { name, text, word } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
+import { resolveClient } from '../oauth/find_client.ts'
 import type { EventCursor, EventReceiver } from '../records/event_receiver.ts'
-import { type AdminResource, action } from './action.ts'
+import { type AdminResource, action, type FlagRule } from './action.ts'
 import * as answers from './answers_events.ts'
 import { attemptJson, lagJson, redeliver } from './event_answers.ts'
 import { changedFields, invalid, notFound, retryStale } from './outcome.ts'
@@ -27,6 +28,15 @@ const patchable = z
   })
   .partial()
 
+const deliveryFlag: FlagRule = {
+  field: 'delivery',
+  doc: 'JSON file with the delivery: {"method":"urn:ietf:rfc:8935","endpoint_url":"https://…"}. Default: the receiver polls (urn:ietf:rfc:8936). - reads standard input.',
+  value: 'file',
+  json: true,
+}
+
+const NO_RESOURCE = 'the client is on the runtime list of no resource: the stream gets no events'
+
 /** A stream in the form of the admin API. */
 async function shownStream(app: App, stream: EventReceiver, known?: EventCursor) {
   const cursor = known ?? (await app.store.findEventCursor({ receiver_id: stream.id }))
@@ -40,6 +50,7 @@ async function shownStream(app: App, stream: EventReceiver, known?: EventCursor)
     source: stream.settings.source ?? 'admin',
     ...(await lagJson(app, stream, cursor)),
     ...(reason ? { reason } : {}),
+    ...((await servesResource(app, stream.client_id ?? '')) ? {} : { warning: NO_RESOURCE }),
     ...(failing_since === undefined ? {} : { failing_since: rfc3339(failing_since) }),
     ...(last_error === undefined ? {} : { last_error }),
     ...(delivered_at === undefined ? {} : { delivered_at: rfc3339(delivered_at) }),
@@ -88,8 +99,9 @@ export const streams: AdminResource = {
       body: creatable,
       needs: 'admin',
       audit: 'stream_created',
-      cli: { flags: { delivery: { field: 'delivery', value: 'file', json: true } } },
+      cli: { flags: { delivery: deliveryFlag } },
       async run(app, { body: { client_id, ...input } }) {
+        if (!(await resolveClient(app, client_id))) throw invalid('client_id names no client', 'unknown_client')
         const stream = await createStream(app, client_id, input)
         return { shown: await shownStream(app, stream), changed: changed(stream) }
       },
@@ -109,7 +121,7 @@ export const streams: AdminResource = {
       body: patchable,
       needs: 'admin',
       audit: 'stream_updated',
-      cli: { flags: { delivery: { field: 'delivery', value: 'file', json: true } } },
+      cli: { flags: { delivery: deliveryFlag } },
       run: (app, { params, body: { status, reason, ...input } }) =>
         retryStale(async () => {
           const stored = await getStream(app, params.id)

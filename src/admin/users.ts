@@ -155,7 +155,7 @@ export const users: AdminResource = {
     delete: action({
       method: 'DELETE',
       path: '/admin/users/{id}',
-      doc: 'Deletes a user with its consents. A user with live refresh tokens is deleted only with force.',
+      doc: 'Deletes a user with its consents, and removes it from the access rules of resources. A user with live refresh tokens is deleted only with force.',
       status: 204,
       query: z.strictObject({
         force: bool().prefault(false).describe('Delete it even if it has live refresh tokens.'),

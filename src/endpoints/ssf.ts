@@ -82,6 +82,7 @@ const note = (app: App, request: Request, action: 'stream_created' | 'stream_del
 /** POST /ssf/streams. */
 export async function createOwnStream(app: App, request: Request): Promise<Reply> {
   const client_id = await callerOf(app, request)
+  await checkServesResource(app, client_id)
   const stream = await createStream(app, client_id, bodyOf(streamBody, request), { source: 'client' })
   await note(app, request, 'stream_created', stream)
   return json(201, streamJson(app, stream), NO_STORE)

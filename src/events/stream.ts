@@ -57,20 +57,23 @@ const MAX_STREAMS = 10
 const refuse = (description: string, reason: string, code: 'access_denied' | 'conflict') =>
   new OAuthError(code, description, { reason })
 
+/** Whether a client is on the runtime list of a resource. */
+export const servesResource = async (app: App, client_id: string): Promise<boolean> =>
+  (await resourcesOf(app, client_id)).length > 0
+
 /** Throws access_denied for a client that serves no resource. */
 export async function checkServesResource(app: App, client_id: string): Promise<void> {
-  if ((await resourcesOf(app, client_id)).length === 0)
+  if (!(await servesResource(app, client_id)))
     throw refuse('the client is on the runtime list of no resource', 'not_on_runtime_list', 'access_denied')
 }
 
-/** Creates a stream for the client of a resource server. Throws access_denied, invalid_request, or conflict when it has too many. */
+/** Creates a stream for the client of a resource server. Throws invalid_request, or conflict when it has too many. */
 export async function createStream(
   app: App,
   client_id: string,
   input: StreamInput,
   settings: ReceiverSettings = {},
 ): Promise<EventReceiver> {
-  await checkServesResource(app, client_id)
   const now = app.clock.now()
   const id = `st_${newId()}`
   const blank: EventReceiver = {

@@ -30,8 +30,10 @@ const RESOURCE_WRITES = {
   createResource: everything,
   updateResource: everything,
   deleteResource: everything,
-  // A resource contains the slug of its provider.
+  // A resource contains the slug of its provider, and ids of clients and users.
   updateProvider: everything,
+  deleteClient: everything,
+  deleteUser: everything,
 }
 const linkKey = ({ source_slug, target_slug }: InputOf<'findFrontingLink'>) => `${source_slug} ${target_slug}`
 const writtenLinkKey = ({ link }: { link: InputOf<'findFrontingLink'> }) => linkKey(link)
@@ -51,6 +53,9 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
       touchSecret: (input: InputOf<'touchSecret'>) => input.client_id,
       deleteClient: (input: InputOf<'deleteClient'>) => input.client_id,
       reapClients: everything,
+      // Clients contain the URI of their default resource.
+      deleteResource: everything,
+      updateResource: ({ uri_before }: InputOf<'updateResource'>) => (uri_before === undefined ? undefined : null),
     },
   },
   findFederatedClients: {

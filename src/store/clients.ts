@@ -23,6 +23,7 @@ import {
   type Row,
   str,
 } from './op.ts'
+import { findOnlyExchange, IS_NAMED, removeFromPolicies } from './references.ts'
 
 const COLUMNS = `client_id, secrets, secret_uses, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method,
   application_type, scope, status, registration_source, is_agent, agent_description, dpop_bound_access_tokens, version, issued_at, updated_at, last_used_at,
@@ -237,7 +238,11 @@ export function* touchSecret({ client_id, id, now }: { client_id: string; id: st
   )
 }
 
-/** Deletes a client, its consents and families. A client with live tokens is deleted only when forced. No live token is older than `oldest`. */
+/**
+ * Deletes a client, its consents, families and streams, and removes it from the policies of resources. A client with live tokens is deleted
+ * only when forced. No live token is older than `oldest`. `only_at` is the resource that allows exchanges to this client only: without the
+ * client its list would be empty, and an empty list allows other clients.
+ */
 export function* deleteClient({
   client_id,
   force,
@@ -248,7 +253,7 @@ export function* deleteClient({
   force: boolean
   now: number
   oldest: string
-}): Op<'deleted' | 'has_tokens' | undefined> {
+}): Op<'deleted' | 'has_tokens' | { only_at: string } | undefined> {
   if (!(yield* one('SELECT 1 AS found FROM clients WHERE client_id = ?', client_id))) return undefined
   const live = 'client_id = ? AND id >= ? AND expires_at > ? AND revoked_at IS NULL AND broker_provider IS NULL'
   const token = yield* one(`SELECT 1 AS found FROM issuances WHERE ${live} LIMIT 1`, client_id, idBytes(oldest), now)
@@ -257,10 +262,13 @@ export function* deleteClient({
     client_id,
   )
   if ((token || family) && !force) return 'has_tokens'
+  const only_at = yield* findOnlyExchange(client_id)
+  if (only_at !== undefined) return { only_at }
   yield* change(`UPDATE issuances SET revoked_at = ? WHERE ${live}`, now, client_id, idBytes(oldest), now)
   yield* endFamilies('client_id', client_id, 'client_deleted', now)
   yield* change('UPDATE consent_grants SET revoked_at = ? WHERE client_id = ? AND revoked_at IS NULL', now, client_id)
   yield* unindexSubjects(client_id)
+  yield* removeFromPolicies(client_id, now)
   yield* change(
     'DELETE FROM event_cursors WHERE receiver_id IN (SELECT id FROM event_receivers WHERE client_id = ?)',
     client_id,
@@ -272,12 +280,14 @@ export function* deleteClient({
 
 /**
  * Deletes clients that registered themselves before `before` and never received a token. The client of a document that an
- * operator changed stays; otherwise it would return without that change. Returns the number of deleted clients, at most `limit`.
+ * operator changed stays; otherwise it would return without that change. A client that an operator has named in a policy or a stream
+ * stays too. Returns the number of deleted clients, at most `limit`.
  */
 export function* reapClients({ before, limit }: { before: number; limit: number }): Op<number> {
   return yield* change(
     `DELETE FROM clients WHERE client_id IN (SELECT client_id FROM clients
-       WHERE issued_at <= ? AND registration_source IN ('dcr', 'cimd') AND (registration_source = 'dcr' OR (status = 'active' AND operator_set IS NULL)) AND last_used_at IS NULL ORDER BY issued_at, client_id LIMIT ?)`,
+       WHERE issued_at <= ? AND registration_source IN ('dcr', 'cimd') AND (registration_source = 'dcr' OR (status = 'active' AND operator_set IS NULL)) AND last_used_at IS NULL
+         AND NOT ${IS_NAMED} ORDER BY issued_at, client_id LIMIT ?)`,
     before,
     limit,
   )

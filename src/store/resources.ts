@@ -5,6 +5,7 @@ import { EVERYONE, type Resource } from '../records/resource.ts'
 import { deleteFrontingLink, listFrontingLinks } from './fronting.ts'
 import { type ListPage, type ListSpec, listPage } from './list.ts'
 import { change, containing, decoded, forUpdate, is, maybeStr, num, type Op, one, orNull, type Row, str } from './op.ts'
+import { replaceDefaultResource } from './references.ts'
 
 const COLUMNS =
   'id, slug, uri, backend_kind, broker_provider_slug, display_name, scopes, policy, access_token_typ, access, token_claims, version, created_at, updated_at'
@@ -90,8 +91,10 @@ export function* createResource(r: Resource): Op<'created' | 'exists' | 'no_prov
   return added === 1 ? 'created' : 'exists'
 }
 
-/** Writes a resource that was read at `r.version`. */
-export function* updateResource(r: Resource): Op<'updated' | 'stale' | 'exists' | 'no_provider'> {
+/** Writes a resource that was read at `r.version`. `uri_before` is its earlier URI if clients can no longer have that one as their default resource. */
+export function* updateResource(
+  r: Resource & { uri_before?: string },
+): Op<'updated' | 'stale' | 'exists' | 'no_provider'> {
   if (!(yield* hasProvider(r))) return 'no_provider'
   const twin = yield* one(
     'SELECT 1 AS found FROM resources WHERE id <> ? AND (slug = ? OR uri = ?)',
@@ -106,16 +109,19 @@ export function* updateResource(r: Resource): Op<'updated' | 'stale' | 'exists' 
     r.id,
     r.version,
   )
-  return changed === 1 ? 'updated' : 'stale'
+  if (changed === 0) return 'stale'
+  if (r.uri_before !== undefined)
+    yield* replaceDefaultResource(r.uri_before, r.backend_kind === 'mint' ? orNull(r.uri) : null, r.updated_at)
+  return 'updated'
 }
 
 export interface Deletion {
-  outcome: 'deleted' | 'has_links' | 'has_consents' | 'has_issuances'
+  outcome: 'deleted' | 'has_links' | 'has_consents' | 'has_issuances' | 'has_clients'
   /** The fronting links from or to the resource, which were deleted with it. */
   links: FrontingLink[]
 }
 
-/** Deletes a resource and revokes its consents. A resource with fronting links is deleted only with `cascade`, together with its links. */
+/** Deletes a resource. If links, consents, tokens or clients refer to it, only with `cascade`: its links are deleted, its consents revoked, and clients lose it as their default. */
 export function* deleteResource({
   id,
   now,
@@ -139,8 +145,11 @@ export function* deleteResource({
   const name = str(resource.uri ?? resource.slug)
   const issuance = yield* one('SELECT 1 AS found FROM issuances WHERE resource = ? LIMIT 1', name)
   if (issuance && !cascade) return { outcome: 'has_issuances', links }
+  const client = yield* one('SELECT 1 AS found FROM clients WHERE default_resource = ? LIMIT 1', name)
+  if (client && !cascade) return { outcome: 'has_clients', links }
   for (const link of links) yield* deleteFrontingLink(link)
   yield* change('UPDATE consent_grants SET revoked_at = ? WHERE resource_id = ? AND revoked_at IS NULL', now, id)
+  yield* replaceDefaultResource(name, null, now)
   yield* change('DELETE FROM connect_states WHERE resource_id = ?', id)
   yield* change('DELETE FROM resources WHERE id = ?', id)
   return { outcome: 'deleted', links }

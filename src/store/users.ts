@@ -18,6 +18,7 @@ import {
 } from './list.ts'
 import { change, columnsOf, containing, forUpdate, is, maybeStr, type Op, one, orNull } from './op.ts'
 import { deletePasswordLinks } from './password_link_rows.ts'
+import { removeFromAccess } from './references.ts'
 import { addGroups, deleteGroups } from './user_groups.ts'
 import { changeable, emailKey, insertUsers, readUser, USER_COLUMNS } from './user_rows.ts'
 
@@ -192,7 +193,7 @@ export function* signOutUser({ id, now }: { id: string; now: number }): Op<numbe
   return yield* endFamilies('user_id', id, 'signed_out', now)
 }
 
-/** Deletes a user and ends its sessions, families, consents and connections. A user with live families is deleted only when forced. */
+/** Deletes a user, ends its sessions, families, consents and connections, and removes it from the access rules of resources. A user with live families is deleted only when forced. */
 export function* deleteUser({
   id,
   force,
@@ -213,6 +214,7 @@ export function* deleteUser({
   yield* forgetConnections({ user_id: id, now })
   yield* deleteGroups(id)
   yield* deletePasswordLinks(id)
+  yield* removeFromAccess(id, now)
   yield* change('DELETE FROM federated_sessions WHERE user_id = ?', id)
   yield* change('DELETE FROM users WHERE id = ?', id)
   return 'deleted'

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as answers from '../../src/admin/answers.ts'
+import type { Resource } from '../../src/records/resource.ts'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { authorize, machineToken } from '../support/flow.ts'
 import { aProvider } from '../support/records.ts'
@@ -159,13 +160,44 @@ test('a patch replaces the given parts of the policy and keeps the others', asyn
   })
 })
 
-test('a policy may keep a deleted client, but adding an unknown client is refused', async () => {
-  const [resource, client] = [await addResource(service), await addClient(service)]
-  await patch(resource.id, { policy: { runtime: { client_ids: [client.client_id] } } })
-  await okAdmin(service, 'DELETE', `/admin/clients/${client.client_id}`)
+test('a policy may keep an unknown client of an earlier version, but adding one is refused', async () => {
+  const resource = await addResource(service, { policy: { runtime: { client_ids: ['gone'] } } })
   expect((await patch(resource.id, { display_name: 'Still' })).status).toBe(200)
-  const unknown = await patch(resource.id, { policy: { runtime: { client_ids: [client.client_id, 'nobody'] } } })
+  const unknown = await patch(resource.id, { policy: { runtime: { client_ids: ['gone', 'nobody'] } } })
   expect([unknown.status, unknown.body.error_description]).toEqual([400, 'policy names unknown clients: nobody'])
+})
+
+test('a deleted client leaves the policies, unless an empty exchange list would allow other clients', async () => {
+  const [{ client_id }, source] = [await addClient(service), await addResource(service)]
+  const target = await addResource(service, { policy: { exchange: { allowed_client_ids: [client_id] } } })
+  const link = { source: source.slug, target: target.slug, scope_map: { 'mcp:read': ['mcp:read'] } }
+  await okAdmin(service, 'POST', '/admin/fronting', link)
+  const refused = await callAdmin(service, 'DELETE', `/admin/clients/${client_id}?force=true`)
+  expect([refused.status, refused.body['error_description']]).toEqual([
+    409,
+    `the exchange list of ${target.slug} contains only this client, and an empty list would allow other clients; change the list first`,
+  ])
+  await okAdmin(service, 'DELETE', `/admin/fronting/${source.slug}/${target.slug}`)
+  await okAdmin(service, 'DELETE', `/admin/clients/${client_id}?force=true`)
+  const { policy } = await okAdmin<Resource>(service, 'GET', `/admin/resources/${target.slug}`)
+  expect(policy.exchange.allowed_client_ids).toEqual([])
+})
+
+test('the default resource of a client follows a new URI, and ends with its resource', async () => {
+  const resource = await addResource(service)
+  const { client_id } = await addClient(service)
+  const at = `/admin/clients/${client_id}`
+  await okAdmin(service, 'PATCH', at, { default_resource: resource.uri })
+  const moved = `${resource.uri}/v2`
+  expect((await patch(resource.id, { uri: moved })).status).toBe(200)
+  expect(await okAdmin(service, 'GET', at)).toMatchObject({ default_resource: moved })
+  const refused = await callAdmin(service, 'DELETE', `/admin/resources/${resource.slug}`)
+  expect([refused.status, refused.body['error_description']]).toEqual([
+    409,
+    'it is the default_resource of a client; cascade removes it there',
+  ])
+  await okAdmin(service, 'DELETE', `/admin/resources/${resource.slug}?cascade=true`)
+  expect(await okAdmin(service, 'GET', at)).not.toHaveProperty('default_resource')
 })
 
 test.each([

@@ -184,6 +184,40 @@ test('applying an export changes nothing here, and creates the same items elsewh
   expect((await runHere(['admin', 'export'], elsewhere)).stdout).toBe(stdout)
 })
 
+test('a document that names an item which does not exist is refused as a whole', async () => {
+  const text = `
+clients: [{ client_id: lost, client_name: Lost, default_resource: 'https://nowhere.example.com' }]
+resources:
+  - { slug: lost, uri: 'https://lost.example.com', backend_kind: mint, policy: { runtime: { client_ids: [lost, nobody] } } }
+  - { slug: broken, backend_kind: broker, broker_provider_slug: nowhere }
+fronting: [{ source: lost, target: nowhere, scope_map: { a: [b] } }]
+streams: [{ client_id: nobody }]`
+  const { code, stderr } = await runHere(['admin', 'apply', '-f', written(text)], env)
+  expect([code, stderr.trimEnd().split('\n')]).toEqual([
+    2,
+    [
+      'error: clients lost: default_resource https://nowhere.example.com does not exist',
+      'error: resources lost: policy.runtime.client_ids nobody does not exist',
+      'error: resources broken: broker_provider_slug nowhere does not exist',
+      'error: fronting lost nowhere: target nowhere does not exist',
+      'error: streams nobody : client_id nobody does not exist',
+    ],
+  ])
+  expect(await service.app.store.findClient({ client_id: 'lost' })).toBeUndefined()
+})
+
+test('export notes each client that registered itself and that a resource names; the document is applied here without a change', async () => {
+  const stranger = await addClient(service, {}, { registration_source: 'dcr' })
+  const policy = { runtime: { client_ids: [stranger.client_id] } }
+  const { slug } = await addResource(service, { policy })
+  const { stdout, stderr } = await runHere(['admin', 'export'], env)
+  expect(stderr).toBe(
+    `note: resources ${slug}: policy.runtime.client_ids names ${stranger.client_id}, which is not in the document because it registered itself; remove it from the document before you apply it at another installation\n`,
+  )
+  expect((await setup('diff', stdout)).rows).toEqual([])
+  await okAdmin(service, 'DELETE', `/admin/resources/${slug}`)
+})
+
 test('groups of users are applied and exported; users are neither created nor listed without groups', async () => {
   const user = await addUser(service, { email: 'Ada@example.com', operator_groups: ['staff'] })
   await addUser(service)

@@ -9,7 +9,7 @@ import {
   TOKEN_REVOKED,
   VERIFICATION,
 } from '../../src/events/event_types.ts'
-import { eventsOf, okAdmin } from '../support/admin.ts'
+import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { RECEIVERS_ALLOWED, TestReceiver } from '../support/receiver.ts'
 import { anIssuance } from '../support/records.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
@@ -212,4 +212,15 @@ test('a pushed event is sent again until it is accepted, with the header of the 
   expect(JSON.stringify(shown)).not.toContain('of-the-receiver')
   const polling = { stream_id: stream.stream_id, delivery: { method: POLL } }
   expect((await call(server, 'PATCH', '/ssf/streams', polling)).body).toMatchObject({ delivery: { method: POLL } })
+})
+
+test('an operator may create a stream before a resource lists its client, with a warning; the client must exist', async () => {
+  const { client_id } = await addClient(service)
+  const stream = await okAdmin<{ stream_id: string }>(service, 'POST', '/admin/streams', { client_id })
+  const warning = 'the client is on the runtime list of no resource: the stream gets no events'
+  expect(stream).toMatchObject({ warning })
+  await addResource(service, { policy: { runtime: { client_ids: [client_id] } } })
+  expect(await okAdmin(service, 'GET', `/admin/streams/${stream.stream_id}`)).not.toHaveProperty('warning')
+  const unknown = await callAdmin(service, 'POST', '/admin/streams', { client_id: 'nobody' })
+  expect([unknown.status, unknown.body['error_description']]).toEqual([400, 'client_id names no client'])
 })

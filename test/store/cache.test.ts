@@ -96,14 +96,19 @@ describe('writes', () => {
     [
       'deleteClient',
       (o) => o.deleteClient({ client_id: client.client_id, force: true, now: NOW, oldest: '' }),
-      ['findClient', 'findFederatedClients'],
+      ['findClient', 'findFederatedClients', 'findResource', 'listResources'],
     ],
     ['createResource', (o) => o.createResource(resource), ['findResource', 'listResources']],
     ['updateResource', (o) => o.updateResource(resource), ['findResource', 'listResources']],
     [
+      'updateResource',
+      (o) => o.updateResource({ ...resource, uri_before: 'https://before.example.com' }),
+      ['findClient', 'findResource', 'listResources'],
+    ],
+    [
       'deleteResource',
       (o) => o.deleteResource({ id: resource.id, now: NOW, cascade: false }),
-      ['findResource', 'listResources'],
+      ['findClient', 'findResource', 'listResources'],
     ],
     ['saveSetting', (o) => o.saveSetting({ name: 'dcr', value: 'x', now: NOW }), ['findSetting']],
     ['createIdp', (o) => o.createIdp(idp), ['findIdpByIssuer']],

@@ -21,6 +21,7 @@ import { loginFailureRules } from './conformance/login_failures.ts'
 import { passwordLinkRules } from './conformance/password_links.ts'
 import { rateBucketRules } from './conformance/rate_buckets.ts'
 import { recordRules } from './conformance/record.ts'
+import { referenceRules } from './conformance/references.ts'
 import { resourceRules } from './conformance/resources.ts'
 import { retentionRules } from './conformance/retention.ts'
 import { revocationRules } from './conformance/revocations.ts'
@@ -79,6 +80,7 @@ export function conformance(open: Open): void {
   describe('retention', () => retentionRules(bench))
   describe('issued tokens and audit events', () => recordRules(bench))
   describe('resources', () => resourceRules(bench))
+  describe('records that name a deleted one', () => referenceRules(bench))
   describe('fronting links', () => frontingRules(bench))
   describe('connections', () => connectionRules(bench))
   describe('identity providers', () => xaaRules(bench))

@@ -221,8 +221,8 @@ function Actions({ client, path, onChange }: { client: ClientAnswer; path: strin
         path={`${path}?force=true`}
         onGone={() => go(from[1])}
       >
-        The client, its consents and its sign-ins are deleted, and its tokens are revoked. The record of its tokens and
-        the audit trail stay. This cannot be undone.
+        The client, its consents, its sign-ins and its streams are deleted, it is removed from the policies of
+        resources, and its tokens are revoked. The record of its tokens and the audit trail stay. This cannot be undone.
       </DeleteButton>
     </>
   )

@@ -7,7 +7,7 @@ import { ConfirmButton } from '../parts/dialog.tsx'
 import { DeleteButton, EditButton, Entries, useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
 import type { Column } from '../parts/list.tsx'
-import { Badge, Lines, Name, Time } from '../parts/text.tsx'
+import { Badge, Caution, Lines, Name, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 
 const PATH = '/admin/streams'
@@ -19,10 +19,11 @@ const isPushed = ({ delivery }: StreamAnswer) => delivery.method.endsWith(':8935
 /** The last part of the URI of an event type. */
 const shortNames = (types: readonly string[]) => types.map((type) => type.slice(type.lastIndexOf('/') + 1))
 
-const Status = ({ of: { status, reason, failing_since, last_error } }: { of: StreamAnswer }) => (
+const Status = ({ of: { status, reason, failing_since, last_error, warning } }: { of: StreamAnswer }) => (
   <>
     <Badge tone={failing_since ? 'bad' : TONES[status]}>{failing_since ? 'failing' : status}</Badge>
     {(last_error ?? reason) && <small>{last_error ?? reason}</small>}
+    <Caution of={warning} />
   </>
 )
 

@@ -117,7 +117,8 @@ function Actions({ user, path, onChange }: { user: UserAnswer; path: string; onC
         path={`${path}?force=true`}
         onGone={() => go(from[1])}
       >
-        The user, all sessions and all consents are deleted. The record of issued tokens stays. This cannot be undone.
+        The user, all sessions and all consents are deleted, and the user is removed from the access rules of resources.
+        The record of issued tokens stays. This cannot be undone.
       </DeleteButton>
     </>
   )

@@ -8,12 +8,15 @@ import { EXIT, print } from '../output.ts'
 import { type AdminClient, withSender } from '../send.ts'
 import { commandAt, type GlobalOptions } from '../tree.ts'
 import { readDocument } from './document.ts'
-import type { Item } from './kinds.ts'
-import { carryOut, compare, describe, extraOf, kindsNamed, planOf } from './plan.ts'
+import { type Item, KINDS, type Kind } from './kinds.ts'
+import { carryOut, compare, describe, extraOf, kindsNamed, planOf, unlistedIn } from './plan.ts'
 import { isExported, readPresent, withoutDefaults } from './present.ts'
 import { confirmRemovals, describeRemoval, removalsOf, remove } from './prune.ts'
 
 const FILE = ['-f, --file <file>', 'Document in YAML or JSON. - reads it from standard input.'] as const
+
+const UNLISTED =
+  'which is not in the document because it registered itself; remove it from the document before you apply it at another installation'
 
 /** Adds the commands to `service admin`. `exit` takes the exit code of a comparison. */
 export function addSetupCommands(program: Command, env: Env, exit: (code: number) => void): void {
@@ -48,10 +51,12 @@ export function addSetupCommands(program: Command, env: Env, exit: (code: number
     .description(
       'Prints the set-up as a document for `apply`, without secrets and without clients that registered themselves. For users it prints only the groups that operators set.',
     )
-    .option('--only <a,b>', 'Only these kinds.')
+    .option('--only <a,b>', `Only these kinds: ${KINDS.map(({ name }) => name).join(', ')}.`)
     .action(({ only = '' }: { only?: string }) =>
       within(async (sender) => {
-        const document = await setUpOf(sender, only.split(',').filter(Boolean))
+        const kinds = kindsNamed(only.split(',').filter(Boolean))
+        const document = await setUpOf(sender, kinds)
+        for (const unlisted of unlistedIn(document, kinds)) process.stderr.write(`note: ${unlisted}, ${UNLISTED}\n`)
         if (json()) print(document, true)
         else process.stdout.write(formatYaml(document))
       }),
@@ -93,11 +98,11 @@ async function differencesOf(file: string, sender: AdminClient): Promise<Item[]>
   return [...changes, ...extra.map(({ kind, key }) => ({ action: 'not in the document', kind: kind.name, key }))]
 }
 
-/** The document of `export`, with these kinds, or with all when none is named. */
-async function setUpOf(sender: AdminClient, only: readonly string[]): Promise<Record<string, Item[]>> {
+/** The document of `export`, with these kinds. */
+async function setUpOf(sender: AdminClient, kinds: readonly Kind[]): Promise<Record<string, Item[]>> {
   const presentOf = readPresent(sender)
   const document: Record<string, Item[]> = {}
-  for (const kind of kindsNamed(only)) {
+  for (const kind of kinds) {
     // Sorted, so that exports can be compared line by line.
     const present = [...(await presentOf(kind))].sort(([a], [b]) => (a < b ? -1 : 1))
     const items = present

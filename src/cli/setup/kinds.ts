@@ -5,12 +5,21 @@ import { actionNamed, findAction } from '../../admin/index.ts'
 import type { Config } from '../../config/schema.ts'
 import { POLL } from '../../events/event_types.ts'
 import { groupNames, text } from '../../lib/field.ts'
+import { rootTwin } from '../../lib/url.ts'
 
 export type Item = Record<string, unknown>
 
 /** Whether a value is an object and not a list. */
 export const isItem = (value: unknown): value is Item =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** A member that names items of another kind: by their keys, or by their member `by`. */
+export interface NamingMember {
+  /** The path of the member: `policy.runtime.client_ids`. */
+  readonly member: string
+  readonly kind: string
+  readonly by?: string
+}
 
 export interface Kind {
   /** The member of the document that lists the items. */
@@ -39,6 +48,8 @@ export interface Kind {
   readonly ours?: (shown: Item) => boolean
   /** The kinds of the items without which an item cannot exist, by the member that has their key. */
   readonly parents?: Readonly<Record<string, string>>
+  /** Other members that name items, which must exist. */
+  readonly names?: readonly NamingMember[]
   /** The query that deletes an item with everything that hinders its deletion. */
   readonly removal?: Item
   /** The keys of the items that the configuration creates at every start. */
@@ -68,6 +79,7 @@ export const KINDS: readonly Kind[] = [
     key: ['client_id'],
     at: ({ client_id }) => ({ client_id: String(client_id) }),
     late: ['default_resource'],
+    names: [{ member: 'default_resource', kind: 'resources', by: 'uri' }],
     merged: ['limits'],
     ours: ({ registration_source }) => registration_source === 'admin',
     removal: { force: true },
@@ -78,6 +90,11 @@ export const KINDS: readonly Kind[] = [
     key: ['slug'],
     at: byId,
     merged: ['policy'],
+    names: [
+      { member: 'broker_provider_slug', kind: 'providers' },
+      { member: 'policy.exchange.allowed_client_ids', kind: 'clients' },
+      { member: 'policy.runtime.client_ids', kind: 'clients' },
+    ],
     without: ['broker_provider_id'],
     removal: { cascade: true },
     configured: ({ resources }) => slugs(resources),
@@ -129,6 +146,28 @@ export const KINDS: readonly Kind[] = [
 
 /** The kind with a name, or undefined. */
 export const kindNamed = (name: string | undefined): Kind | undefined => KINDS.find((kind) => kind.name === name)
+
+/** Each kind with all of its items, also those that no operator set up. */
+const WHOLE = new Map(KINDS.map((kind) => [kind, kind.ours ? { ...kind, ours: () => true } : kind]))
+export const wholeKind = (kind: Kind): Kind => WHOLE.get(kind) ?? kind
+
+/** The members of a kind that name other items. */
+export const namingMembers = ({ parents = {}, names = [] }: Kind): NamingMember[] => [
+  ...Object.entries(parents).map(([member, kind]) => ({ member, kind })),
+  ...names,
+]
+
+/** The items that a member of an item names. */
+export function namedIn(item: Item, { member }: NamingMember): string[] {
+  const value = member.split('.').reduce<unknown>((at, name) => (isItem(at) ? at[name] : undefined), item)
+  return [value].flat().filter((each): each is string => typeof each === 'string' && each !== '')
+}
+
+/** Whether a member names an item with this value. The API decides whether two URIs that differ by a slash are the same. */
+export function isNamedBy({ by }: NamingMember, value: string, kind: Kind, item: Item): boolean {
+  const name = by ? String(item[by]) : itemKey(kind, item)
+  return name === value || (by === 'uri' && rootTwin(name) === value)
+}
 
 /** The operation that changes an item of a kind, or undefined. */
 export const updateOf = ({ resource }: Kind): Action | undefined => findAction(resource, 'update')

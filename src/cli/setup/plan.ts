@@ -4,7 +4,19 @@ import { actionNamed } from '../../admin/index.ts'
 import { UsageError } from '../output.ts'
 import type { AdminClient } from '../send.ts'
 import { asBody, type SetupDocument, type WantedSetup } from './document.ts'
-import { type Item, isItem, KINDS, type Kind, kindNamed, updateOf } from './kinds.ts'
+import {
+  type Item,
+  isItem,
+  isNamedBy,
+  itemKey,
+  KINDS,
+  type Kind,
+  kindNamed,
+  namedIn,
+  namingMembers,
+  updateOf,
+  wholeKind,
+} from './kinds.ts'
 import { isExported, type Present, type PresentOf } from './present.ts'
 
 export interface SetupChange {
@@ -26,8 +38,7 @@ export async function planOf({ wanted: document }: SetupDocument, presentOf: Pre
     const fields = Object.keys(item).filter((name) => !same(name))
     if (kind.changes && !present) missing.push(`${kind.name} ${wanted.key} does not exist, and is not created here`)
     if (fields.length > 0) changes.push({ wanted, present, fields })
-    const nowhere = await danglingOf(wanted, document, presentOf)
-    if (nowhere) missing.push(nowhere)
+    missing.push(...(await unknownIn({ wanted, fields }, document, presentOf)))
   }
   if (missing.length > 0) throw new UsageError(...missing)
   return changes
@@ -41,13 +52,25 @@ function covers(value: unknown, wanted: unknown, merged: boolean): boolean {
 }
 const isNothing = (value: unknown) => value === '' || (Array.isArray(value) && value.length === 0)
 
-async function danglingOf({ kind, key, item }: WantedSetup, document: readonly WantedSetup[], presentOf: PresentOf) {
-  const other = kindNamed(kind.reference?.kind)
-  if (!kind.reference || !other) return undefined
-  const named = String(item[kind.reference.member])
-  const known =
-    document.some((each) => each.kind === other && each.key === named) || (await presentOf(other)).has(named)
-  return known ? undefined : `${kind.name} ${key}: ${kind.reference.member} ${named} does not exist`
+/** A sentence for each item that a changed member names and that does not exist, neither in the document nor on the server. */
+async function unknownIn(
+  { wanted: { kind, key, item }, fields }: SetupChange,
+  document: readonly WantedSetup[],
+  presentOf: PresentOf,
+): Promise<string[]> {
+  const unknown: string[] = []
+  for (const naming of namingMembers(kind)) {
+    const other = kindNamed(naming.kind)
+    if (!other || !fields.includes(naming.member.replace(/\..*/, ''))) continue
+    for (const name of namedIn(item, naming)) {
+      const isIt = ({ item }: { item: Item }) => isNamedBy(naming, name, other, item)
+      if (document.some((each) => each.kind === other && isIt(each))) continue
+      const present = await presentOf(wholeKind(other))
+      if (![...present.values()].some(isIt))
+        unknown.push(`${kind.name} ${key}: ${naming.member} ${name} does not exist`)
+    }
+  }
+  return unknown
 }
 
 /** Existing items of the listed kinds that are not in the document. */
@@ -62,6 +85,20 @@ export async function extraOf(
       if (!listed.has(key) && isExported(kind, present.item)) extra.push({ kind, key, present })
   }
   return extra
+}
+
+/** A sentence for each client that an exported document names and does not contain, because it registered itself. */
+export function unlistedIn(document: Readonly<Record<string, readonly Item[]>>, kinds: readonly Kind[]): string[] {
+  const namings = kinds.flatMap((kind) => namingMembers(kind).map((naming) => ({ kind, naming })))
+  return namings.flatMap(({ kind, naming }) => {
+    const other = kinds.find(({ name }) => name === naming.kind)
+    const listed = document[naming.kind] ?? []
+    return (document[kind.name] ?? []).flatMap((item) =>
+      namedIn(item, naming)
+        .filter((name) => other && !listed.some((each) => isNamedBy(naming, name, other, each)))
+        .map((name) => `${kind.name} ${itemKey(kind, item)}: ${naming.member} names ${name}`),
+    )
+  })
 }
 
 /** Secrets that only the answer of a creation contains. */

@@ -5,7 +5,7 @@ import type { Config } from '../../config/schema.ts'
 import { asText, UsageError } from '../output.ts'
 import type { AdminClient } from '../send.ts'
 import type { SetupDocument } from './document.ts'
-import { bodyOf, type Item, KINDS, type Kind } from './kinds.ts'
+import { bodyOf, type Item, isNamedBy, KINDS, type Kind, namedIn, namingMembers } from './kinds.ts'
 import { extraOf } from './plan.ts'
 import type { Present, PresentOf } from './present.ts'
 
@@ -28,16 +28,25 @@ export async function removalsOf(document: SetupDocument, presentOf: PresentOf, 
     for (const [key, present] of kind.parents && removals.length > 0 ? await presentOf(kind) : [])
       if (!known.has(key) && parentIn(removals, kind, present.item)) removals.push({ kind, key, present })
   }
-  const orphans = document.wanted.flatMap(({ kind, key, item }) => {
-    const parent = parentIn(removals, kind, item)
-    return parent
-      ? [`${kind.name} ${key} needs ${parent.kind.name} ${parent.key}, which the document does not list`]
-      : []
-  })
+  const orphans = document.wanted.flatMap(({ kind, key, item }) =>
+    neededIn(removals, kind, item).map(
+      (needed) => `${kind.name} ${key} needs ${needed.kind.name} ${needed.key}, which the document does not list`,
+    ),
+  )
   if (orphans.length > 0) throw new UsageError(...orphans)
   const byKey = (a: Removal, b: Removal) => (a.key < b.key ? -1 : 1)
   return removals.sort((a, b) => KINDS.indexOf(b.kind) - KINDS.indexOf(a.kind) || byKey(a, b))
 }
+
+/** The removals of items that an item names. */
+const neededIn = (removals: readonly Removal[], kind: Kind, item: Item): Removal[] =>
+  namingMembers(kind).flatMap((naming) => {
+    const names = namedIn(item, naming)
+    return removals.filter(
+      (each) =>
+        each.kind.name === naming.kind && names.some((name) => isNamedBy(naming, name, each.kind, each.present.item)),
+    )
+  })
 
 const parentIn = (removals: readonly Removal[], { parents = {} }: Kind, item: Item): Removal | undefined =>
   removals.find(({ kind, key }) =>
