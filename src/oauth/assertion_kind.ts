@@ -57,6 +57,6 @@ export const refuseClient = (
   about?: Readonly<Record<string, string>>,
 ): OAuthError => new OAuthError('invalid_client', description, { reason, about })
 
-/** The refusal of a suspended client, which may repeat its requests for ever. */
+/** The refusal of a suspended client that has proved who it is. It may repeat its requests for ever, and they do not count against the limit of all callers. */
 export const refuseSuspended = (): OAuthError =>
   new OAuthError('invalid_client', FAILED, { reason: 'client_suspended', uncounted: true })

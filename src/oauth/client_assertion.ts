@@ -13,6 +13,7 @@ import {
   type AuthenticatedClient,
   JWT_BEARER_ASSERTION,
   refuseClient,
+  refuseSuspended,
   type SentAssertion,
 } from './assertion_kind.ts'
 import { audit, sentBy } from './audit.ts'
@@ -81,10 +82,11 @@ async function verify(app: App, request: Request, credentials: AssertionCredenti
   const { client, once } = candidate
   request.notes.client_id = client.client_id
   if (!acceptsMethod(client, kind.method)) throw refuseClient('method_not_registered')
-  if (client.status !== 'active') throw refuseClient('client_suspended')
   const keys = await findKeys(app, candidate, query)
   if (keys.length === 0) throw await missingKey(app, candidate, query, kind.algs)
   if (!(await isSignedByOneOf(app.crypto, keys, query.alg, sent.jws))) throw refuseClient('assertion_signature')
+  // After the signature: the refusal does not count against the limit of all callers, so only the client itself may cause it.
+  if (client.status !== 'active') throw refuseSuspended()
   // This is the last step: a sender without the key must not be able to use up the id of an assertion.
   if (!once) return { client }
   const use = await useOnce(app, 'client_assertion', client.client_id, once.jti, once.until)

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DAY } from '../../src/lib/time.ts'
 import type { Client, ClientLimits } from '../../src/records/client.ts'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
+import { addKeyedClient, tryAssertion } from '../support/assertion.ts'
 import {
   type Answer,
   authorize,
@@ -14,6 +15,7 @@ import {
   refresh,
 } from '../support/flow.ts'
 import { spread, tally } from '../support/fronts.ts'
+import { idpKey } from '../support/idp.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 
 const MANY = 12
@@ -210,8 +212,24 @@ describe('the configuration', () => {
       const suspended = await addClient(at)
       await okAdmin(at, 'PATCH', `/admin/clients/${suspended.client_id}/suspend`)
       for (let i = 0; i < MANY; i++) expectRefused(await machineToken(at, suspended), 'invalid_client', 401)
+      const keyed = await addKeyedClient(at)
+      await okAdmin(at, 'PATCH', `/admin/clients/${keyed.client_id}/suspend`)
+      for (let i = 0; i < MANY; i++) expectRefused(await tryAssertion(at, keyed), 'invalid_client', 401)
       expect(statuses(await asks(other, 4, at))).toEqual({ 200: 4 })
       await at.close()
     },
   )
+
+  test('assertions for a suspended client that it did not sign use up the limit of all requests', async () => {
+    const at = await startService({
+      SERVICE_RATE_LIMIT_ENABLED: 'true',
+      SERVICE_RATE_LIMIT_REQUESTS_PER_SECOND: '1',
+      SERVICE_RATE_LIMIT_BURST: '5',
+    })
+    const keyed = await addKeyedClient(at)
+    await okAdmin(at, 'PATCH', `/admin/clients/${keyed.client_id}/suspend`)
+    const forged = await spread(async () => tryAssertion(at, keyed, {}, await idpKey()), MANY)
+    expect(statuses(forged)['429']).toBeGreaterThan(0)
+    await at.close()
+  })
 })
