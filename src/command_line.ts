@@ -1,6 +1,7 @@
 // The command line: the commands of the service and those of its benchmark.
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { addMaintenanceCommands, addOwnCommands, addServerCommands } from './cli/commands.ts'
+import { addExamples } from './cli/examples.ts'
 import { addFirstSteps } from './cli/first_steps.ts'
 import { EXIT, exitCodeOf, printError, UsageError } from './cli/output.ts'
 import { commandAt, OUTPUTS } from './cli/tree.ts'
@@ -79,7 +80,7 @@ export async function commandTree(env: Env, exit: (code: number) => void, argv?:
         'Format of the answers of admin commands: a table fitted to the terminal, a table with all columns, or key=value lines. Default: table on a terminal, otherwise text.',
       ).argParser(readOutput),
     )
-    .version(readBuild().version, '--version', 'Prints the version.')
+    .version(readBuild().version, '--version', 'Print the version.')
     .configureHelp({ showGlobalOptions: true })
     .showHelpAfterError('(add --help for usage)')
     .configureOutput(argv?.includes('--json') ? { writeErr: () => {} } : {})
@@ -99,6 +100,7 @@ export async function commandTree(env: Env, exit: (code: number) => void, argv?:
     ;(await import('../bench/cli/bench.ts')).addBenchCommands(program, env, exit)
     ;(await import('../bench/cli/plan.ts')).addPlanCommand(program, env)
   }
+  addExamples(program)
   return program
 }
 

@@ -58,7 +58,7 @@ export function addPlanCommand(program: Command, env: Env): void {
     .option('--retention-days <n>', 'Days for which rows are kept before they are purged.', numberIn(1, 36_500), 30)
     .option(
       '--from <file>',
-      'The report of service bench. (default: observability.capacity_report, then the latest report of this machine)',
+      'The report of service bench. (default: observability.capacity_report, or else the latest report of this machine)',
     )
     .action((flags: PlanFlags) => {
       const { rate, average = rate } = flags

@@ -29,6 +29,7 @@ const apiKeyJson = ({ hash: _, created_at, last_used_at, ...key }: ApiKey) => ({
 
 export const apiKeys: AdminResource = {
   name: 'api-key',
+  item: 'API key',
   doc: 'Keys of the admin API. The keys of the configuration (admin.api_key, admin.api_keys) are not among them.',
   actions: {
     list: action({

@@ -10,6 +10,7 @@ import * as answers from './answers.ts'
 import { earlier, idRange, mapRows, newestFirst, range, type TimeRange } from './export.ts'
 import { after } from './lists.ts'
 import { invalid } from './outcome.ts'
+import { exportFlags, timeFlags } from './time_flags.ts'
 
 const LOOKBACK = DAY
 const MAX_LOOKBACK = 720 * HOUR
@@ -54,6 +55,12 @@ export const auditTrail: AdminResource = {
         after,
         offset: int(0, 100_000).prefault(0).describe('Number of items to skip.'),
       }),
+      cli: {
+        flags: timeFlags(
+          'Start time, at most 30d ago. Default: 24h ago, or the time of the request.',
+          'End time, exclusive.',
+        ),
+      },
       async run({ store, clock }, { query: { since: from, until, after: behind, ...filter } }) {
         const now = clock.now()
         if (from !== undefined && from < now - MAX_LOOKBACK)
@@ -75,6 +82,7 @@ export const auditTrail: AdminResource = {
       answer: answers.auditEvent,
       lines: true,
       query: z.strictObject({ ...filters, ...range }),
+      cli: { flags: exportFlags },
       async run({ store }, { query: { since, until, ...filter } }) {
         const bounds = idRange({ since, until })
         const page = (before: string | undefined, limit: number) =>

@@ -106,7 +106,7 @@ export const frontingLinks: AdminResource = {
       answer: answers.link,
       status: 201,
       dryRun: true,
-      query: z.strictObject({ dry_run: bool().prefault(false).describe('Only check the input. Answers 200.') }),
+      query: z.strictObject({ dry_run: bool().prefault(false).describe('Only check the input, and create nothing.') }),
       body: z.strictObject({
         source: slug().describe('The gateway: a mint resource.'),
         target: slug().describe('The resource behind the gateway.'),

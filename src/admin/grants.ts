@@ -70,6 +70,7 @@ export const consentGrants: AdminResource = {
       doc: 'Revokes a consent and every token that depends on it. The user is asked again.',
       status: 204,
       audit: 'consent_revoked',
+      cli: { flags: { id: { field: 'id', doc: 'Id of the consent, as list-user-grants shows it.' } } },
       async run({ store, clock }, { params: { id } }) {
         const revoked = isId(id) ? await store.revokeConsent({ id, now: clock.now() }) : undefined
         if (!revoked) throw notFound('consent')
@@ -112,6 +113,7 @@ export const consentGrants: AdminResource = {
       doc: 'Ends the connection of a user to a provider. Tokens of the provider that were already issued can be ended only at the provider.',
       status: 204,
       audit: 'broker_grant_revoked',
+      cli: { flags: { id: { field: 'id', doc: 'Id of the connection, as list-user-grants shows it.' } } },
       async run(app, { params: { id } }) {
         const ended = isId(id) ? await disconnect(app, id) : undefined
         if (!ended) throw notFound('upstream connection')

@@ -109,6 +109,7 @@ async function checkApart(app: App, issuer: string): Promise<void> {
 
 export const idps: AdminResource = {
   name: 'idp',
+  item: 'identity provider',
   doc: 'Identity providers whose assertions (ID-JAG) and subject tokens are accepted. Only with `xaa.enabled`.',
   enabled: withXaa,
   actions: {

@@ -16,6 +16,7 @@ import * as answers from './answers.ts'
 import { idRange, mapRows, newestFirst, range } from './export.ts'
 import { after } from './lists.ts'
 import { conflict, notFound } from './outcome.ts'
+import { exportFlags, periodFlag } from './time_flags.ts'
 
 /** An issued token as the admin API lists it. */
 export const issuanceJson = (issuance: Issuance) => ({
@@ -64,6 +65,7 @@ async function filterOf(
 
 export const issuances: AdminResource = {
   name: 'issuance',
+  item: 'token (its jti)',
   doc: 'Issued tokens.',
   columns: ['issued_at', 'grant_type', 'client_id', 'sub', 'resource', 'scope', 'id'],
   actions: {
@@ -81,7 +83,7 @@ export const issuances: AdminResource = {
         after,
       }),
       cli: {
-        flags: { user: { field: 'user_id' }, client: { field: 'client_id' } },
+        flags: { user: { field: 'user_id' }, client: { field: 'client_id' }, since: periodFlag },
         rows: 'issuances',
       },
       async run({ store, clock }, { query: { since, after: before, limit, ...filter } }) {
@@ -98,7 +100,7 @@ export const issuances: AdminResource = {
       answer: answers.issuance,
       lines: true,
       query: z.strictObject({ ...filters, ...range }),
-      cli: { flags: { user: { field: 'user_id' }, client: { field: 'client_id' } } },
+      cli: { flags: { user: { field: 'user_id' }, client: { field: 'client_id' }, ...exportFlags } },
       async run({ store }, { query: { since, until, ...filter } }) {
         const bounds = idRange({ since, until })
         const fitting = { ...(await filterOf(store, filter)), since: bounds.since }

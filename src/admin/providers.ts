@@ -78,7 +78,7 @@ export const providers: AdminResource = {
     list: action({
       method: 'GET',
       path: '/admin/broker-providers',
-      doc: 'Lists broker providers, oldest first; with `slug`, shows that one.',
+      doc: 'Lists broker providers, oldest first.',
       answer: z.union([z.array(answers.provider), answers.provider]),
       query: z.strictObject({ slug: slug().optional().describe('Shows the one provider with this slug.') }),
       cli: { without: ['slug'] },

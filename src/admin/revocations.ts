@@ -8,6 +8,7 @@ import type { Description, RevocationWindow, Revoked } from '../store/revocation
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
 import { checkRange } from './export.ts'
+import { timeFlags } from './time_flags.ts'
 
 /** Rows of one window. It is small, so that other requests do not wait. */
 const WINDOW_ROWS = 2000
@@ -75,7 +76,10 @@ export const revocations: AdminResource = {
       body,
       audit: 'tokens_revoked',
       count: ['core_tokens_revoked_total', { reason: 'emergency' }],
-      cli: { command: 'revoke' },
+      cli: {
+        command: 'revoke',
+        flags: timeFlags('Tokens issued at or after this time.', 'Tokens issued before this time.'),
+      },
       async run(app, { body: { dry_run, ...fitting } }) {
         checkRange(fitting)
         const toll = await revokeFitting(app, fitting, dry_run)

@@ -33,6 +33,7 @@ const changed = ({ id, idp_id, federated_subject, local_subject }: SubjectMappin
 
 export const subjectMappings: AdminResource = {
   name: 'mapping',
+  item: 'subject mapping',
   doc: 'Mappings from subjects of identity providers to local subjects. Only with `xaa.enabled`.',
   enabled: withXaa,
   actions: {

@@ -17,6 +17,7 @@ import { concernsOf } from './posture.ts'
 import { providerStates } from './provider_status.ts'
 import { dryRun, revokeFitting } from './revocations.ts'
 import { statsOf } from './stats.ts'
+import { timeFlag } from './time_flags.ts'
 
 export const keys: AdminResource = {
   name: 'key',
@@ -143,7 +144,11 @@ export const system: AdminResource = {
       path: '/admin/stats/series',
       doc: 'Shows the last hour in periods of 10 seconds, oldest first: tokens by grant, answers of the token endpoint and their p50 and p99 in seconds, refusals by reason, and the maximum length of each queue. The figures are from the memory of this process.',
       answer: answers.series,
-      cli: { command: 'series', rows: 'points' },
+      cli: {
+        command: 'series',
+        rows: 'points',
+        flags: { since: timeFlag('since', 'Only periods that began at or after this time.') },
+      },
       query: z.strictObject({
         since: time().optional().describe('Only periods that began at or after this time.'),
       }),

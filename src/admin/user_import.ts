@@ -50,7 +50,7 @@ export const userImport = action({
   answer: answers.imported,
   status: 201,
   dryRun: true,
-  query: z.strictObject({ dry_run: bool().prefault(false).describe('Only check the input. Answers 200.') }),
+  query: z.strictObject({ dry_run: bool().prefault(false).describe('Only check the input, and create nothing.') }),
   body: z.strictObject({
     users: importedUsers.describe('The users.'),
     existing: word(EXISTING)

@@ -12,7 +12,7 @@ export const statistics: AdminResource = {
     waste: action({
       method: 'GET',
       path: '/admin/stats/waste',
-      doc: 'Shows the clients that ask for tokens much more often than the lifetime of the tokens needs, what that costs in a month, and a message for the owner of each. It reads the newest 100,000 tokens of the last day.',
+      doc: 'Shows the clients that request far more tokens than they need, what these tokens cost in a month, and a message for the owner of each client. It reads the newest 100,000 tokens of the last day.',
       answer: wasteAnswer,
       cli: { command: 'waste', rows: 'clients' },
       query: z.strictObject({

@@ -1,7 +1,8 @@
 // The flags of an admin command, derived from the parameters, query and body of its operation.
 import { z } from 'zod'
-import { type Action, type FlagRule, kebab, paramNames } from '../admin/action.ts'
-import { type FindId, itemParamOf, lookupsOf, namedBy } from './lookup.ts'
+import { type Action, type AdminResource, type FlagRule, kebab, paramNames } from '../admin/action.ts'
+import { DURATION_PATTERN } from '../lib/time.ts'
+import { type FindId, itemNameOf, itemParamOf, lookupsOf, namedBy } from './lookup.ts'
 
 export interface Flag {
   /** The name without the dashes. */
@@ -36,6 +37,8 @@ interface Field {
 interface JsonSchema {
   type?: string
   enum?: unknown[]
+  format?: string
+  pattern?: string
   items?: JsonSchema
   anyOf?: JsonSchema[]
   default?: unknown
@@ -62,14 +65,20 @@ function withOthers(flag: Flag, action: Action, taken: readonly string[]): Flag[
     ...rest,
     name: isItem || !kind ? name : `${kind.name}-${name}`,
   }))
-  const others = [...(isItem ? [{ name: 'id', doc: 'Id of the item.' }] : []), ...lookups].filter(
+  const others = [...(isItem ? [{ name: 'id', doc: idDoc(kind || undefined) }] : []), ...lookups].filter(
     ({ name }) => !taken.includes(name),
   )
   if (others.length === 0) return [flag]
   const either = [flag.name, ...others.map(({ name }) => name)]
   const doc = flag.required ? `${flag.doc} Required, or ${dashed(either.slice(1))}.` : flag.doc
-  return [{ ...flag, doc, either }, ...others.map((other) => ({ ...flag, required: false, ...other, either }))]
+  const value = (name: string) => wordOf({}, name) ?? 'text'
+  return [
+    { ...flag, doc, either },
+    ...others.map((other) => ({ ...flag, required: false, value: value(other.name), ...other, either })),
+  ]
 }
+
+const idDoc = (kind: AdminResource | undefined): string => `Id of the ${kind ? itemNameOf(kind) : 'item'}.`
 
 /** Names of flags as a sentence: `--id, --email or --name`. */
 export const dashed = (names: readonly string[]): string => {
@@ -89,7 +98,8 @@ function flagOf({ part, name: field, required, schema }: Field, name: string, ru
     part,
     field,
     kind,
-    value: rule?.value ?? choicesOf(schema) ?? PLACEHOLDERS[kind],
+    value:
+      rule?.value ?? choicesOf(schema) ?? (kind === 'text' ? wordOf(schema, field) : undefined) ?? PLACEHOLDERS[kind],
     doc: rule?.doc ?? schema.description ?? field,
     required: rule?.required ?? (required && !shared),
     default: SILENT.includes(fallback) ? undefined : fallback,
@@ -99,6 +109,17 @@ function flagOf({ part, name: field, required, schema }: Field, name: string, ru
   }
 }
 
+/** The word for a value that has a form of its own: by its schema, or by the end of its name. */
+function wordOf({ type, format, pattern }: JsonSchema, field: string): string | undefined {
+  if (type === 'integer' || type === 'number') return 'number'
+  if (pattern === DURATION_PATTERN) return 'duration'
+  return (
+    FORMAT_WORDS[format ?? ''] ?? NAME_WORDS.find((word) => field === word || new RegExp(`[_-]${word}$`).test(field))
+  )
+}
+const FORMAT_WORDS: Readonly<Record<string, string>> = { uri: 'url', 'date-time': 'time' }
+const NAME_WORDS = ['id', 'slug', 'email', 'name', 'uri', 'url']
+
 /** The choices of a short list. Help would be unreadable with a long one. */
 const choicesOf = ({ enum: choices }: JsonSchema) =>
   choices && choices.length <= MAX_CHOICES ? choices.join('|') : undefined
@@ -107,7 +128,6 @@ const MAX_CHOICES = 10
 const hasText = ({ type, items }: JsonSchema) => type !== 'object' && !(type === 'array' && items?.type === 'object')
 
 const PARAMS: Readonly<Record<string, string>> = {
-  id: 'Id of the item.',
   client_id: 'Id of the client (client_id).',
   kid: 'Id of the key (kid).',
   secret_id: 'Id of the secret.',
@@ -116,13 +136,16 @@ const PARAMS: Readonly<Record<string, string>> = {
   target: 'Slug of the resource behind the gateway.',
 }
 
-function fieldsOf({ path, query, body }: Action): Field[] {
+const idOf = (name: string) => `Id of the ${name.replace(/_id$/, '').replaceAll('_', ' ')}.`
+
+function fieldsOf(action: Action): Field[] {
+  const { path, query, body } = action
   const params = paramNames(path).map((name): Field => {
     return {
       part: 'params',
       name,
       required: true,
-      schema: { description: PARAMS[name] ?? `Id of the ${name.replace(/_id$/, '').replaceAll('_', ' ')}.` },
+      schema: { description: PARAMS[name] ?? (name === 'id' ? idDoc(namedBy(action, 'params', name)) : idOf(name)) },
     }
   })
   return [...params, ...members('query', query), ...members('body', body)]

@@ -40,13 +40,17 @@ export const lookupsOf = (resource: AdminResource): LookupFlag[] =>
     find: (sender, value) => findId(sender, resource, { flag: name, ...lookup }, value),
   }))
 
+/** What help texts call one item of a kind. */
+export const itemNameOf = ({ name, item = name }: AdminResource): string => item
+
 /** Items with a name are found by it, unless their declaration says otherwise. */
-function byName({ actions }: AdminResource): Readonly<Record<string, Lookup>> {
+function byName(resource: AdminResource): Readonly<Record<string, Lookup>> {
+  const { actions } = resource
   const answer = actions['list']?.answer
   if (!answer || !actions['get']) return {}
   const { items } = z.toJSONSchema(answer, { unrepresentable: 'any' }) as { items?: { properties?: object } }
   return items?.properties && 'name' in items.properties
-    ? { name: { doc: 'Name of the item, if no other has it.', member: 'name' } }
+    ? { name: { doc: `Name of the ${itemNameOf(resource)}, if no other has it.`, member: 'name' } }
     : {}
 }
 

@@ -1,5 +1,6 @@
 // docs/reference/cli.md: every command with its flags, from the tree that parses them.
 import type { Argument, Command, Option } from 'commander'
+import { EXAMPLES } from '../../src/cli/examples.ts'
 import { EXIT, EXIT_MEANS } from '../../src/cli/output.ts'
 import { commandTree } from '../../src/command_line.ts'
 import { code, page, table } from './markdown.ts'
@@ -37,11 +38,13 @@ function sectionsOf(command: Command, words: string): string[] {
   const { options, registeredArguments: given, commands } = command
   const usage = [words, ...given.map(written), ...(options.length > 0 ? ['[flags]'] : [])].join(' ')
   const isGroup = commands.length > 0 && options.length === 0 && given.length === 0
+  const examples = EXAMPLES[words.replace('service ', '')] ?? []
   const rows = [...given.map(argumentRow), ...options.map(flagRow)]
   return [
     command.description(),
     ...(isGroup ? [] : [`\`\`\`\n${usage}\n\`\`\``]),
     ...(rows.length > 0 ? [table(['Flag', 'Default', 'Meaning'], rows)] : []),
+    ...(examples.length > 0 ? [`\`\`\`\n${examples.join('\n')}\n\`\`\``] : []),
     ...commands.flatMap((each) => [`### ${words} ${each.name()}`, ...sectionsOf(each, `${words} ${each.name()}`)]),
   ].filter(Boolean)
 }
