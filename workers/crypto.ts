@@ -3,15 +3,18 @@ import { type CryptoBatch, type CryptoBatchResult, type LocalKey, unpackJobs } f
 import { createSigningWork } from '../src/crypto/signing_work.ts'
 import { Lru } from '../src/lib/lru.ts'
 import { nameThread } from '../src/lib/thread_name.ts'
+import { answerCalls } from '../src/lib/thread_port.ts'
 
 nameThread('crypto')
 const signing = new Lru<LocalKey>(100)
 const perform = createSigningWork((header) => signing.get(header))
 
-export default function runBatch(batch: CryptoBatch): CryptoBatchResult {
+function runBatch(batch: CryptoBatch): CryptoBatchResult {
   const startedMs = performance.now()
   for (const key of batch.keys ?? []) signing.set(key.header, key)
   const isReady = batch.keys !== undefined || batch.headers.every((header) => signing.get(header) !== undefined)
   const results = isReady ? unpackJobs(batch).map(perform) : undefined
   return { results, ms: performance.now() - startedMs }
 }
+
+export default answerCalls(runBatch)

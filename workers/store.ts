@@ -2,6 +2,7 @@
 import { workerData } from 'node:worker_threads'
 import { codeOf } from '../src/lib/error.ts'
 import { nameThread } from '../src/lib/thread_name.ts'
+import { answerCalls } from '../src/lib/thread_port.ts'
 import { type BatchResult, type Job, openDatabase } from '../src/store/database.ts'
 import type { Op, Statement } from '../src/store/op.ts'
 import { isRead, ops } from '../src/store/operations.ts'
@@ -85,7 +86,7 @@ function foreignWrite(): boolean {
   return changed
 }
 
-export default function runBatch(batch: string): BatchResult {
+function runBatch(batch: string): BatchResult {
   const startedMs = performance.now()
   const jobs = JSON.parse(batch) as Job[]
   let outcomes: Outcomes
@@ -97,3 +98,5 @@ export default function runBatch(batch: string): BatchResult {
   const isSilent = outcomes.every((outcome) => 'value' in outcome && outcome.value === undefined)
   return { outcomes: isSilent ? undefined : outcomes, foreign: foreignWrite(), ms: performance.now() - startedMs }
 }
+
+export default answerCalls(runBatch)

@@ -112,7 +112,7 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
 
 /** The signing threads and their lane. `known` has the key of every header. */
 function openSigning(workers: number, eager: boolean, known: ReadonlyMap<string, LocalKey>, log: Logger) {
-  const threads = openThreads({ name: 'crypto', min: eager ? workers : 0, max: workers, ahead: true }, log)
+  const threads = openThreads({ name: 'crypto', min: eager ? workers : 0, max: workers }, log)
   const perform = createSigningWork((header) => known.get(header))
   const lane = new Lane<CryptoJob, string | boolean>({
     name: 'crypto',

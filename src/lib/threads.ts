@@ -1,6 +1,7 @@
 // A pool of worker threads, and its orderly shutdown.
 import { Piscina } from 'piscina'
 import { programFile } from './paths.ts'
+import { ThreadPort } from './thread_port.ts'
 import { withTimeout } from './timeout.ts'
 
 export interface ThreadsOptions {
@@ -9,10 +10,8 @@ export interface ThreadsOptions {
   /** Threads that start at once and stay. With 0 they start with the first task. */
   min: number
   max: number
-  /** Idle threads beyond `min` end after this many milliseconds. */
+  /** Idle threads beyond `min` end after this many milliseconds. Threads without it stay, and their file exports answerCalls(). */
   idleMs?: number
-  /** Whether a busy thread accepts the next task in advance. Otherwise another thread is started for it. */
-  ahead?: boolean
   /** The data that each thread receives when it starts. */
   workerData?: unknown
 }
@@ -31,13 +30,12 @@ export interface Threads {
 const LOADING_MS = 10_000
 
 /** Starts the threads. One that fails is logged and replaced. */
-export function openThreads({ name, min, max, idleMs, ahead, workerData }: ThreadsOptions, log: ThreadLog): Threads {
+export function openThreads({ name, min, max, idleMs, workerData }: ThreadsOptions, log: ThreadLog): Threads {
   const pool = new Piscina({
     filename: programFile(name),
     minThreads: min,
     maxThreads: max,
     idleTimeout: idleMs ?? Number.POSITIVE_INFINITY,
-    concurrentTasksPerWorker: ahead ? 2 : 1,
     recordTiming: false,
     workerData,
   })
@@ -65,10 +63,29 @@ export function openThreads({ name, min, max, idleMs, ahead, workerData }: Threa
       onLoaded()
     })
   return {
-    run: (task) => pool.run(task),
+    run: idleMs === undefined ? callThreads(pool, max) : (task) => pool.run(task),
     async close() {
       await withTimeout(LOADING_MS, allLoaded())
       await pool.destroy()
     },
+  }
+}
+
+/** Calls the threads of a pool over ports. A busy thread gets the next call in advance when every thread is busy. */
+function callThreads(pool: Piscina, max: number): Threads['run'] {
+  const ports = new Set<ThreadPort>()
+  const open = () => {
+    const port = new ThreadPort()
+    ports.add(port)
+    pool.run(port.end, { transferList: [port.end.port] }).catch((error) => {
+      ports.delete(port)
+      port.close(error)
+    })
+    return port
+  }
+  return (input) => {
+    let least: ThreadPort | undefined
+    for (const port of ports) if (!least || port.waiting < least.waiting) least = port
+    return (least && (least.waiting === 0 || ports.size === max) ? least : open()).call(input)
   }
 }

@@ -124,7 +124,7 @@ async function openParts(config: Config, log: Logger, settings: Settings): Promi
   // The storage thread starts meanwhile.
   if (serves) await loadHttpClient()
   const mayCreate = firstKeyRules(config, { store, clock, log }, { creates, newKeys })
-  const { atRest, replays, keyring } = await begin(config, { store, env, clock, log, ...mayCreate })
+  const { keyring, ...begun } = await begin(config, { store, env, clock, log, serves, ...mayCreate })
   const crypto = openCryptoPool(config, log, settings)
   return {
     branding,
@@ -132,12 +132,9 @@ async function openParts(config: Config, log: Logger, settings: Settings): Promi
     keyring,
     crypto,
     lanes: { ...crypto.stats, ...(keyring.remote ? { transit: keyring.remote.lane } : {}), store: store.driver.stats },
-    atRest,
+    ...begun,
     sealing: sessionSecrets(config) ?? [newSecret()],
-    refreshSecrets: await refreshSecretsOf(config, store, clock),
-    replays,
     loginAttempts: new AttemptsInProgress(),
-    clientLimiter: await openClientLimiter({ store, clock, log }, serves),
     activity: new ActivityLog(),
     knees,
   }
@@ -173,8 +170,8 @@ async function refreshSecretsOf(config: Config, store: Store, clock: Clock): Pro
 /** Opens the keys and makes the reads that are needed before the first request. Closes the store when that fails, because an open store keeps the process alive. */
 async function begin(
   config: Config,
-  { env, log, ...parts }: KeyRules & Pick<App, 'store' | 'env' | 'clock' | 'log'>,
-): Promise<Pick<App, 'atRest' | 'replays' | 'keyring'>> {
+  { env, log, serves, ...parts }: KeyRules & Pick<App, 'store' | 'env' | 'clock' | 'log'> & { serves: boolean },
+): Promise<Pick<Parts, 'atRest' | 'replays' | 'keyring' | 'refreshSecrets' | 'clientLimiter'>> {
   const { store, clock } = parts
   const transit = transitParts(clock, log)
   let keyring: Keyring | undefined
@@ -185,7 +182,10 @@ async function begin(
     const source = keySource(config, { ...parts, transit, atRest })
     keyring = await openKeyring({ source, clock, onError, place: keyPlace(config) })
     await store.saveIssuer({ issuer: issuerOf(config), now: clock.now() })
-    return { atRest, keyring, replays: await openReplayCache(store, clock) }
+    const replays = await openReplayCache(store, clock)
+    const refreshSecrets = await refreshSecretsOf(config, store, clock)
+    const clientLimiter = await openClientLimiter({ store, clock, log }, serves)
+    return { atRest, keyring, replays, refreshSecrets, clientLimiter }
   } catch (error) {
     keyring?.close()
     await store.driver.close()

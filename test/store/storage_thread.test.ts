@@ -33,13 +33,16 @@ test('P09 an operation whose storage thread dies gives 503 with Retry-After, and
   const { store } = opened
   const client = aClient()
   await store.createClient(client)
-  const [pool] = pools
-  vi.mocked(Piscina.prototype.run).mockImplementationOnce(function (this: Piscina, ...task) {
-    // First the order to die, then the work: the other way round the work might be done in between.
-    void pool?.threads[0]?.terminate()
-    return run.apply(this, task)
-  })
-  const error = await refusalOf(() => store.createClient(aClient()))
+  const other = new Database(file)
+  other.exec('BEGIN EXCLUSIVE')
+  const refused = refusalOf(() => store.createClient(aClient()))
+  const { stats } = store.driver
+  while (stats.waiting > 0 || stats.running === 0) await new Promise((resolve) => setImmediate(resolve))
+  // The thread waits for the lock, so it has not answered.
+  for (const pool of pools) for (const thread of pool.threads) void thread.terminate()
+  other.exec('ROLLBACK')
+  other.close()
+  const error = await refused
   expect([error.status, error.reason, error.more.headers?.['retry-after']]).toEqual([503, 'storage_thread_failed', '1'])
   expect(await store.findClient({ client_id: client.client_id })).toEqual(client)
   expect(await store.createClient(aClient())).toBe('created')
