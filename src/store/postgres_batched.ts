@@ -1,5 +1,5 @@
-// Batches on PostgreSQL: rows of one INSERT, pipelined reads, changes in one transaction. Individually each would cost a round trip, which
-// wakes two processes, and its own flush of the log.
+// Batches on PostgreSQL: rows of one INSERT, lookups of one statement, changes in one transaction. Individually each would cost a round
+// trip, which wakes two processes, and its own flush of the log.
 import type pg from 'pg'
 import { codeOf, OAuthError } from '../lib/error.ts'
 import type { Outcome } from '../lib/lane.ts'
@@ -7,14 +7,15 @@ import type { Job } from './database.ts'
 import type { Op, Statement } from './op.ts'
 import { ops } from './operations.ts'
 import { command, execute } from './postgres_client.ts'
+import { lookups, type Run } from './postgres_lookups.ts'
 import { preparePlans } from './postgres_plans.ts'
 import { encodeSets, setsOf, typeOf } from './postgres_sets.ts'
 
 /** Runs the statements of an operation, one after the other. Resolves to what it returns. */
-export async function steps(client: pg.ClientBase, job: Job): Promise<unknown> {
+export async function steps(job: Job, run: Run): Promise<unknown> {
   const operation = start(job)
   let step = operation.next()
-  while (!step.done) step = operation.next(await execute(client, step.value))
+  while (!step.done) step = operation.next(await run(step.value))
   return step.value
 }
 
@@ -30,7 +31,8 @@ export const settled = (result: Promise<unknown>): Promise<Outcome<unknown>> =>
 /** Runs independent reads on one connection. Resolves to their outcomes. */
 export async function readBatched(client: pg.ClientBase, jobs: readonly Job[]): Promise<Outcome<unknown>[]> {
   for (const { op } of jobs) await preparePlans(client, op)
-  return Promise.all(jobs.map((job) => settled(steps(client, job))))
+  const run = lookups(client)
+  return Promise.all(jobs.map((job) => settled(steps(job, run))))
 }
 
 /** Milliseconds that a batch waits for a row lock of another transaction. */
@@ -62,8 +64,9 @@ export async function changeBatched(client: pg.ClientBase, changes: readonly Sta
 export async function recordBatched(client: pg.ClientBase, jobs: readonly Job[]): Promise<unknown[]> {
   for (const { op } of jobs) await preparePlans(client, op)
   await begin(client)
+  const run = lookups(client)
   // Every operation must have ended before the transaction ends: none may send a statement after it.
-  const outcomes = await Promise.all(jobs.map((job) => settled(steps(client, job))))
+  const outcomes = await Promise.all(jobs.map((job) => settled(steps(job, run))))
   const errors = outcomes.flatMap((outcome) => ('error' in outcome ? [outcome.error] : []))
   if (errors.length > 0) throw errors.find((error) => error instanceof OAuthError) ?? errors[0]
   await command(client, 'COMMIT')

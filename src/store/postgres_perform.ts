@@ -63,7 +63,7 @@ export class Performer {
     return this.#options.lend(
       async (client) => {
         await preparePlans(client, job.op)
-        return reads ? steps(client, job) : this.#change(client, job)
+        return reads ? steps(job, (statement) => execute(client, statement)) : this.#change(client, job)
       },
       { use: reads ? 'reading' : 'writing' },
     )
@@ -93,7 +93,7 @@ export class Performer {
 
   async #transaction(client: pg.PoolClient, job: Job): Promise<unknown> {
     await begin(client, job.op)
-    const value = await steps(client, job)
+    const value = await steps(job, (statement) => execute(client, statement))
     const invalidation = invalidationOf(job.op, job.input)
     if (invalidation) await execute(client, this.#options.announcement(invalidation))
     await command(client, 'COMMIT')
