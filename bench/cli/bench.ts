@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { print, UsageError } from '../../src/cli/output.ts'
 import type { GlobalOptions } from '../../src/cli/tree.ts'
 import type { Env } from '../../src/config/env.ts'
+import { CORES } from '../../src/telemetry/proc.ts'
 import { bestGenerator, GENERATORS, wrkVersion } from '../load/load.ts'
 import { HOT_CLIENTS } from '../load/target.ts'
 import { type ForeignPeer, PEER_SYNTAX, parsePeer, peerFaults } from '../peers/peers.ts'
@@ -17,6 +18,7 @@ import { openProgress } from '../run/progress.ts'
 import { bench } from '../run/run.ts'
 import { parseMix, subjects, worksOf } from '../run/scenarios.ts'
 import { ALGS, type AlgName, type Settings, SHARED, STORES, type StoreName } from '../run/settings.ts'
+import { hasTaskset, SCALING, shapesFor } from '../run/shapes.ts'
 import { numberIn, reading, sloFlag, wordsOf } from './flags.ts'
 import { finish, reportFiles } from './report.ts'
 
@@ -83,7 +85,7 @@ const benchCommand = (program: Command): Command =>
   program
     .command('bench')
     .description(
-      `Measures the service on this machine, over loopback and on a temporary database. Scenarios: ${subjects.join(', ')}. token: all of them. parts: the cost of each building block. operators: list pages and a purge with a million tokens stored. overload: served and refused requests at ten times the capacity. postgres: one and two instances on PostgreSQL.`,
+      `Measures the service on this machine, over loopback and on a temporary database. Scenarios: ${subjects.join(', ')}. token: all of them. parts: the cost of each building block. operators: list pages and a purge with a million tokens stored. overload: served and refused requests at ten times the capacity. postgres: one and two instances on PostgreSQL. scaling: client_credentials and refresh_token on 1, 2, 4 and more processors, with 1, 2 and 4 front threads; about ten minutes.`,
     )
     .argument('[scenarios...]', 'The scenarios to measure.')
     .option('--connections <n>', 'Number of connections of the load generator.', numberIn(1, 10_000), 64)
@@ -144,13 +146,15 @@ const STANDALONE = {
 
 function settingsOf(scenarios: string[], flags: BenchFlags, env: Env): Settings {
   const isShared = scenarios.includes(SHARED.name)
-  const named = isShared ? [...scenarios, ...SHARED.works] : scenarios
-  const known = named.filter((name) => name !== SHARED.name && !(name in STANDALONE))
+  const isScaling = scenarios.includes(SCALING.name)
+  const named = [...scenarios, ...(isShared ? SHARED.works : []), ...(isScaling ? SCALING.works : [])]
+  const known = named.filter((name) => name !== SHARED.name && name !== SCALING.name && !(name in STANDALONE))
   const unknown = known.filter((name) => worksOf(name, true).length === 0)
   if (unknown.length > 0 || (scenarios.length === 0 && !flags.mix))
     throw new UsageError(
-      `${unknown.length ? `unknown scenario: ${unknown.join(', ')}` : 'name a scenario'}; scenarios: token, ${[...subjects, SHARED.name, ...Object.keys(STANDALONE)].join(', ')}`,
+      `${unknown.length ? `unknown scenario: ${unknown.join(', ')}` : 'name a scenario'}; scenarios: token, ${[...subjects, SHARED.name, SCALING.name, ...Object.keys(STANDALONE)].join(', ')}`,
     )
+  if (isScaling && !hasTaskset()) throw new UsageError(`${SCALING.name} needs the program taskset (util-linux)`)
   const { smoke, serviceOnly } = flags
   // Only the built-in generator can connect to several instances.
   const generator = isShared ? 'own' : (flags.generator?.[0] ?? bestGenerator())
@@ -163,16 +167,28 @@ function settingsOf(scenarios: string[], flags: BenchFlags, env: Env): Settings 
     warmup: flags.warmup ?? (smoke ? 1 : 2),
     rounds: flags.rounds ?? (smoke ? 1 : 2),
     generator,
-    stores: isShared ? ['postgres'] : flags.store,
+    stores: isShared ? ['postgres'] : isScaling ? ['sqlite'] : flags.store,
     instances: isShared ? SHARED.instances : 1,
+    ...(isScaling && {
+      shapes: shapesFor(CORES),
+      connections: Math.max(flags.connections, SCALING.connections),
+      seconds: flags.seconds ?? (smoke ? 1 : SCALING.seconds),
+    }),
     algs: flags.alg,
     fills: flags.fill,
     sloMs: flags.sloP99,
-    peer: !serviceOnly && hasFile('peer'),
+    peer: !serviceOnly && !isScaling && hasFile('peer'),
     peers: (flags.peer ?? []).map(peerOf),
     env,
   }
-  const faults = [...databaseFaults(settings), ...peerFaults(settings.peers)]
+  const isAlone = !isShared && !flags.mix && !flags.database && !flags.store.includes('postgres')
+  const faults = [
+    ...databaseFaults(settings),
+    ...peerFaults(settings.peers),
+    ...(isScaling && !isAlone
+      ? [`${SCALING.name} measures SQLite in temporary files: no mix, --database or PostgreSQL`]
+      : []),
+  ]
   if (faults.length > 0) throw new UsageError(...faults)
   return settings
 }

@@ -5,7 +5,7 @@ import { EXIT, print, UsageError } from '../../src/cli/output.ts'
 import { packageRoot } from '../../src/lib/paths.ts'
 import { renderHtml } from '../report/html.ts'
 import { type Report, readReport, resultsFolder } from '../report/report.ts'
-import { describeRun, table, verdict } from '../report/table.ts'
+import { describeRun, headlineText, table, verdict } from '../report/table.ts'
 import { readVersion } from '../run/machine.ts'
 
 export interface ReportFiles {
@@ -40,7 +40,8 @@ export function finish(report: Report, files: ReportFiles, asJson: boolean | und
   if (asJson) print(report, true)
   else {
     const where = fault ? [] : [`report: ${json} and ${html}`]
-    process.stdout.write(`${[describeRun(report), table(report), verdict(report).join('\n'), ...where].join('\n\n')}\n`)
+    const parts = [headlineText(report), table(report), verdict(report).join('\n'), describeRun(report), ...where]
+    process.stdout.write(`${parts.filter(Boolean).join('\n\n')}\n`)
   }
   if (fault) {
     process.stderr.write(`error: the report was not written: ${fault}\n`)

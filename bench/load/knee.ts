@@ -1,12 +1,17 @@
-// The knee: the highest rate that meets the objective. It is found by increasing rates until one fails, and then by bisection.
+// The knee: the highest rate that meets the objective. It is found by increasing rates until two in a row fail, and then by bisection.
+// A stall of the host raises p99 of a few seconds at any rate, so a rate counts as failed only when it failed twice.
 import { CORES } from '../../src/telemetry/proc.ts'
 import { FOREIGN, type Sample } from '../run/sample.ts'
 
 /** Rates to try, as shares of the maximum rate of the closed loop. At the maximum rate, the queue of an open loop grows without bound. */
 const LADDER = [0.25, 0.5, 0.65, 0.8, 0.9, 1]
-/** Shares to try when the first rate fails. */
+/** Shares to try when the first rates fail. */
 const BELOW = [0.1, 0.04]
-const HALVINGS = 2
+/** Failed rates in a row that end the increase. One alone may be the result of stalls. */
+const FAILURES = 2
+/** Bisection ends when the next failed rate is at most this share above the knee. */
+const PRECISION = 0.06
+const HALVINGS = 3
 /** Maximum ratio of the total time to the time in which the requests were due. The objective of the last request is added. */
 const LONGER = 1.05
 
@@ -22,8 +27,8 @@ export function keeps({ errors, latency_ms, answers, seconds, offered_per_s }: S
 
 /** Lateness of the load generator that counts as a disturbance: this share of the objective, and of the measured p99. */
 const LATE = { ofObjective: 0.5, ofLatency: 0.1 }
-/** Maximum repetitions of a disturbed sample, and of all samples of a search. */
-const REPEATS = { step: 2, climb: 6 }
+/** Maximum measurements of a rate, and repetitions of a search. */
+const MOST = { samples: 3, repeats: 15 }
 
 /**
  * Why a rate may have failed for another reason than the server: other programs used the machine, or the load generator was late by a
@@ -43,7 +48,7 @@ export interface Climb {
   knee: Sample | null
   /** Why the true knee may be higher; undefined when the server was the cause of the next failure. */
   knee_at_least?: string
-  /** Samples that were disturbed and repeated. */
+  /** Samples that do not count: they were disturbed, or other samples at the same rate outvoted them. */
   void_steps?: Sample[]
 }
 
@@ -62,6 +67,23 @@ export function addStep(climb: Climb, sample: Sample, sloMs: number): void {
 const nextFailed = ({ ladder, knee }: Climb, sloMs: number): Sample | undefined =>
   ladder.find((sample) => rateOf(sample) > rateOf(knee) && !keeps(sample, sloMs))
 
+/** The sample that counts of several at one rate: the one with the middle p99 of those that were not disturbed; of two, the worse one. */
+function middle(samples: readonly Sample[], sloMs: number): Sample {
+  const clean = samples.filter((sample) => !disturbance(sample, sloMs))
+  // A growing queue fails a sample whatever its p99 is.
+  const badness = (sample: Sample) =>
+    (sample.latency_ms.p99 ?? Number.POSITIVE_INFINITY) + (keeps(sample, sloMs) ? 0 : 1e9)
+  const sorted = (clean.length > 0 ? clean : samples).toSorted((a, b) => badness(a) - badness(b))
+  return sorted[Math.floor(sorted.length / 2)] as Sample
+}
+
+/** Whether further samples at a rate cannot change the result, or are not worth it: the first one met the objective, or two agree. */
+function isDecided(samples: readonly Sample[], sloMs: number): boolean {
+  const clean = samples.filter((sample) => !disturbance(sample, sloMs))
+  const kept = clean.filter((sample) => keeps(sample, sloMs)).length
+  return kept === 2 || clean.length - kept === 2 || (kept === 1 && clean.length === 1)
+}
+
 /**
  * Searches the knee, starting at a share of the maximum rate (requests per second). `measure` receives the reason when it repeats a
  * rate. Results are added to `climb` at once, because the search may be interrupted.
@@ -72,28 +94,28 @@ export async function findKnee(
   measure: (rate: number, again?: string) => Promise<Sample>,
   climb: Climb,
 ): Promise<void> {
-  let left = REPEATS.climb
+  let left = MOST.repeats
   const tryOut = async (rate: number) => {
-    let sample = await measure(rate)
-    let why = disturbance(sample, sloMs)
-    for (let i = 0; why && i < REPEATS.step && left > 0; i++, left--) {
-      climb.void_steps = [...(climb.void_steps ?? []), sample]
-      sample = await measure(rate, why)
-      why = disturbance(sample, sloMs)
-    }
-    addStep(climb, sample, sloMs)
-    return { kept: keeps(sample, sloMs), why }
+    const samples = [await measure(rate)]
+    while (!isDecided(samples, sloMs) && samples.length < MOST.samples && left-- > 0)
+      samples.push(await measure(rate, disturbance(samples.at(-1) as Sample, sloMs) ?? 'one failure may be a stall'))
+    const counts = middle(samples, sloMs)
+    const others = samples.filter((sample) => sample !== counts)
+    if (others.length > 0) climb.void_steps = [...(climb.void_steps ?? []), ...others]
+    addStep(climb, counts, sloMs)
+    // A disturbance must not decide: only a failure of the server itself counts.
+    return keeps(counts, sloMs) || disturbance(counts, sloMs) !== undefined
   }
-  // A disturbance must not decide: only a failure of the server itself ends the increase.
+  let failures = 0
   for (const share of LADDER) {
-    const { kept, why } = await tryOut(ceiling * share)
-    if (!kept && !why) break
+    failures = (await tryOut(ceiling * share)) ? 0 : failures + 1
+    if (failures === FAILURES) break
   }
-  if (!climb.knee) for (const share of BELOW) if ((await tryOut(ceiling * share)).kept) break
+  for (const share of BELOW) if (!climb.knee) await tryOut(ceiling * share)
   // Bisects between the knee and the next failed rate.
   for (let i = 0; i < HALVINGS && climb.knee; i++) {
     const next = nextFailed(climb, sloMs)
-    if (!next) break
+    if (!next || rateOf(next) <= (1 + PRECISION) * rateOf(climb.knee)) break
     await tryOut((rateOf(climb.knee) + rateOf(next)) / 2)
   }
 }

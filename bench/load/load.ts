@@ -4,8 +4,8 @@ import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { endedChildrenMicros } from '../../src/telemetry/proc.ts'
-import { hasFile, inChild, start, tempDir } from '../run/children.ts'
+import { CORES, endedChildrenMicros } from '../../src/telemetry/proc.ts'
+import { hasFile, inChild, pinned, start, tempDir } from '../run/children.ts'
 import { beginUsage, type ProbePlan } from '../run/probe.ts'
 import { type Counted, type Sample, sampleOf } from '../run/sample.ts'
 
@@ -19,6 +19,8 @@ export interface LoadPlan {
   connections: number
   /** wrk runs for whole seconds. */
   seconds: number
+  /** The processors of the generator, as a list for taskset. */
+  processors?: string
 }
 
 /** The version line of wrk; undefined when it is not installed. */
@@ -34,7 +36,9 @@ const LATE_SECONDS = 30
 export async function runLoad(generator: 'wrk' | 'autocannon', plan: LoadPlan, probe: ProbePlan): Promise<Sample> {
   const end = await beginUsage(probe, endedChildrenMicros)
   const count =
-    generator === 'wrk' ? await runWrk(plan) : await inChild<Counted>('autocannon', plan, plan.seconds + LATE_SECONDS)
+    generator === 'wrk'
+      ? await runWrk(plan)
+      : await inChild<Counted>('autocannon', plan, plan.seconds + LATE_SECONDS, plan.processors)
   return sampleOf(count, await end())
 }
 
@@ -67,13 +71,26 @@ interface WrkResult {
   latency: number[]
 }
 
-async function runWrk({ url, bodies, connections, seconds }: LoadPlan): Promise<Counted> {
+/** Threads of wrk. One is enough for the usual 64 connections, and leaves most of a small machine to the server. */
+const threadsFor = (connections: number) => Math.max(1, Math.min(Math.floor(connections / 64), Math.floor(CORES / 4)))
+
+async function runWrk({ url, bodies, connections, seconds, processors }: LoadPlan): Promise<Counted> {
   const folder = tempDir()
   const [script, list] = [path.join(folder, 'post.lua'), path.join(folder, 'bodies')]
   writeFileSync(script, SCRIPT)
   writeFileSync(list, bodies.join('\n'))
-  const args = ['-t1', `-c${connections}`, `-d${Math.ceil(seconds)}s`, '--latency', '-s', script, url, '--', list]
-  const child = start('wrk', args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const args = [
+    `-t${threadsFor(connections)}`,
+    `-c${connections}`,
+    `-d${Math.ceil(seconds)}s`,
+    '--latency',
+    '-s',
+    script,
+    url,
+    '--',
+    list,
+  ]
+  const child = start(...pinned(processors, 'wrk', args), { stdio: ['ignore', 'pipe', 'inherit'] })
   let output = ''
   child.stdout?.on('data', (chunk: Buffer) => {
     output += chunk

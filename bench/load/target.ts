@@ -59,6 +59,8 @@ export interface BenchTarget {
   readonly gateway?: Gateway
   /** The resource of the tokens that are introspected. */
   readonly introspectedResource?: string
+  /** The processors of the load generator, as a list for taskset. Default: all. */
+  readonly loadProcessors?: string
   /** What to observe to measure its resource usage. */
   probe(): ProbePlan
   /** Restarts the process: its caches are empty afterwards, its data is kept. Undefined for a server that the run did not start. */

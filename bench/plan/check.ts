@@ -3,10 +3,8 @@ import { addStep, keeps } from '../load/knee.ts'
 import type { Report, WorkResult } from '../report/report.ts'
 import type { Sample } from '../run/sample.ts'
 import type { Mix } from '../run/scenarios.ts'
+import { HEADROOM } from './notes.ts'
 import { plan } from './plan.ts'
-
-/** Share of the capacity that is kept free, as operators plan. */
-const HEADROOM = 0.3
 
 /**
  * Plans the rate of one instance from the parts of the mix in the report, and measures the mix at this rate with `run`. `result` is
@@ -40,7 +38,7 @@ export async function checkPlan(
   const sample = await run(rate)
   // A disturbance may have made the measured knee too low: this rate counts when it met the objective.
   addStep(result, sample, sloMs)
-  const { costs, capacity_per_s } = planFor(rate)
+  const { costs, measured_knee_per_s } = planFor(rate)
   return {
     mix: result.work,
     rate_per_s: rate,
@@ -48,7 +46,7 @@ export async function checkPlan(
     p99_ms: sample.latency_ms.p99,
     predicted_cpu_us: costs.total_us,
     measured_cpu_us: sample.cpu_us.total,
-    predicted_knee_per_s: capacity_per_s,
+    predicted_knee_per_s: measured_knee_per_s,
     measured_knee_per_s: result.knee?.per_s ?? null,
   }
 }

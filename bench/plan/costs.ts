@@ -1,6 +1,5 @@
 // The cost of a request. It falls with the utilisation of a server, because more requests share a batch, a wake-up and a commit.
 // Between measured rates, costs are interpolated linearly.
-import type { Role } from '../../src/telemetry/proc.ts'
 import { keeps } from '../load/knee.ts'
 import type { Report } from '../report/report.ts'
 import type { Sample } from '../run/sample.ts'
@@ -48,10 +47,6 @@ export function keptOf(
   if (kept.length === 0) throw new Error(`no rate of ${work} in the report kept p99 within ${sloMs} ms`)
   return kept
 }
-
-/** Utilisation of the threads of a role, 0 to 1, computed from the cost of the requests, so that cost and rate agree. */
-export const partShare = ({ cpu_us, per_s, threads }: Sample, role: Role): number =>
-  ((cpu_us[role] ?? 0) * per_s) / 1e6 / Math.max(1, threads[role] ?? 1)
 
 /** Bytes written to storage per request: to the write-ahead log of PostgreSQL, or by the service. */
 export const sampledBytes = ({ log_bytes, written_bytes }: Sample): number => log_bytes ?? written_bytes ?? 0

@@ -1,7 +1,8 @@
-// The capacity of one instance: the utilisation that its parts may reach, as measured at the knees, and the rate at which each reaches it.
+// The capacity of one instance. The measured machine serves the rate that the open-loop knees of the parts of the mix give. At that rate
+// its busiest part has a utilisation, and an instance of another shape may use each of its parts up to the same utilisation.
 
 import { MOST_ROWS, type Sample } from '../run/sample.ts'
-import { type Costs, partShare, sampledBytes } from './costs.ts'
+import { type Costs, sampledBytes } from './costs.ts'
 
 /** The knee of a workload, and its share of the requests. The sum of all shares is 1. */
 export interface Knee {
@@ -10,11 +11,9 @@ export interface Knee {
   sample: Sample
 }
 export interface PlannedUse {
-  /** Measured utilisation of the busiest part up to which the objective is met. */
+  /** Utilisation of the busiest part of the measured machine at the measured rate of the mix. */
   share: number
-  /** The part, and the workload at whose knee it was measured. */
   part: string
-  work: string
 }
 export interface Limit {
   what: string
@@ -32,33 +31,46 @@ export interface Shape {
 }
 
 const MEGA = 1e6
-/** Upper bound of a utilisation: in short runs, measured values approach 1. */
+/** Upper bound of the utilisation of a database, whose machine was not measured alone. */
 const MOST_USE = 0.9
-
-/**
- * The lowest utilisation of the busiest part at any knee. Only what the service itself used counts, because the value is divided by
- * the cost of a request for the service. The processors that the load generator and other programs used were not shown to be
- * available, although an instance alone on its machine may use some of them.
- */
-export function useAtKnees(knees: readonly Knee[], cores: number): PlannedUse {
-  const uses = knees.map(({ work, sample }) => ({ work, ...busiest(sample, cores) }))
-  const least = uses.reduce((a, b) => (b.share < a.share ? b : a))
-  return { ...least, share: Math.min(MOST_USE, least.share) }
-}
-
-function busiest(sample: Sample, cores: number): Omit<PlannedUse, 'work'> {
-  const parts = [
-    { part: 'the front thread', share: partShare(sample, 'front') },
-    { part: 'the crypto threads', share: partShare(sample, 'crypto') },
-    { part: 'the storage thread', share: partShare(sample, 'store') },
-    { part: 'the processors', share: ((sample.cpu_us.total ?? 0) * sample.per_s) / MEGA / cores },
-  ]
-  return parts.reduce((a, b) => (b.share > a.share ? b : a))
-}
 
 /** The rate of the mix according to its knees: each workload takes its share of the time. */
 export const measuredRate = (knees: readonly Knee[]): number =>
   1 / knees.reduce((sum, { share, sample }) => sum + share / sample.per_s, 0)
+
+/** A part of an instance: the CPU time of a request in it, and the threads or processors that share it. */
+interface InstancePart {
+  what: string
+  us: number
+  of: number
+}
+
+function partsOf(costs: Costs, { cores, frontThreads, store }: Shape): InstancePart[] {
+  const cryptoThreads = Math.max(1, Math.min(16, cores - 1))
+  return [
+    { what: `the ${cores} processors`, us: costs.total_us, of: cores },
+    {
+      what: frontThreads > 1 ? `the ${frontThreads} front threads` : 'the front thread',
+      us: costs.front_us,
+      of: frontThreads,
+    },
+    {
+      what: `the ${cryptoThreads} crypto thread${cryptoThreads > 1 ? 's' : ''}`,
+      us: costs.crypto_us,
+      of: cryptoThreads,
+    },
+    ...(store === 'sqlite' ? [{ what: 'the storage thread', us: costs.store_us, of: 1 }] : []),
+  ]
+}
+
+/**
+ * The busiest part of the measured machine, and its utilisation, at the measured rate of the mix. Only what the service itself used
+ * counts: the processors that the load generator and other programs used were not shown to be available.
+ */
+export function useAtRate(costs: Costs, measured: Shape, per_s: number): PlannedUse {
+  const uses = partsOf(costs, measured).map(({ what, us, of }) => ({ part: what, share: (per_s * us) / MEGA / of }))
+  return uses.reduce((a, b) => (b.share > a.share ? b : a))
+}
 
 const ofProcessors = (what: string, use: number, threads: number, us: number): Limit => ({
   what,
@@ -68,52 +80,17 @@ const ofProcessors = (what: string, use: number, threads: number, us: number): L
 })
 
 /** The rates at which each part of an instance is saturated, lowest first. */
-export function limitsOf(
-  costs: Costs,
-  { cores, frontThreads, store }: Shape,
-  { use, fsyncs }: { use: number; fsyncs: number },
-): Limit[] {
-  const cryptoThreads = Math.max(1, Math.min(16, cores - 1))
-  const limit = (what: string, threads: number, us: number) => ofProcessors(what, use, threads, us)
+export function limitsOf(costs: Costs, shape: Shape, { use, fsyncs }: { use: number; fsyncs: number }): Limit[] {
+  const disk: Limit = {
+    what: 'the disk',
+    per_s: costs.fsyncs > 0 ? use * fsyncs * MOST_ROWS : Number.POSITIVE_INFINITY,
+    shared: false,
+    formula: `${use.toFixed(2)} x ${Math.round(fsyncs)} forced writes/s x ${MOST_ROWS} rows per commit`,
+  }
   return [
-    limit(frontThreads > 1 ? `the ${frontThreads} front threads` : 'the front thread', frontThreads, costs.front_us),
-    limit(`the ${cryptoThreads} crypto thread${cryptoThreads > 1 ? 's' : ''}`, cryptoThreads, costs.crypto_us),
-    ...(store === 'sqlite'
-      ? [
-          limit('the storage thread', 1, costs.store_us),
-          {
-            what: 'the disk',
-            per_s: costs.fsyncs > 0 ? use * fsyncs * MOST_ROWS : Number.POSITIVE_INFINITY,
-            shared: false,
-            formula: `${use.toFixed(2)} x ${Math.round(fsyncs)} forced writes/s x ${MOST_ROWS} rows per commit`,
-          },
-        ]
-      : []),
-    limit(`the ${cores} processors`, cores, costs.total_us),
+    ...partsOf(costs, shape).map(({ what, us, of }) => ofProcessors(what, use, of, us)),
+    ...(shape.store === 'sqlite' ? [disk] : []),
   ].toSorted((a, b) => a.per_s - b.per_s)
-}
-
-/** Tolerance for rounding errors. */
-const SAME = 1 - 1e-9
-
-/**
- * The limits, preceded by the knees when these show a lower rate: workloads that use different parts could reach a higher rate
- * together, but that was not measured. The knees do not limit an instance that is larger than the measured machine.
- */
-export function heldToKnees(limits: readonly Limit[], knees: readonly Knee[], isLarger: boolean): readonly Limit[] {
-  const per_s = measuredRate(knees)
-  const isLess = per_s < SAME * (limits[0]?.per_s ?? 0)
-  return isLess && !isLarger
-    ? [
-        {
-          what: 'the measured knees',
-          per_s,
-          shared: false,
-          formula: '1 / sum(share / knee): nothing higher was measured',
-        },
-        ...limits,
-      ]
-    : limits
 }
 
 /** What the report shows about the machine of the database. */

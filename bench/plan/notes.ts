@@ -20,6 +20,9 @@ type Planned = Pick<
   | 'written_mb_per_s'
 >
 
+/** Share of the capacity that the verification of a plan keeps free, as operators do. */
+export const HEADROOM = 0.3
+
 /** Accepted deviation of a plan. Beyond it, the machine was not idle, or the mix behaves differently from its parts. */
 export const MOST_OFF = 0.15
 

@@ -4,22 +4,21 @@ import { DAY } from '../../src/lib/time.ts'
 import type { Report } from '../report/report.ts'
 import type { Sample } from '../run/sample.ts'
 import { sumOf } from '../run/scenarios.ts'
+import { median } from '../statistics.ts'
 import { combinedCosts, costsAtKnees, costsAtRate, keptOf } from './costs.ts'
 import type { PlanInput } from './input.ts'
-import {
-  databaseUse,
-  diskSeen,
-  heldToKnees,
-  limitsOf,
-  measuredRate,
-  sharedLimits,
-  useAtKnees,
-  weakestFirst,
-} from './limits.ts'
+import { databaseUse, diskSeen, limitsOf, measuredRate, sharedLimits, useAtRate, weakestFirst } from './limits.ts'
 import { notesOf } from './notes.ts'
 import type { Plan } from './types.ts'
 
 const MEGA = 1e6
+/** Tolerance for rounding errors: a plan for exactly the capacity needs one instance. */
+const ROUNDING = 1e-9
+
+/** The slowest moment of the machine in the run, as a share of its median speed: the plan must hold then too. */
+function worstSpeed({ speeds = [] }: Report): number {
+  return speeds.length > 1 ? Math.min(...speeds) / median(speeds) : 1
+}
 
 /** Plans from a report. Throws when the report lacks a workload of the mix, or when none of its rates met the objective. */
 export function plan(report: Report, input: PlanInput): Plan {
@@ -31,14 +30,18 @@ export function plan(report: Report, input: PlanInput): Plan {
     samples: keptOf(report, work.name, input),
   }))
   const knees = parts.map(({ samples, ...each }) => ({ ...each, sample: samples.at(-1) as Sample }))
-  const { share: use, ...useOf } = useAtKnees(knees, machine.cores)
-  const isLarger = input.cores > machine.cores || input.frontThreads > 1
   const atKnees = costsAtKnees(parts)
   const costsAtKnee = combinedCosts(atKnees)
-  const computed = limitsOf(costsAtKnee, input, { use, fsyncs: calibration.fsync_per_s ?? 0 })
-  const own = heldToKnees(computed, knees, isLarger)
-  const capacity = own[0]?.per_s ?? 0
-  const instances = Math.ceil(rate / (capacity * (1 - headroom)))
+  const measured = measuredRate(knees)
+  const { share: use, part: useOf } = useAtRate(
+    costsAtKnee,
+    { ...input, cores: machine.cores, frontThreads: 1 },
+    measured,
+  )
+  const own = limitsOf(costsAtKnee, input, { use, fsyncs: calibration.fsync_per_s ?? 0 })
+  const worst = worstSpeed(report)
+  const capacity = (own[0]?.per_s ?? 0) * worst
+  const instances = Math.ceil(rate / (capacity * (1 - headroom)) - ROUNDING)
   const atRate = costsAtRate(parts, rate / instances)
   const costs = combinedCosts(atRate)
   const seen = { ...diskSeen(knees, calibration.fsync_per_s), cores: machine.cores }
@@ -47,7 +50,8 @@ export function plan(report: Report, input: PlanInput): Plan {
   const stored = (input.average * DAY * costs.database_bytes) / 1e9
   const planned = {
     limits: weakestFirst([...own, ...shared], instances),
-    measured_knee_per_s: measuredRate(knees),
+    measured_knee_per_s: measured,
+    worst_speed: worst,
     capacity_per_s: capacity,
     instances,
     database_cores: (rate * costs.database_us) / MEGA,

@@ -80,15 +80,20 @@ function resourceRows(plan: Plan, input: PlanInput): string[] {
 
 /** What one instance serves, and what limits it. */
 function capacityRows(plan: Plan): string[] {
-  const { limits, use } = plan
+  const { limits, use, worst_speed } = plan
   const [first, second] = limits
   const bottleneck = `The first bottleneck${first?.shared ? `, at ${atRate(first)}` : ''}: ${first?.what ?? 'none'}`
   const next = second ? `; the second, at ${atRate(second)}: ${second.what}.` : '.'
   return [
     `One instance serves ${whole(plan.capacity_per_s)}/s within the latency objective. ${bottleneck}${next}`,
     ...limits.map((limit) => row(`  ${limit.what}`, atRate(limit), limit.formula)),
-    `${use.toFixed(2)} is the planned utilisation: the lowest utilisation of the busiest part at any knee, which was that of ${plan.use_of.part} at the knee of ${plan.use_of.work}. It does not include what the load generator and other programs used, because the measurement does not show that the service could have used it.`,
-    `From the measured knees alone, with the load generator on the same machine, the mix reaches ${whole(plan.measured_knee_per_s)}/s: 1 / sum(share / knee).`,
+    `The measured machine serves ${whole(plan.measured_knee_per_s)}/s of this mix, with the load generator on it: 1 / sum(share / knee).`,
+    `${use.toFixed(2)} is the utilisation of its busiest part at that rate, ${plan.use_of}. An instance may use each of its parts up to that. It does not include what the load generator and other programs used, because the measurement does not show that the service could have used it.`,
+    ...(worst_speed < 1
+      ? [
+          `The speed of the machine varied during the run: in its slowest moment it made ${worst_speed.toFixed(2)} of its median signatures per second. The capacity of an instance is the first limit x ${worst_speed.toFixed(2)}.`,
+        ]
+      : []),
   ]
 }
 

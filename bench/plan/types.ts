@@ -1,5 +1,5 @@
 import type { Costs } from './costs.ts'
-import type { Limit, PlannedUse } from './limits.ts'
+import type { Limit } from './limits.ts'
 
 /** A workload of a plan. The cost of a request of the mix is the sum of share x cost over all workloads. */
 export interface PlannedPart {
@@ -18,14 +18,16 @@ export interface Plan {
   costs_at_knee: Costs
   /** Costs at the rate of each instance. The resource usage is computed from them. */
   costs: Costs
-  /** Measured utilisation of the busiest part of the service up to which the objective is met, and the part. */
+  /** Utilisation of the busiest part of the measured machine at the measured rate of the mix, and the part. */
   use: number
-  use_of: Omit<PlannedUse, 'share'>
+  use_of: string
   /** In the order in which they are reached as the load of all instances grows. */
   limits: readonly Limit[]
   /** The rate of the measured machine, with the load generator on the same machine. */
   measured_knee_per_s: number
-  /** Capacity of one instance. */
+  /** The slowest moment of the measured machine in the run, as a share of its median speed. */
+  worst_speed: number
+  /** Capacity of one instance in the slowest moment. */
   capacity_per_s: number
   instances: number
   cores: number

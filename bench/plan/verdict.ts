@@ -1,14 +1,14 @@
 // The comparison of a plan with the measurement of its mix, in words.
 import { digits, whole } from '../report/figures.ts'
 import type { Report } from '../report/report.ts'
-import { MOST_OFF } from './notes.ts'
+import { HEADROOM, MOST_OFF } from './notes.ts'
 
 const percent = (share: number) => `${(100 * share).toFixed(0)} %`
 const offBy = (predicted: number, measured: number) => predicted / measured - 1
 const say = (off: number) => `${percent(Math.abs(off))} too ${off < 0 ? 'low' : 'high'}`
 
-/** The deviation of a plan from the measurement, and whether it is within the accepted deviation. */
-export function planVerdict(check: NonNullable<Report['plan_check']>): string {
+/** The deviation of a plan from the measurement, and whether it is within the accepted deviation. `speeds` are those of the run. */
+export function planVerdict(check: NonNullable<Report['plan_check']>, speeds: Report['speeds'] = []): string {
   const { mix, rate_per_s, kept, p99_ms, predicted_cpu_us, measured_cpu_us } = check
   const { predicted_knee_per_s, measured_knee_per_s } = check
   const cost = measured_cpu_us ? offBy(predicted_cpu_us, measured_cpu_us) : undefined
@@ -25,6 +25,9 @@ export function planVerdict(check: NonNullable<Report['plan_check']>): string {
       : cost !== undefined && rate !== undefined
         ? `Both are within the accepted deviation of ${percent(MOST_OFF)}.`
         : '',
+    speeds.length > 1
+      ? `The machine itself made ${whole(Math.min(...speeds))} to ${whole(Math.max(...speeds))} signatures/s during the run (${percent(1 - Math.min(...speeds) / Math.max(...speeds))} between its slowest and its fastest moment), so service plan counts on ${whole(rate_per_s / (1 - HEADROOM))}/s.`
+      : '',
   ]
     .filter(Boolean)
     .join(' ')

@@ -2,58 +2,61 @@
 import { html, Markup } from '../../src/lib/html.ts'
 import { ROLES } from '../../src/telemetry/proc.ts'
 import type { Sample } from '../run/sample.ts'
-import { digits } from './figures.ts'
+import { digits, whole } from './figures.ts'
+import { headlineOf, measuredOf, resultName } from './headline.ts'
 import { barPlot, linePlot } from './plots.ts'
 import { middleRound, type Report, resultKey, type WorkResult } from './report.ts'
 import { describeRun, verdict } from './table.ts'
 
 const STYLE = `
-:root{color-scheme:light dark;--ink:#171a21;--soft:#565d6b;--line:#e1e4ea;--page:#f3f5f8;--card:#fff;--front:#2456d3;--crypto:#d3622b;--store:#1c8a5a;--password:#8a4fc2;--other:#98a0ad;--database:#b8930e;--bad:#b3232a}
-@media (prefers-color-scheme:dark){:root{--ink:#eceef3;--soft:#a6aebd;--line:#2d333e;--page:#0e1015;--card:#171a21;--front:#8db2ff;--crypto:#ffa26f;--store:#5fd6a2;--password:#cda3ff;--other:#6d7686;--database:#f0cf5a;--bad:#ff8d8f}}
+:root{color-scheme:light dark;--ink:#171a21;--soft:#565d6b;--line:#e1e4ea;--page:#f3f5f8;--card:#fff;--front:#2456d3;--crypto:#b5491a;--store:#14754a;--password:#8a4fc2;--other:#7b8494;--database:#8a6a00;--bad:#b3232a;--missed:#b3232a14;--rest:#c9d6f7}
+@media (prefers-color-scheme:dark){:root{--ink:#eceef3;--soft:#a6aebd;--line:#2d333e;--page:#0e1015;--card:#171a21;--front:#8db2ff;--crypto:#ffa26f;--store:#5fd6a2;--password:#cda3ff;--other:#8b94a5;--database:#f0cf5a;--bad:#ff8d8f;--missed:#ff8d8f1c;--rest:#31436b}}
 *{box-sizing:border-box}
-body{margin:0;padding:2rem 1rem;background:var(--page);color:var(--ink);font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
+body{overflow-wrap:anywhere;margin:0;padding:2rem 1rem;background:var(--page);color:var(--ink);font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 main{max-width:72rem;margin:auto}
-section{background:var(--card);border:1px solid var(--line);border-radius:14px;padding:1.25rem 1.5rem;margin:1rem 0;overflow-x:auto}
-h1{font-size:1.6rem;margin:0}h2{font-size:1.15rem;margin:0 0 .75rem}h3{font-size:.95rem;margin:0 0 .25rem}
-pre{white-space:pre-wrap;color:var(--soft);font:.8rem/1.5 ui-monospace,Menlo,Consolas,monospace;margin:.5rem 0 0}
-li{margin:.3rem 0}
-.plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(22rem,1fr));gap:1.25rem}
-svg{width:100%;height:auto;font:11px system-ui,sans-serif}svg.wide{max-width:60rem}
+section{background:var(--card);border:1px solid var(--line);border-radius:14px;padding:1.25rem clamp(.9rem,3vw,1.5rem);margin:1rem 0}
+h1{font-size:1.6rem;line-height:1.25;margin:0}h2{font-size:1.15rem;margin:0 0 .75rem}h3{font-size:.95rem;margin:0 0 .25rem}
+pre{white-space:pre-wrap;overflow-wrap:anywhere;color:var(--soft);font:.8rem/1.5 ui-monospace,Menlo,Consolas,monospace;margin:.5rem 0 0}
+li{margin:.3rem 0}ul{padding-left:1.25rem}
+.verdict{margin:0;display:grid;grid-template-columns:minmax(8rem,max-content) 1fr;gap:.4rem 1.25rem}.verdict dt{font-weight:600}.verdict dd{margin:0}
+.plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(21rem,100%),1fr));gap:1.5rem}
+svg{display:block;width:100%;max-width:30rem;height:auto;font:12px system-ui,sans-serif}
 text{fill:var(--ink)}text.name{fill:var(--soft)}.end{text-anchor:end}.middle{text-anchor:middle}
-.grid{stroke:var(--line)}.bound{stroke:var(--bad);stroke-dasharray:5 4}text.bound{stroke:none;fill:var(--bad)}.mark{stroke:var(--store);stroke-dasharray:2 3}
+.grid{stroke:var(--line)}.missed{fill:var(--missed)}.bound{stroke:var(--bad);stroke-dasharray:5 4}text.bound{stroke:none;fill:var(--bad)}.mark{stroke:var(--store);stroke-width:2;stroke-dasharray:2 3}
 polyline{fill:none;stroke-width:2}
-${ROLES.map((role) => `rect.${role},i.${role}{fill:var(--${role});background:var(--${role})}`).join('')}
-rect.database,i.database{fill:var(--database);background:var(--database)}
-polyline.p50{stroke:var(--front)}circle.p50{fill:var(--front)}polyline.p99{stroke:var(--crypto)}circle.p99{fill:var(--crypto)}polyline.p999{stroke:var(--password)}circle.p999{fill:var(--password)}
-i{display:inline-block;width:.8rem;height:.8rem;border-radius:3px;vertical-align:-1px;margin:0 .3rem 0 .9rem}i.p50{background:var(--front)}i.p99{background:var(--crypto)}i.p999{background:var(--password)}
+.bars{margin:0;display:grid;grid-template-columns:fit-content(22rem) 1fr;gap:.45rem 1rem;align-items:center}.bars dt{text-align:right;font-size:.9rem}.bars dd{margin:0;display:grid;grid-template-columns:1fr minmax(6.5rem,max-content);gap:.6rem;align-items:center}
+.track{display:flex;height:1.1rem}.track b{display:block;height:100%}.track b:last-of-type{border-radius:0 4px 4px 0}.value{font-size:.85rem;font-variant-numeric:tabular-nums}
+${[...ROLES, 'database', 'bad', 'rest'].map((look) => `b.${look},i.${look}{background:var(--${look})}`).join('')}
+polyline.p50{stroke:var(--front)}.p50:not(polyline){fill:var(--front)}polyline.p99{stroke:var(--crypto)}.p99:not(polyline){fill:var(--crypto)}polyline.p999{stroke:var(--password)}.p999:not(polyline){fill:var(--password)}
+i{display:inline-block;width:.8rem;height:.8rem;border-radius:3px;vertical-align:-1px;margin:0 .3rem 0 .9rem}i:first-child{margin-left:0}
+.legend{margin:0 0 .75rem}
+.wide{overflow-x:auto}
 table{border-collapse:collapse;font-size:.85rem;width:100%}th,td{padding:.35rem .6rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}th:first-child,td:first-child,td:last-child,th:last-child{text-align:left}td:last-child{min-width:14rem;white-space:normal}
-.soft{color:var(--soft);font-size:.9rem;margin:.25rem 0 0}
-.scale{border-top:2px dashed var(--soft);margin:.5rem 0;padding-top:.5rem;max-width:60rem}
+.soft{color:var(--soft);font-size:.9rem;margin:.25rem 0 .75rem}
+.scale{border-top:2px dashed var(--soft);margin:.75rem 0;padding-top:.5rem}
+@media (max-width:40rem){body{padding:1rem .5rem}.verdict,.bars{grid-template-columns:1fr;gap:.15rem}.verdict dd,.bars dd{margin-bottom:.6rem}.bars dt{text-align:left}}
 `
 
-/** Renders a report as one HTML document. */
+/** Renders a report as one HTML document: what it means first, then plots, then the figures and how they were measured. */
 export function renderHtml(report: Report): string {
-  const ours = report.results.filter(({ store }) => store !== 'none')
-  const measured = ours.flatMap((result) => {
-    const sample = middleRound(result)
-    return sample ? [{ result, sample, name: nameOf(result) }] : []
-  })
-  const climbed = ours.filter(({ ladder }) => ladder.length > 0)
+  const measured = measuredOf(report)
+  const climbed = report.results.filter(({ store, ladder }) => store !== 'none' && ladder.length > 0)
+  const { slo_p99_ms: sloMs } = report.settings
   const page = html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>service bench ${report.created_at}</title><style>${new Markup(STYLE)}</style></head><body><main>
 <h1>service ${report.version}: benchmark report</h1>
 <p class="soft">${report.created_at} · ${report.commit}${report.partial && ' · interrupted'}${report.settings.smoke && ' · smoke run: the results say nothing about speed'}</p>
-<section><h2>Conclusions</h2><ul>${verdict(report).map((sentence) => html`<li>${sentence}</li>`)}</ul></section>
-<section><h2>Results</h2>${figures(report.results)}</section>
+${headlineSection(report)}
+${ratesSection(report, sloMs)}
 ${
   climbed.length > 0 &&
-  html`<section><h2>Latency by rate</h2><p class="soft">Open loop: requests are sent at a fixed rate, and the latency of each is measured from the time when it was due.<i class="p50"></i>p50<i class="p99"></i>p99<i class="p999"></i>p99.9</p>
-<div class="plots">${climbed.map((result) => html`<div><h3>${nameOf(result)}</h3>${latencyPlot(result, report.settings.slo_p99_ms)}</div>`)}</div></section>`
+  html`<section><h2>Latency at each rate</h2><p class="soft">Requests are sent at a fixed rate (open loop), and the latency of each is measured from the time when it was due. The objective is missed in the shaded area.</p>
+<div class="plots">${climbed.map((result) => html`<div><h3>${resultName(result, report)}</h3>${latencyPlot(result, sloMs)}</div>`)}</div></section>`
 }
-<section><h2>CPU time per answer, by thread</h2><p class="soft">${[...ROLES, 'database'].map((role) => html`<i class="${role}"></i>${role}`)}</p>
+<section><h2>CPU time of an answer, by thread</h2><p class="legend">${[...ROLES, 'database'].map((role) => html`<i class="${role}"></i>${role}`)}</p>
 ${costPlots(measured)}</section>
-<section><h2>Growth of the database per answer</h2>
+<section><h2>Growth of the database by an answer</h2>
 ${barPlot(
   measured.map(({ sample, name }) => ({
     name,
@@ -61,11 +64,40 @@ ${barPlot(
   })),
   'bytes',
 )}</section>
-${rates(report.results)}
-<section><h2>Method</h2><pre>${describeRun(report)}</pre></section>
+<section><h2>Every result in words</h2><ul>${verdict(report).map((sentence) => html`<li>${sentence}</li>`)}</ul></section>
+<section><h2>All figures</h2><div class="wide" role="region" aria-label="All figures" tabindex="0">${figures(report.results)}</div></section>
+<section><h2>How it was measured</h2><pre>${describeRun(report)}</pre></section>
 </main></body></html>
 `
   return page.text
+}
+
+function headlineSection(report: Report): Markup | false {
+  const headline = headlineOf(report)
+  if (!headline) return false
+  const rows = [
+    ['This machine serves', headline.serves],
+    ['What gives way first', headline.limit],
+    ['What to change', headline.change],
+  ].filter(([, text]) => text !== '')
+  return html`<section><h2>Verdict</h2><dl class="verdict">${rows.map(([name, text]) => html`<dt>${name}</dt><dd>${text}</dd>`)}</dl></section>`
+}
+
+/** The rate of each workload within the objective, and its maximum rate; the maximum rates of other servers of the run. */
+function ratesSection(report: Report, sloMs: number): Markup {
+  const { results } = report
+  const bars = results.flatMap((result) => {
+    const sample = middleRound(result)
+    if (!sample) return []
+    const [most, kept] = [sample.per_s, result.knee?.offered_per_s]
+    const isOther = result.store === 'none'
+    const within = kept ? [{ look: 'front', name: `within ${sloMs} ms`, value: kept }] : []
+    const rest = { look: isOther ? 'other' : 'rest', name: 'maximum', value: Math.max(0, most - (kept ?? 0)) }
+    const label = kept ? `${whole(kept)} of ${whole(most)}/s` : `${whole(most)}/s`
+    return [{ name: isOther ? resultKey(result) : resultName(result, report), parts: [...within, rest], label }]
+  })
+  const hasOthers = results.some(({ store }) => store === 'none')
+  return html`<section><h2>Requests per second</h2><p class="legend"><i class="front"></i>with p99 within ${sloMs} ms <i class="rest"></i>maximum, whatever the latency${hasOthers && html` <i class="other"></i>maximum of another server`}</p>${barPlot(bars, 'requests/s')}</section>`
 }
 
 /** A password costs a hundred times as much as a token: on one scale, the bars of tokens would be invisible. */
@@ -102,8 +134,6 @@ function costPlots(measured: readonly Named[]): Markup {
   }${plotOf(heavy)}`
 }
 
-const nameOf = (result: WorkResult): string => resultKey({ ...result, server: '' })
-
 function latencyPlot({ ladder, knee }: WorkResult, sloMs: number): Markup {
   const line = (name: 'p50' | 'p99' | 'p999') => ({
     name: name === 'p999' ? 'p99.9' : name,
@@ -113,23 +143,13 @@ function latencyPlot({ ladder, knee }: WorkResult, sloMs: number): Markup {
   return linePlot({
     lines: [line('p50'), line('p99'), line('p999')],
     bound: { y: sloMs, name: `${sloMs} ms` },
-    mark: knee ? { x: knee.offered_per_s ?? 0, name: `knee ${digits(knee.offered_per_s, 0)}/s` } : undefined,
+    mark: knee ? { x: knee.offered_per_s ?? 0, name: `knee ${whole(knee.offered_per_s)}/s` } : undefined,
     xName: 'requests/s',
     yName: 'ms',
+    label: knee
+      ? `p99 stays within ${sloMs} ms up to ${whole(knee.offered_per_s)}/s`
+      : `p99 exceeds ${sloMs} ms at every rate`,
   })
-}
-
-/** The maximum rates of the servers of the run, when there are several. */
-function rates(results: readonly WorkResult[]): Markup | false {
-  const bars = results.flatMap((result) => {
-    const sample = middleRound(result)
-    const look = result.store === 'none' ? 'other' : 'front'
-    return sample ? [{ name: resultKey(result), parts: [{ look, name: result.server, value: sample.per_s }] }] : []
-  })
-  return (
-    results.some(({ store }) => store === 'none') &&
-    html`<section><h2>Maximum rates of all servers of this run</h2>${barPlot(bars, 'requests/s')}</section>`
-  )
 }
 
 const COLUMNS: readonly [string, (sample: Sample) => string][] = [

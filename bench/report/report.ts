@@ -34,7 +34,7 @@ const resultSchema = z.object({
     .array(sampleSchema)
     .optional()
     .describe(
-      'Open loop: samples that were disturbed by other programs or by a late load generator, and were repeated.',
+      'Open loop: samples that do not count. They were disturbed by other programs or by a late load generator, or other samples at the same rate outvoted them.',
     ),
   failed: z.string().optional().describe('Why it could not be measured.'),
 })
@@ -79,6 +79,12 @@ export const reportSchema = z
         http_cpu_us: figure,
       })
       .describe('Speed of basic operations in the same run, to compare machines.'),
+    speeds: z
+      .array(z.number())
+      .optional()
+      .describe(
+        'ES256 signatures per second on one core, before each workload and at the end: how much the machine itself varied.',
+      ),
     results: z.array(resultSchema),
     plan_check: z
       .object({

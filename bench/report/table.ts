@@ -4,7 +4,17 @@ import { planVerdict } from '../plan/verdict.ts'
 import { FOREIGN, type Sample } from '../run/sample.ts'
 import { median } from '../statistics.ts'
 import { digits } from './figures.ts'
+import { headlineOf } from './headline.ts'
 import { middleRound, type Report, resultKey, type WorkResult, YARDSTICK } from './report.ts'
+
+/** The headline as text; empty when nothing was measured. */
+export function headlineText(report: Report): string {
+  const headline = headlineOf(report)
+  if (!headline) return ''
+  const { serves, limit, change } = headline
+  const lines = [`Serves: ${serves}`, `Gives way first: ${limit}`, ...(change ? [`To serve more: ${change}`] : [])]
+  return lines.join('\n')
+}
 
 /** Everything that a reader needs to repeat the measurement. */
 export function describeRun({ version, commit, machine, settings, calibration, partial, seconds }: Report): string {
@@ -105,7 +115,7 @@ function ratio(result: WorkResult, all: readonly WorkResult[], isOther: (server:
 }
 
 /** The conclusions of a run: a sentence for each result of the service. */
-export function verdict({ results, settings, plan_check, machine }: Report): string[] {
+export function verdict({ results, settings, plan_check, machine, speeds }: Report): string[] {
   const sentences = results
     .filter(({ store }) => store !== 'none')
     .map((result) => {
@@ -125,7 +135,7 @@ export function verdict({ results, settings, plan_check, machine }: Report): str
           : ''
       return `${name}: ${digits(sample.per_s, 0)}/s at ${digits(sample.cpu_us.total, 0)} us; limited by: ${sample.bottleneck}.${kept}${foreign}`
     })
-  return plan_check ? [...sentences, planVerdict(plan_check)] : sentences
+  return plan_check ? [...sentences, planVerdict(plan_check, speeds)] : sentences
 }
 
 /** A Markdown table with aligned columns. Numbers are right-aligned. */

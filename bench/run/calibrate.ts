@@ -7,6 +7,7 @@ import { writeAll } from '../../src/lib/durable.ts'
 import type { Alg } from '../../src/records/jwk.ts'
 import { newKeyPair } from '../load/signer.ts'
 import type { Report } from '../report/report.ts'
+import { median } from '../statistics.ts'
 import { tempDir } from './children.ts'
 import type { Sample } from './sample.ts'
 
@@ -50,6 +51,13 @@ function fsyncRate(): number {
   } finally {
     closeSync(file)
   }
+}
+
+const SPEEDS = 3
+/** ES256 signatures per second on this thread: the speed of the machine at this time. The median, because one measurement may be interrupted. */
+export function measureSpeed(): number {
+  const { privateKey } = newKeyPair()
+  return median(Array.from({ length: SPEEDS }, () => signRate('ES256', privateKey)))
 }
 
 /** Measures signatures and disk on this thread; `http` is a measurement of the cheapest request of the service. */

@@ -77,14 +77,23 @@ const fileOf = (name: string): string | undefined =>
 /** Whether the file exists: files that need development packages do not ship. */
 export const hasFile = (name: string): boolean => fileOf(name) !== undefined
 
-/** Forks a built file and sends it `plan`. It answers with messages. */
-export function startFile(name: string, plan: object): ChildProcess {
+/** A program with its arguments on certain processors, as a list for taskset such as 0-3. */
+export const pinned = (
+  processors: string | undefined,
+  program: string,
+  args: readonly string[],
+): [program: string, args: string[]] =>
+  processors ? ['taskset', ['-c', processors, program, ...args]] : [program, [...args]]
+
+/** Forks a built file, on certain processors if they are given, and sends it `plan`. It answers with messages. */
+export function startFile(name: string, plan: object, processors?: string): ChildProcess {
   const file = fileOf(name)
   if (!file)
     throw new Error(
       `${name} is not part of this installation: it comes with the checkout, after npm ci and npm run build`,
     )
-  const child = track(fork(file, { detached: true }))
+  const [execPath, execArgv] = pinned(processors, process.execPath, [])
+  const child = track(fork(file, { detached: true, execPath, execArgv }))
   child.send(plan)
   return child
 }
@@ -125,8 +134,8 @@ export async function nextMessage(child: ChildProcess, seconds: number): Promise
 }
 
 /** Runs a built file with a plan in a process of its own. Returns its message. */
-export async function inChild<R>(name: string, plan: object, seconds: number): Promise<R> {
-  const child = startFile(name, plan)
+export async function inChild<R>(name: string, plan: object, seconds: number, processors?: string): Promise<R> {
+  const child = startFile(name, plan, processors)
   try {
     return (await nextMessage(child, seconds)) as R
   } finally {

@@ -40,6 +40,8 @@ export interface Usage {
   /** Time between the snapshots: a little longer than the measurement. */
   seconds: number
   cpu_us: ByRole
+  /** Time in which threads were ready to run and waited for a processor. */
+  waited_us: ByRole
   /** Number of threads. */
   threads: ByRole
   /** CPU of the database server and of the load generator. */
@@ -60,7 +62,7 @@ export interface Usage {
   memory: { now: number; peak: number }
 }
 
-interface Snapshot extends Omit<Usage, 'cpu_us' | 'threads'> {
+interface Snapshot extends Omit<Usage, 'cpu_us' | 'waited_us' | 'threads'> {
   threads: ReturnType<typeof threadMicros>
 }
 
@@ -138,16 +140,18 @@ async function readDatabase(database: BenchDatabase | undefined) {
 }
 
 function difference(before: Snapshot, after: Snapshot): Usage {
-  const cpu_us = Object.fromEntries(ROLES.map((role) => [role, before.threads.size > 0 ? 0 : Number.NaN])) as ByRole
-  const threads = Object.fromEntries(ROLES.map((role) => [role, 0])) as ByRole
-  for (const [tid, { role, us }] of after.threads) {
-    cpu_us[role] += us - (before.threads.get(tid)?.us ?? 0)
+  const known = before.threads.size > 0 ? 0 : Number.NaN
+  const [cpu_us, waited_us, threads] = [eachRole(known), eachRole(known), eachRole(0)]
+  for (const [tid, { role, ...times }] of after.threads) {
+    cpu_us[role] += times.us - (before.threads.get(tid)?.us ?? 0)
+    waited_us[role] += times.waited_us - (before.threads.get(tid)?.waited_us ?? 0)
     threads[role]++
   }
   const minus = (name: Figure) => after[name] - before[name]
   return {
     seconds: minus('seconds'),
     cpu_us,
+    waited_us,
     threads,
     database_us: minus('database_us'),
     generator_us: minus('generator_us'),
@@ -161,6 +165,10 @@ function difference(before: Snapshot, after: Snapshot): Usage {
     memory: after.memory,
   }
 }
+
+const eachRole = (value: number) => Object.fromEntries(ROLES.map((role) => [role, value])) as ByRole
+const sumOfRoles = (a: ByRole, b: ByRole) =>
+  Object.fromEntries(ROLES.map((role) => [role, a[role] + b[role]])) as ByRole
 
 const FIGURES = [
   'seconds',
@@ -189,7 +197,8 @@ export function addUsage(a: Usage | undefined, b: Usage): Usage {
   if (!a) return b
   return {
     ...(Object.fromEntries(FIGURES.map((name) => [name, a[name] + b[name]])) as Pick<Usage, Figure>),
-    cpu_us: Object.fromEntries(ROLES.map((role) => [role, a.cpu_us[role] + b.cpu_us[role]])) as ByRole,
+    cpu_us: sumOfRoles(a.cpu_us, b.cpu_us),
+    waited_us: sumOfRoles(a.waited_us, b.waited_us),
     lanes: combineLanes(b.lanes, a.lanes, 1),
     gc: { count: a.gc.count + b.gc.count, seconds: a.gc.seconds + b.gc.seconds },
     threads: b.threads,

@@ -8,7 +8,7 @@ import type { BenchTarget } from '../load/target.ts'
 import { foreignTarget, startPeer, startYardstick } from '../peers/peers.ts'
 import { checkPlan } from '../plan/check.ts'
 import { middleRound, type Report, SCHEMA_VERSION, type WorkResult } from '../report/report.ts'
-import { calibrate } from './calibrate.ts'
+import { calibrate, measureSpeed } from './calibrate.ts'
 import { nextMessage, startFile, stopAll, stop as stopChild } from './children.ts'
 import { openBenchDatabase, withoutDatabase } from './databases.ts'
 import { readMachine, readVersion, readVersions } from './machine.ts'
@@ -65,6 +65,7 @@ export async function bench(settings: Settings, progress: Progress, signal: Abor
       versions: readVersions(),
     },
     calibration: calibrate(undefined),
+    speeds: [],
     results: [],
   }
   const end = AbortSignal.any([signal, AbortSignal.timeout(settings.maxMinutes * 60_000)])
@@ -97,19 +98,22 @@ async function measurePart(run: Run, part: Part) {
   const isFirst = report.results.length === 0
   try {
     const { instances, env } = settings
-    const [service, ...more] = await startService({
-      ...{ clients, alg: part.alg, database, instances },
-      env: withoutDatabase(env),
-    })
-    targets.push(service, ...more)
+    for (const shape of settings.shapes ?? [undefined]) {
+      const options = { clients, alg: part.alg, instances, env: withoutDatabase(env) }
+      // Services beside each other have a database each.
+      targets.push(...(await startService({ ...options, shape, database: shape ? undefined : database })))
+    }
+    const service = targets[0] as BenchTarget
     if (isFirst && settings.peer) targets.push(await startPeer(clients))
     if (isFirst) targets.push(...settings.peers.map(foreignTarget))
     if (isFirst && settings.yardstick) targets.push(await startYardstick(clients))
     if (isFirst) report.calibration = calibrate(await httpFloor(service, settings))
     for (const work of chosen) {
       if (end.aborted) return
+      report.speeds?.push(measureSpeed())
       report.results.push(...(await measureWork(run, work, targets, part)))
     }
+    report.speeds?.push(measureSpeed())
     if (isFirst && settings.mix && !end.aborted) report.plan_check = await runPlanned(run, settings.mix, service)
   } finally {
     await Promise.all(targets.map((target) => target.stop()))
@@ -183,7 +187,7 @@ async function climb({ settings, progress }: Run, { target, load, result }: Meas
     await measure({ seconds: settings.warmup })
     const tryOut = async (rate: number, again?: string) => {
       const sample = await measure({ seconds, rate })
-      progress.measured(`${result.work}, at ${Math.round(rate)}/s${again ? `, repeated because ${again}` : ''}`, sample)
+      progress.measured(`${result.work}, at ${Math.round(rate)}/s${again ? `, repeated: ${again}` : ''}`, sample)
       return sample
     }
     await findKnee(ceiling, settings.sloMs, tryOut, result)
@@ -228,7 +232,7 @@ async function measureClosed(work: Work, load: WorkLoad, target: BenchTarget, se
       return measure({ seconds })
     })
   }
-  const plan = { url: target.base + feed.path, connections }
+  const plan = { url: target.base + feed.path, connections, processors: target.loadProcessors }
   const before = load.warmup?.kind === 'same' ? load.warmup.forms : feed.forms
   await runLoad(generator, { ...plan, bodies: before, seconds: warmup }, target.probe())
   return runLoad(generator, { ...plan, bodies: feed.forms, seconds }, target.probe())
@@ -242,7 +246,7 @@ async function withGenerator<R>(
   use: (measure: (plan: LoopPlan) => Promise<Sample>) => Promise<R>,
 ): Promise<R> {
   const plan: GeneratorPlan = { ...load, otherBases: target.otherBases, probe: target.probe(), connections }
-  const child = startFile('generator', plan)
+  const child = startFile('generator', plan, target.loadProcessors)
   try {
     await nextMessage(child, LOAD_SECONDS)
     return await use(async (loop) => {

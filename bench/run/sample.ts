@@ -27,6 +27,11 @@ export const sampleSchema = z.object({
     .describe(
       'Processors in use. machine: all processors that were not idle, including time that other virtual machines took; at least the sum of the parts, when clocks disagree. foreign: the part of machine that belongs to no part of the measurement, and kernel work that is not charged to a thread; 0 when it is below the disagreement of the clocks.',
     ),
+  waiting: byRole
+    .optional()
+    .describe(
+      'Threads that were ready to run and waited for a processor, on average. A thread that waits while it works slows down because of the processors, not because it is full.',
+    ),
   threads: byRole.describe('Number of threads of the server.'),
   lanes: z
     .record(z.string(), z.object({ batch: figure, busy: figure }))
@@ -88,6 +93,7 @@ export function sampleOf(count: Counted, usage: Usage): Sample {
     machine: cores(machine),
     foreign: cores(machine - parts),
   }
+  const waiting = roles((role) => cores(usage.waited_us[role]))
   const lanes = Object.fromEntries(
     Object.entries(usage.lanes).map(([name, { jobs, batches, busy_ms }]) => [
       name,
@@ -102,6 +108,7 @@ export function sampleOf(count: Counted, usage: Usage): Sample {
     per_s: answers / seconds,
     cpu_us: { ...roles((role) => each(usage.cpu_us[role])), total: each(total), database: each(usage.database_us) },
     busy,
+    waiting,
     threads: usage.threads,
     lanes,
     written_bytes: each(usage.written_bytes),
@@ -110,7 +117,7 @@ export function sampleOf(count: Counted, usage: Usage): Sample {
     fsyncs: each(usage.fsyncs),
     gc: { share: known(usage.gc.seconds / usage.seconds), pause_ms: known((usage.gc.seconds * 1000) / usage.gc.count) },
     memory_mib: { now: known(usage.memory.now), peak: known(usage.memory.peak) },
-    bottleneck: bottleneckOf({ busy, threads: usage.threads, lanes }),
+    bottleneck: bottleneckOf({ loop: count.loop, busy, waiting, threads: usage.threads, lanes }),
   }
 }
 
@@ -122,28 +129,47 @@ export const FOREIGN = { said: 0.1, decides: 0.25 } as const
 /** Maximum rows of one commit of the storage thread. Above half of it, the disk limits the rate. */
 export const MOST_ROWS = 256
 
-/** The part that limits the rate, in words. `cores` is the number of processors of the machine. */
-export function bottleneckOf(
-  { busy, threads, lanes }: Pick<Sample, 'busy' | 'threads' | 'lanes'>,
-  cores = CORES,
-): string {
-  const share = (role: Role) => (busy[role] ?? 0) / Math.max(1, threads[role] ?? 1)
+type Measured = Pick<Sample, 'loop' | 'busy' | 'waiting' | 'threads' | 'lanes'>
+/** A part of the machine: the share of the time in which it works, and in which it waits for a processor. */
+interface LoadedPart {
+  name: string
+  works: number
+  waits: number
+}
+
+function loadedParts({ busy, waiting, threads, lanes }: Measured, cores: number): LoadedPart[] {
+  const shareOf = (role: Role, of: Sample['waiting']) => (of?.[role] ?? 0) / Math.max(1, threads[role] ?? 1)
+  const thread = (name: string, role: Role) => ({ name, works: shareOf(role, busy), waits: shareOf(role, waiting) })
   const { batch = 0, busy: storing = 0 } = lanes['store'] ?? {}
+  const isDiskFull = (threads.store ?? 0) > 0 && (batch ?? 0) > MOST_ROWS / 2
+  return [
+    thread('the front thread', 'front'),
+    thread(`the crypto thread${(threads.crypto ?? 0) > 1 ? 's' : ''}`, 'crypto'),
+    thread('the password threads', 'password'),
+    thread('the storage thread', 'store'),
+    // Requests share commits: a storage queue that is always busy is saturated only when its batches are full.
+    { name: 'the disk', works: isDiskFull ? (storing ?? 0) : 0, waits: 0 },
+    { name: 'the database server', works: (busy.database ?? 0) / cores, waits: 0 },
+    { name: 'the load generator', works: busy.generator ?? 0, waits: 0 },
+  ]
+}
+
+const percent = (share: number) => `${Math.round(100 * share)} %`
+
+/** The part that limits the rate, in words. `cores` is the number of processors of the machine. */
+export function bottleneckOf(measured: Measured, cores = CORES): string {
+  const { loop, busy } = measured
   const foreign = busy.foreign ?? 0
   if (busy.front === null) return 'unknown: the server shows no thread times'
-  const parts: [string, number][] = [
-    ['the front thread', share('front')],
-    [`the crypto thread${(threads.crypto ?? 0) > 1 ? 's' : ''}`, share('crypto')],
-    ['the password threads', share('password')],
-    ['the storage thread', share('store')],
-    // Requests share commits: a storage queue that is always busy is saturated only when its batches are full.
-    ['the disk', (threads.store ?? 0) > 0 && (batch ?? 0) > MOST_ROWS / 2 ? (storing ?? 0) : 0],
-    ['the database server', (busy.database ?? 0) / cores],
-    ['the load generator', busy.generator ?? 0],
-  ]
-  const [name, most] = parts.reduce((a, b) => (b[1] > a[1] ? b : a))
+  const used = ({ works, waits }: LoadedPart) => works + waits
+  const most = loadedParts(measured, cores).reduce((a, b) => (used(b) > used(a) ? b : a))
+  const { name, works, waits } = most
   if (foreign > FOREIGN.decides * cores)
     return `other programs on this machine, which used ${foreign.toFixed(1)} of its ${cores} processors`
-  if ((busy.machine ?? 0) >= MACHINE_FULL * cores) return `all ${cores} processors are busy, mostly ${name}`
-  return most >= SATURATED ? name : 'nothing is saturated: the load waits for round trips'
+  if ((busy.machine ?? 0) >= MACHINE_FULL * cores) return `the processors: all ${cores} are busy, mostly with ${name}`
+  if (works >= SATURATED) return name
+  if (used(most) >= SATURATED)
+    return `the processors: ${name} works for ${percent(works)} of the time, and waits for a processor for ${percent(waits)}`
+  const busiest = `the busiest part is ${name}, for ${percent(used(most))} of the time`
+  return loop === 'open' ? `no part: ${busiest}` : `the number of connections: ${busiest}`
 }

@@ -20,10 +20,11 @@ import {
   SCOPE,
   VERIFIER,
 } from '../load/target.ts'
-import { start, stop, tempDir } from './children.ts'
+import { pinned, start, stop, tempDir } from './children.ts'
 import { storageEnv } from './databases.ts'
 import type { BenchDatabase } from './probe.ts'
 import type { AlgName } from './settings.ts'
+import { processorsOf, restOf, type ServerShape, shapeName } from './shapes.ts'
 
 export interface ServiceOptions {
   clients: BenchClients
@@ -32,6 +33,8 @@ export interface ServiceOptions {
   database?: BenchDatabase
   /** Number of instances; several share a PostgreSQL database. */
   instances?: number
+  /** Its processors and front threads. Default: all processors, and the front threads of the configuration. */
+  shape?: ServerShape
   /** Its SERVICE_ variables are passed to the service, to measure settings other than the defaults. */
   env: Env
 }
@@ -60,14 +63,18 @@ export async function startService({
   database,
   env,
   instances = 1,
+  shape,
 }: ServiceOptions): Promise<[BenchTarget, ...BenchTarget[]]> {
   const [port, adminPort] = [await freePort(), await freePort()]
   const base = `http://127.0.0.1:${port}`
   const admin = { base: `http://127.0.0.1:${adminPort}`, key: randomBytes(32).toString('hex') }
   const cwd = tempDir()
   const stored: BenchDatabase = database ?? { driver: 'sqlite', file: path.join(cwd, 'service.db') }
-  const settings = serviceEnv(env, { port, adminPort, key: admin.key, alg, stored })
-  const running = runner(cwd, base, settings)
+  const settings = {
+    ...serviceEnv(env, { port, adminPort, key: admin.key, alg, stored }),
+    ...(shape && { SERVICE_SERVER_FRONT_THREADS: String(shape.frontThreads) }),
+  }
+  const running = runner(cwd, base, settings, shape && processorsOf(shape))
   await running.start()
   const idp = await startIdp()
   const { machines, keyedMachines, app, gateway, user } = await registerEverything({
@@ -88,8 +95,9 @@ export async function startService({
   const one: BenchTarget = {
     ...hotAndCold(machines, clients),
     keyedMachines,
-    name: 'service',
+    name: shape ? shapeName(shape) : 'service',
     isService: true,
+    loadProcessors: shape && restOf(shape),
     base,
     paths: PATHS,
     scope: SCOPE,
@@ -171,14 +179,15 @@ async function startAnother(settings: NodeJS.ProcessEnv, key: string) {
 }
 
 /** A process of the service that can be restarted. */
-function runner(cwd: string, base: string, env: NodeJS.ProcessEnv) {
+function runner(cwd: string, base: string, env: NodeJS.ProcessEnv, processors?: string) {
   let child: ChildProcess | undefined
   let log = ''
   const running = {
     pid: () => child?.pid,
     stop: async () => child && stop(child),
     async start() {
-      const started = start(process.execPath, [programFile('service'), 'serve', '--new-keys'], {
+      const command = pinned(processors, process.execPath, [programFile('service'), 'serve', '--new-keys'])
+      const started = start(...command, {
         cwd,
         env,
         stdio: ['ignore', 'pipe', 'pipe'],

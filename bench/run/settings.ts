@@ -3,6 +3,7 @@ import type { Env } from '../../src/config/env.ts'
 import type { Generator } from '../load/load.ts'
 import type { ForeignPeer } from '../peers/peers.ts'
 import type { Mix } from './scenarios.ts'
+import type { ServerShape } from './shapes.ts'
 
 export const STORES = ['sqlite', 'postgres'] as const
 export const ALGS = ['ES256', 'RS256'] as const
@@ -25,6 +26,8 @@ export interface Settings {
   stores: readonly StoreName[]
   /** Number of instances. Several are measured in addition to a single one. */
   instances: number
+  /** Processors and front threads of services that are measured beside each other. Default: one service without limits. */
+  shapes?: readonly ServerShape[]
   algs: readonly AlgName[]
   /** Issuances stored before the measurement. */
   fills: readonly number[]

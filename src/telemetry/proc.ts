@@ -17,15 +17,23 @@ const read = (file: string): string | undefined => {
   }
 }
 
-/** CPU microseconds of each thread of a process since its start, by thread id. The main thread has the role `front`, unless the process has front threads. */
-export function threadMicros(pid: number): Map<number, { role: Role; us: number }> {
-  const threads = new Map<number, { role: Role; us: number }>()
+export interface ThreadTimes {
+  role: Role
+  /** CPU time in microseconds since the start of the thread. */
+  us: number
+  /** Time in which the thread was ready to run and waited for a processor. */
+  waited_us: number
+}
+
+/** Times of each thread of a process, by thread id. The main thread has the role `front`, unless the process has front threads. */
+export function threadMicros(pid: number): Map<number, ThreadTimes> {
+  const threads = new Map<number, ThreadTimes>()
   for (const tid of list(`/proc/${pid}/task`)) {
-    // The first number is nanoseconds on a processor.
-    const ns = Number(read(`/proc/${pid}/task/${tid}/schedstat`)?.split(' ')[0])
+    // Nanoseconds on a processor, and waiting for one.
+    const [ns = Number.NaN, waited = 0] = (read(`/proc/${pid}/task/${tid}/schedstat`) ?? '').split(' ').map(Number)
     const name = read(`/proc/${pid}/task/${tid}/comm`)?.trim() ?? ''
     const role = tid === pid ? 'other' : roleNamed(name)
-    if (Number.isFinite(ns)) threads.set(tid, { role, us: ns / 1000 })
+    if (Number.isFinite(ns)) threads.set(tid, { role, us: ns / 1000, waited_us: waited / 1000 })
   }
   const main = threads.get(pid)
   if (main && ![...threads.values()].some(({ role }) => role === 'front')) main.role = 'front'

@@ -60,52 +60,87 @@ test('an interrupted climb keeps the completed steps and the best knee so far', 
   expect(climb.knee?.offered_per_s).toBe(5000)
 })
 
-/** The open loop on a server that sustains 200/s, with a load generator that stalls on the way by `stallMs`. */
-const generatorWith = (stallMs: (rate: number, again?: string) => number) => async (rate: number, again?: string) => {
-  const [time, tally] = [new VirtualTime(), newTally()]
-  let leftMs = stallMs(rate, again)
-  const pace: Pace = {
-    now: time.now,
-    sleep(ms) {
-      const more = leftMs
-      leftMs = 0
-      return time.sleep(ms + more)
-    },
+/** The open loop on a server that sustains 200/s, with a load generator, or a server, that stalls on the way. */
+const generatorWith =
+  (stallMs: (rate: number, again?: string) => number, serverStallMs: typeof stallMs = () => 0) =>
+  async (rate: number, again?: string) => {
+    const [time, tally] = [new VirtualTime(), newTally()]
+    let leftMs = stallMs(rate, again)
+    const pace: Pace = {
+      now: time.now,
+      sleep(ms) {
+        const more = leftMs
+        leftMs = 0
+        return time.sleep(ms + more)
+      },
+    }
+    const stall = { from: 1000, until: 1000 + serverStallMs(rate, again) }
+    await time.run(openLoop(sender(64, server(time, 5, stall)), { rate, seconds: 4 }, pace, tally))
+    const count = counted(tally, rate)
+    const { answers, seconds, late_ms = null } = count
+    return { ...sampleWith({ per_s: answers / seconds }), ...count, offered_per_s: rate, late_ms }
   }
-  await time.run(openLoop(sender(64, server(time, 5)), { rate, seconds: 4 }, pace, tally))
-  const count = counted(tally, rate)
-  const { answers, seconds, late_ms = null } = count
-  return { ...sampleWith({ per_s: answers / seconds }), ...count, offered_per_s: rate, late_ms }
-}
 const climbOn = async (measure: (rate: number, again?: string) => Promise<Sample>) => {
   const climb: Climb = { ladder: [], knee: null }
   await findKnee(250, 25, measure, climb)
   return climb
 }
 
-test('one stall of the load generator does not change the knee: the step is repeated', async () => {
-  const quiet = await climbOn(generatorWith(() => 0))
-  expect([quiet.void_steps, quiet.knee_at_least]).toEqual([undefined, undefined])
-  expect(quiet.knee?.offered_per_s).toBeGreaterThanOrEqual(200)
-  for (const disturbed of [62.5, 125, 200]) {
-    const climb = await climbOn(generatorWith((rate, again) => (rate === disturbed && !again ? 400 : 0)))
-    expect(climb.void_steps?.map(({ offered_per_s }) => offered_per_s)).toEqual([disturbed])
-    expect({ ...climb, void_steps: undefined }).toEqual(quiet)
+const voidRates = ({ void_steps = [] }: Climb) => void_steps.map(({ offered_per_s }) => offered_per_s)
+
+test.each(['generator', 'server'])(
+  'one stall of the %s does not change the knee: the rate is repeated',
+  async (which) => {
+    const quiet = await climbOn(generatorWith(() => 0))
+    expect(quiet.knee_at_least).toBeUndefined()
+    expect(quiet.knee?.offered_per_s).toBeGreaterThanOrEqual(200)
+    for (const disturbed of [62.5, 125, 200]) {
+      const once = (rate: number, again?: string) => (rate === disturbed && !again ? 400 : 0)
+      const measure = which === 'generator' ? generatorWith(once) : generatorWith(() => 0, once)
+      const climb = await climbOn(measure)
+      // A sample of a failing server is not recognised as disturbed: a third one decides.
+      expect([...new Set(voidRates(climb))]).toEqual([disturbed, ...voidRates(quiet)])
+      expect({ ...climb, void_steps: undefined }).toEqual({ ...quiet, void_steps: undefined })
+    }
+  },
+)
+
+test('a rate that fails twice of three times is failed, but the next one decides whether the knee is above it', async () => {
+  const failing = (rates: readonly number[]) => (rate: number) => (rates.includes(rate) ? 400 : 0)
+  const above = await climbOn(generatorWith(() => 0, failing([125])))
+  expect(above.knee?.offered_per_s).toBeGreaterThanOrEqual(200)
+  const below = await climbOn(generatorWith(() => 0, failing([125, 162.5])))
+  expect(below.knee?.offered_per_s).toBeLessThan(125)
+  expect(below.knee_at_least).toBeUndefined()
+})
+
+test('of two samples that disagree, a third one decides', async () => {
+  const rates: number[] = []
+  const measure = (verdicts: readonly number[]) => async (rate: number) => {
+    rates.push(rate)
+    const p99 = rate === 5000 ? verdicts[rates.filter((each) => each === 5000).length - 1] : rate < 6000 ? 10 : 4000
+    return sampleWith({ offered: rate, per_s: rate, p99 })
   }
+  const kept = await climbTo(measure([30, 10, 12]))
+  expect(kept.ladder.find(({ offered_per_s }) => offered_per_s === 5000)?.latency_ms.p99).toBe(12)
+  rates.length = 0
+  const failed = await climbTo(measure([30, 10, 40]))
+  expect(failed.ladder.find(({ offered_per_s }) => offered_per_s === 5000)?.latency_ms.p99).toBe(30)
 })
 
 test('a rate at which the load generator stays late does not end the climb, and higher rates are tried', async () => {
   const { knee, ladder, void_steps } = await climbOn(generatorWith((rate) => (rate === 125 ? 400 : 0)))
   expect(knee?.offered_per_s).toBeGreaterThanOrEqual(200)
-  expect(void_steps).toHaveLength(2)
+  expect(void_steps?.filter(({ offered_per_s }) => offered_per_s === 125)).toHaveLength(2)
   expect(ladder.filter(({ offered_per_s }) => offered_per_s === 125)).toHaveLength(1)
 })
 
 test('a load generator that is late at every higher rate makes the knee a lower bound after a few more steps', async () => {
   const climb = await climbOn(generatorWith((rate) => (rate > 130 ? 400 : 0)))
-  expect(climb.knee?.offered_per_s).toBe(125)
+  expect(climb.knee?.offered_per_s).toBeGreaterThanOrEqual(125)
+  expect(climb.knee?.offered_per_s).toBeLessThan(131)
   expect(climb.knee_at_least).toBe('the load generator itself was late')
-  expect(climb.void_steps).toHaveLength(6)
+  expect(climb.void_steps?.length).toBeLessThanOrEqual(15)
 })
 
 test('load of other processes invalidates failed steps, and keeps successful ones', async () => {
@@ -123,5 +158,6 @@ test('load of other processes invalidates failed steps, and keeps successful one
 
 test('a small delay of the load generator does not excuse a slow server', async () => {
   const climb = await climbTo(async (rate) => ({ ...(await serverWith(6000)(rate)), late_ms: 100 }))
-  expect([climb.void_steps, climb.knee_at_least]).toEqual([undefined, undefined])
+  expect(climb.knee_at_least).toBeUndefined()
+  expect(climb.knee?.offered_per_s).toBeLessThanOrEqual(6000)
 })

@@ -21,7 +21,7 @@ const input: PlanInput = {
   headroom: 0.3,
   retentionDays: 10,
 }
-// At the first knee the service uses 0.6 of its two processors and of its front thread, at the second 0.55 of the processors.
+// The knees give 8,000/s of the mix, at which the service uses 0.58 of its two processors and 0.56 of its front thread.
 const machineTokens = resultWith(
   'client_credentials',
   [{ per_s: 12_000 }],
@@ -44,11 +44,11 @@ test('the cost of a mix is the weighted sum of the costs of its parts', () => {
   expect(fsyncs_per_s).toBeCloseTo(250, 6)
 })
 
-test('the limiting part is the one with the least reserve at the utilisation of the knees', () => {
+test('the measured machine serves what its knees give, and its busiest part is the first limit', () => {
   const { use, use_of, limits, capacity_per_s } = plan(report, input)
   // Of the two processors; the 0.3 of the load generator are not counted for the service.
-  expect(use).toBeCloseTo(0.55, 6)
-  expect(use_of).toEqual({ part: 'the processors', work: 'refresh_token' })
+  expect(use).toBeCloseTo(0.58, 6)
+  expect(use_of).toBe('the 2 processors')
   expect(limits.map(({ what }) => what)).toEqual([
     'the 2 processors',
     'the front thread',
@@ -56,7 +56,20 @@ test('the limiting part is the one with the least reserve at the utilisation of 
     'the storage thread',
     'the disk',
   ])
-  expect(capacity_per_s).toBeCloseTo((use * 2 * 1e6) / 145, 1)
+  expect(capacity_per_s).toBeCloseTo(8000, 6)
+  expect(limits[1]?.per_s).toBeCloseTo((0.58 * 1e6) / 70, 6)
+})
+
+test('an instance is planned for the slowest moment of the machine in the run', () => {
+  const { capacity_per_s, worst_speed, measured_knee_per_s } = plan(
+    { ...report, speeds: [40_000, 30_000, 44_000] },
+    input,
+  )
+  expect([worst_speed, capacity_per_s]).toEqual([0.75, expect.closeTo(6000, 6)])
+  expect(measured_knee_per_s).toBeCloseTo(8000, 6)
+  const varied = { ...report, speeds: [40_000, 30_000, 44_000] }
+  expect(renderPlan(plan(varied, input), input, varied, 'capacity.json')).toContain('the first limit x 0.75')
+  expect(renderPlan(plan(report, input), input, report, 'capacity.json')).not.toContain('slowest moment')
 })
 
 describe('CPU used by other processes', () => {
@@ -84,7 +97,7 @@ describe('CPU used by other processes', () => {
   })
 })
 
-describe('an instance is planned for at most the measured rates, unless stated', () => {
+describe('an instance is planned for the measured rates, and a larger one is computed', () => {
   // One kind keeps the front thread busy, the other the storage thread: together they could do more than each alone.
   const different = reportWith([
     resultWith('client_credentials', [{ per_s: 9000 }], [{ per_s: 8000, front: 100, crypto: 10, store: 10 }]),
@@ -95,13 +108,14 @@ describe('an instance is planned for at most the measured rates, unless stated',
   test('on the measured machine the rates of the knees are used', () => {
     const { capacity_per_s, limits } = plan(different, half)
     expect(capacity_per_s).toBeCloseTo(8000, 6)
-    expect(limits[0]).toMatchObject({ what: 'the measured knees', formula: expect.stringContaining('1 / sum') })
-    expect(limits[1]?.per_s).toBeGreaterThan(9000)
+    // Half of the requests use one thread, half the other: the processors are the busiest part.
+    expect(limits[0]).toMatchObject({ what: 'the 2 processors', per_s: expect.closeTo(8000, 6) })
   })
 
   test('on a larger machine the text says that the rates are extrapolated', () => {
-    const { capacity_per_s, warnings } = plan(different, { ...half, cores: 8 })
-    expect(capacity_per_s).toBeGreaterThan(9000)
+    const { capacity_per_s, warnings, limits } = plan(different, { ...half, cores: 8 })
+    expect(limits[0]?.what).toBe('the front thread')
+    expect(capacity_per_s).toBeCloseTo((0.48 * 1e6) / 55, 6)
     expect(warnings.join()).toContain('is more than the 8,000/s that the knees of the report show: it is computed')
   })
 
@@ -146,9 +160,10 @@ test('the text shows every formula with its figures', () => {
   for (const part of [
     '5,000/s x 145.0 us',
     '1,000/s x 86,400 s x 250 bytes',
-    'The first bottleneck: the 2 processors; the second, at 7,857/s: the front thread',
-    '0.55 x 1 / 70.0 us',
-    'the processors at the knee of refresh_token',
+    'One instance serves 8,000/s',
+    'The first bottleneck: the 2 processors; the second, at 8,286/s: the front thread',
+    '0.58 x 1 / 70.0 us',
+    '0.58 is the utilisation of its busiest part at that rate, the 2 processors',
   ])
     expect(text).toContain(part)
 })
@@ -310,12 +325,26 @@ describe('verification of a plan', () => {
       rates.push(rate)
       return sampleWith({ per_s: rate, offered: rate, front: 60, crypto: 45, store: 30 })
     })
-    // The rate that determines the number of instances: 0.55 x 2 / 145 us.
+    // The rate that determines the number of instances: 1 / (0.75 / 10,000 + 0.25 / 5000).
     const { capacity_per_s } = plan(held, { ...input, rate: 1 })
-    expect(capacity_per_s).toBeCloseTo(1.1e6 / 145, 1)
+    expect(capacity_per_s).toBeCloseTo(8000, 6)
     expect(rates).toEqual([expect.closeTo(0.7 * capacity_per_s, 3)])
     expect(check).toMatchObject({ kept: true, predicted_cpu_us: 145, measured_cpu_us: 135, measured_knee_per_s: 7000 })
-    expect(check?.predicted_knee_per_s).toBe(capacity_per_s)
+    expect(check?.predicted_knee_per_s).toBeCloseTo(capacity_per_s, 6)
+  })
+
+  test('a machine that varied is planned for its slowest moment, and compared by its usual one', async () => {
+    const rates: number[] = []
+    const varied = { ...held, speeds: [40_000, 30_000, 42_000] }
+    const check = await checkPlan(varied, mix, measured, async (rate) => {
+      rates.push(rate)
+      return sampleWith({ per_s: rate, offered: rate })
+    })
+    expect(rates).toEqual([expect.closeTo(0.7 * 0.75 * 8000, 6)])
+    expect(check?.predicted_knee_per_s).toBeCloseTo(8000, 6)
+    expect(check && planVerdict(check, varied.speeds)).toContain(
+      'The machine itself made 30,000 to 42,000 signatures/s during the run (29 % between its slowest and its fastest moment), so service plan counts on 6,000/s.',
+    )
   })
 
   test('a deviation beyond the tolerance is reported with its direction', () => {

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
+import { headlineOf } from '../../bench/report/headline.ts'
 import { renderHtml } from '../../bench/report/html.ts'
 import { kneesOf, readReport } from '../../bench/report/report.ts'
-import { describeRun, table, verdict } from '../../bench/report/table.ts'
+import { describeRun, headlineText, table, verdict } from '../../bench/report/table.ts'
 import { tempFile } from '../support/folder.ts'
 import { reportWith, resultWith } from './reports.ts'
 
@@ -37,6 +38,28 @@ test('the text names the limiting part, the knee, and the ratio to the peer', ()
   expect(table(report)).toContain('2.00x')
   expect(verdict(report)).toEqual([expect.stringContaining('up to 700/s')])
   expect(describeRun({ ...report, partial: true })).toContain('INTERRUPTED')
+})
+
+test('the first section says what the machine serves, what gives way first and what to change', () => {
+  const html = renderHtml(report)
+  const first = html.slice(html.indexOf('<section>'), html.indexOf('</section>'))
+  expect(first).toContain('2 x Test, with p99 within 25 ms: xaa 700/s.')
+  expect(first).toContain('the front thread.')
+  expect(first).toContain('server.front_threads')
+  expect(headlineText(report).split('\n')).toEqual([
+    expect.stringMatching(/^Serves: .*700\/s\.$/),
+    'Gives way first: the front thread.',
+    expect.stringMatching(/^To serve more: server\.front_threads/),
+  ])
+  expect(headlineText(reportWith([]))).toBe('')
+})
+
+test('parts that limit different workloads are named with them', () => {
+  const stored = resultWith('refresh_token', [{ per_s: 800 }])
+  const limited = { ...stored, rounds: stored.rounds.map((round) => ({ ...round, bottleneck: 'the storage thread' })) }
+  const { limit = '', change = '' } = headlineOf(reportWith([...report.results, limited])) ?? {}
+  expect(limit).toBe('the front thread (xaa), the storage thread (refresh_token).')
+  expect(change).toContain('a disk with faster forced writes')
 })
 
 test('a bar with a different scale is labelled', () => {

@@ -50,6 +50,7 @@ export function sampleWith({
       machine: cores(front + crypto + store) + 0.3 + foreign,
       foreign,
     },
+    waiting: { front: 0, crypto: 0, store: 0, password: 0, other: 0 },
     threads: { front: 1, crypto: 1, store: 1, password: 0, other: 6 },
     lanes: { store: { batch: 20, busy: 0.9 } },
     written_bytes: 1000,

@@ -15,8 +15,23 @@ const idle: Busy = {
   foreign: 0,
 }
 const threads = { front: 1, crypto: 2, store: 1, password: 0, other: 4 }
-const limitOf = (busy: Partial<Busy>, batch = 4) =>
-  bottleneckOf({ busy: { ...idle, ...busy }, threads, lanes: { store: { batch, busy: 1 } } }, 8)
+const waiting = { front: 0, crypto: 0, store: 0, password: 0, other: 0 }
+const limitOf = (
+  busy: Partial<Busy>,
+  batch = 4,
+  waits: Partial<typeof waiting> = {},
+  loop: 'closed' | 'open' = 'closed',
+) =>
+  bottleneckOf(
+    {
+      loop,
+      busy: { ...idle, ...busy },
+      waiting: { ...waiting, ...waits },
+      threads,
+      lanes: { store: { batch, busy: 1 } },
+    },
+    8,
+  )
 
 test.each([
   ['the front thread', { front: 0.97, machine: 3 }],
@@ -28,16 +43,31 @@ test.each([
 })
 
 test('two crypto threads at half their time are not saturated', () => {
-  expect(limitOf({ crypto: 1 })).toContain('nothing is saturated')
+  expect(limitOf({ crypto: 1 })).toBe(
+    'the number of connections: the busiest part is the crypto threads, for 50 % of the time',
+  )
+})
+
+test('a thread that is ready to run and waits for a processor is limited by the processors', () => {
+  expect(limitOf({ front: 0.6 }, 4, { front: 0.3 })).toBe(
+    'the processors: the front thread works for 60 % of the time, and waits for a processor for 30 %',
+  )
+  expect(limitOf({ front: 0.9 }, 4, { front: 0.05 })).toBe('the front thread')
+})
+
+test('at a fixed rate, a part with time left is not a limit', () => {
+  expect(limitOf({ front: 0.4 }, 4, {}, 'open')).toBe(
+    'no part: the busiest part is the front thread, for 40 % of the time',
+  )
 })
 
 test('a storage lane with a batch always in flight is saturated only when its batches are full', () => {
-  expect(limitOf({}, 4)).toContain('nothing is saturated')
+  expect(limitOf({}, 4)).toContain('the number of connections')
   expect(limitOf({}, 250)).toBe('the disk')
 })
 
 test('a saturated machine is reported with the processes that use it', () => {
-  expect(limitOf({ front: 0.7, machine: 7.9 })).toBe('all 8 processors are busy, mostly the front thread')
+  expect(limitOf({ front: 0.7, machine: 7.9 })).toBe('the processors: all 8 are busy, mostly with the front thread')
 })
 
 test('load of other processes is not reported as a limit of the service', () => {
@@ -50,6 +80,7 @@ const roles = (us: number) => ({ front: us, crypto: 0, store: 0, password: 0, ot
 const usage: Usage = {
   seconds: 10,
   cpu_us: roles(8e6),
+  waited_us: roles(1e6),
   threads: roles(1),
   database_us: 0,
   generator_us: 2e6,
@@ -79,6 +110,7 @@ test('a value without a figure is null in memory as in JSON, so that the next be
   const unseen = {
     ...usage,
     cpu_us: roles(none),
+    waited_us: roles(none),
     gc: { count: none, seconds: none },
     memory: { now: none, peak: none },
   }
@@ -89,6 +121,7 @@ test('a value without a figure is null in memory as in JSON, so that the next be
 })
 
 test('a machine used at least the CPU of its known processes; the remainder was used by others', () => {
+  expect(sampleOf(count, usage).waiting).toMatchObject({ front: 0.1, crypto: 0 })
   expect(sampleOf(count, usage).busy).toMatchObject({ front: 0.8, generator: 0.2, machine: 1.2, foreign: 0.2 })
   expect(sampleOf(count, { ...usage, machine_us: 9e6 }).busy).toMatchObject({ machine: 1, foreign: 0 })
   expect(sampleOf(count, { ...usage, machine_us: 9e6, database_us: 1e6 }).busy).toMatchObject({ machine: 1.1 })
