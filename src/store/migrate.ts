@@ -14,12 +14,10 @@ export interface Migration {
   sql: string
 }
 
-export type Dialect = 'sqlite' | 'postgres' | 'cockroachdb'
-/** CockroachDB uses the protocol of PostgreSQL, but partitions tables differently. */
+export type Dialect = 'sqlite' | 'postgres'
 const LEFT_OUT: Readonly<Record<Dialect, RegExp>> = {
   sqlite: /^.*-- postgres only *\n|^-- Only where there are partitions, to the end\.\n[\s\S]*/gm,
   postgres: /^.*-- sqlite only *\n/gm,
-  cockroachdb: /^.*-- sqlite only *\n|^-- Only where there are partitions, to the end\.\n[\s\S]*/gm,
 }
 
 /** The migrations of this build for one database. Sections that are marked for other databases are left out. */
@@ -69,11 +67,9 @@ const TABLE =
   'CREATE TABLE IF NOT EXISTS schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)'
 /** The key of an advisory lock. Any number that nothing else locks in this database. It is held until the transaction ends. */
 const LOCK = 'SELECT pg_advisory_xact_lock(7305818041)'
-const LOCKED = { table: `${LOCK}; ${TABLE}`, begin: `BEGIN; ${LOCK}` }
-const DIALECTS: Readonly<Record<Dialect, typeof LOCKED>> = {
+const DIALECTS: Readonly<Record<Dialect, { table: string; begin: string }>> = {
   sqlite: { table: TABLE, begin: 'BEGIN EXCLUSIVE' },
-  postgres: LOCKED,
-  cockroachdb: LOCKED,
+  postgres: { table: `${LOCK}; ${TABLE}`, begin: `BEGIN; ${LOCK}` },
 }
 
 /** Work on one connection: single statements, and scripts of several statements. */

@@ -1,9 +1,10 @@
 // Connections to PostgreSQL: how they are opened, how statements of operations run on them, and what their failures mean.
 import { hash } from 'node:crypto'
 import pg from 'pg'
+import { clip } from '../lib/bounded.ts'
 import { type OAuthError, unavailable } from '../lib/error.ts'
 import { NamedSocket } from '../lib/system_names.ts'
-import { type Dialect, type MigrationStep, type MigrationSteps, migration, missingMigrations } from './migrate.ts'
+import { type MigrationStep, type MigrationSteps, migration, missingMigrations } from './migrate.ts'
 import type { Statement } from './op.ts'
 import { type ConnectionSettings, PostgresConnection, type PostgresPlace } from './postgres_connection.ts'
 
@@ -111,12 +112,13 @@ export const isPostgresMigrated = (place: PostgresPlace): Promise<boolean> =>
 
 /** Creates or updates the tables. Returns the names of the applied migrations. */
 export const preparePostgres = (place: PostgresPlace, now: number): Promise<string[]> =>
-  withSteps(place, (dialect) => migration(dialect, now))
+  withSteps(place, migration('postgres', now))
 
 /** The names of the migrations that are missing in a migrated database. */
-export const missingInPostgres = (place: PostgresPlace): Promise<string[]> => withSteps(place, missingMigrations)
+export const missingInPostgres = (place: PostgresPlace): Promise<string[]> =>
+  withSteps(place, missingMigrations('postgres'))
 
-async function withSteps(place: PostgresPlace, stepsFor: (dialect: Dialect) => MigrationSteps): Promise<string[]> {
+async function withSteps(place: PostgresPlace, steps: MigrationSteps): Promise<string[]> {
   const client = new PostgresConnection({
     ...clientSettings(place),
     ...NO_TIMEOUT,
@@ -126,7 +128,7 @@ async function withSteps(place: PostgresPlace, stepsFor: (dialect: Dialect) => M
   try {
     await client.connect()
     const { rows } = await client.query<{ version: string }>('SELECT version()')
-    const steps = stepsFor(rows[0]?.version.startsWith('CockroachDB') ? 'cockroachdb' : 'postgres')
+    checkIsPostgres(rows[0]?.version ?? '')
     let next = steps.next()
     while (!next.done) next = steps.next(await run(next.value))
     return next.value
@@ -141,4 +143,22 @@ async function withSteps(place: PostgresPlace, stepsFor: (dialect: Dialect) => M
     // Rolls back an open transaction.
     await client.end()
   }
+}
+
+/** Servers with the protocol of PostgreSQL that are not PostgreSQL, by the text in their version. */
+const OTHER_SERVERS = {
+  CockroachDB: /^CockroachDB/,
+  YugabyteDB: /-YB-/,
+  'Amazon Redshift': /Redshift/,
+  Materialize: /Materialize/,
+} as const
+const MAX_VERSION = 80
+
+/** Throws for a server that is not PostgreSQL: it has no order of transactions, on which webhooks and streams depend, or no locks or notifications. */
+function checkIsPostgres(version: string): void {
+  const [name] = Object.entries(OTHER_SERVERS).find(([, pattern]) => pattern.test(version)) ?? []
+  if (name === undefined && version.startsWith('PostgreSQL ')) return
+  throw new Error(
+    `the server is ${name ?? 'not PostgreSQL'} (version: ${clip(version, MAX_VERSION)}), which is not supported: use PostgreSQL`,
+  )
 }

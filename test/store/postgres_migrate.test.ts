@@ -56,6 +56,31 @@ test('a command on a database without tables reports that and creates none; serv
   expect((await runHere(['admin', 'client', 'list'], env)).code).toBe(0)
 })
 
+test.each([
+  ['CockroachDB CCL v25.3.1 (x86_64-pc-linux-gnu)', 'CockroachDB'],
+  ['PostgreSQL 15.2-YB-2025.1.0.1-b0 on x86_64-pc-linux-gnu', 'YugabyteDB'],
+  ['PostgreSQL 8.0.2 on i686-pc-linux-gnu, Redshift 1.0.77467', 'Amazon Redshift'],
+  ['PostgreSQL 9.5.0 on x86_64-unknown-linux-gnu (Materialize v0.130.0)', 'Materialize'],
+  ['QuestDB 9.0', 'not PostgreSQL'],
+])('a server that is not PostgreSQL is named, and no table is made: %s', async (version, name) => {
+  const database = new URL(dsn).pathname.slice(1)
+  await server.sql(
+    dsn,
+    `CREATE SCHEMA other; CREATE FUNCTION other.version() RETURNS text LANGUAGE sql AS $$ SELECT '${version}' $$;
+     ALTER DATABASE ${database} SET search_path = other, pg_catalog, public`,
+  )
+  const env = {
+    SERVICE_STORAGE_DRIVER: 'postgres',
+    SERVICE_STORAGE_POSTGRES_DSN: dsn,
+    SERVICE_SIGNING_KEY_PATH: path.join(tempFolder(), 'keys'),
+  }
+  const { code, stderr } = await runHere(['migrate'], env)
+  expect(code).toBe(1)
+  expect(stderr).toContain(`the server is ${name} (version: ${version}), which is not supported: use PostgreSQL`)
+  const tables = "SELECT 1 FROM information_schema.tables WHERE table_name = 'schema_migrations'"
+  expect(await server.sql(dsn, tables)).toEqual([])
+})
+
 /** Makes the tables as they were up to a migration. */
 async function migrateUpTo(last: number): Promise<void> {
   await server.sql(dsn, SCHEMA)
