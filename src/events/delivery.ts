@@ -3,9 +3,11 @@ import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 import { userAgent } from '../lib/build.ts'
 import { OAuthError } from '../lib/error.ts'
+import { lookUpName } from '../lib/system_names.ts'
 import { FetchError } from '../net/error.ts'
 import { createFetcher } from '../net/fetch.ts'
 import type { Fetcher, FetchRequest } from '../net/fetcher.ts'
+import { createPublicNames } from '../net/public_names.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
 import { type DeliveryAttempt, type EventReceiver, MAX_RECEIVERS } from '../records/event_receiver.ts'
 import { webhookBody } from './event_json.ts'
@@ -20,13 +22,19 @@ import { actionsOf } from './webhook_actions.ts'
 const LIMITS = { method: 'POST', maxBytes: 64 * 1024, timeoutMs: 10_000, allowHttp: true } as const
 
 /** The HTTP client that sends events. Every receiver may have a request in flight, so that slow receivers do not delay others. */
-export const openEventFetcher = (config: Config): Fetcher =>
-  createFetcher({
-    ...receiverRules(config),
+export function openEventFetcher(config: Config): Fetcher {
+  const rules = receiverRules(config)
+  // Resource servers choose the hosts of their streams. The system resolves two names at a time, so a name server that does not answer could
+  // delay every other part of the service. Only names that operators list are resolved by the system.
+  const publicNames = createPublicNames({ readsHosts: () => true })
+  return createFetcher({
+    ...rules,
+    resolve: (hostname) => (rules.hosts?.names(hostname) ? lookUpName(hostname) : publicNames(hostname)),
     userAgent: userAgent(),
     maxTotal: MAX_RECEIVERS,
     maxPerHost: MAX_RECEIVERS,
   })
+}
 
 type EventRequest = Pick<FetchRequest, 'headers' | 'body' | 'accept'>
 

@@ -28,6 +28,7 @@ const delivery = z
       .optional()
       .describe('Where events are pushed. https, unless events.allow_hosts has the host.'),
     authorization_header: text(4096)
+      .regex(/^[\x20-\x7e]*$/, 'must have only ASCII characters')
       .optional()
       .describe('Authorization header of every push. It is never shown again.'),
   })

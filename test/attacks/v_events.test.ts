@@ -1,8 +1,12 @@
-// Attacks on and through events: requests to private networks, redirects, receivers that are slow or endless.
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+// Attacks on and through events: requests to private networks, names that change or hang, redirects, receivers that are slow or endless.
+import dns from 'node:dns'
+import { createServer } from 'node:http'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { listenOn, serveRaw } from '../net/peers.ts'
 import { callAdmin, okAdmin } from '../support/admin.ts'
+import { askOnly, NameServer } from '../support/name_server.ts'
 import { RECEIVERS_ALLOWED, TestReceiver } from '../support/receiver.ts'
-import { addClient, startService, type TestService } from '../support/service.ts'
+import { addClient, addResource, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -29,14 +33,27 @@ test.each([
   'https://[::ffff:127.0.0.1]/',
   'https://2130706434/',
   'https://0177.0.0.2/',
+  'https://0x7f.2/',
+  'https://127.2/',
+  'https://0/',
+  'https://localhost./',
+  'https://127.0.0.2./',
+  'https://[::]/',
+  'https://[::127.0.0.1]/',
+  'https://[64:ff9b::7f00:1]/',
+  'https://[64:ff9b:1::7f00:1]/',
+  'https://[2002:7f00:1::]/',
+  'https://[fe80::1]/',
+  'https://１２７.0.0.2/',
+  'https://100.100.100.200/',
   'http://hooks.example.com/',
   'https://user:password@hooks.example.com/',
-])('a webhook at %s is refused, also where clients may be at private addresses', async (url) => {
+])('V01 a webhook at %s is refused, also where clients may be at private addresses', async (url) => {
   const answer = await callAdmin(service, 'POST', '/admin/webhooks', { url, events: ['*'] })
   expect([answer.status, answer.body['error']]).toEqual([400, 'invalid_request'])
 })
 
-test('a redirect is not followed', async () => {
+test('V02 a redirect is not followed', async () => {
   const [receiver, trap] = [await TestReceiver.start(), await TestReceiver.start()]
   receiver.next.push(307)
   receiver.headers = { location: trap.url }
@@ -47,7 +64,7 @@ test('a redirect is not followed', async () => {
   await okAdmin(service, 'DELETE', `/admin/webhooks/${id}`)
 })
 
-test('a receiver that never answers, and one that answers without end, delay no other webhook', async () => {
+test('V03 a receiver that never answers, and one that answers without end, delay no other webhook', async () => {
   const [silent, endless, good] = await Promise.all([TestReceiver.start(), TestReceiver.start(), TestReceiver.start()])
   silent.answer = () => {}
   endless.answer = (response) => {
@@ -62,3 +79,71 @@ test('a receiver that never answers, and one that answers without end, delay no 
   await vi.waitFor(async () => expect(await failureOf(hooks[1]?.id ?? '')).toMatch(/too_large/), { timeout: 10_000 })
   for (const { id } of hooks) await okAdmin(service, 'DELETE', `/admin/webhooks/${id}`)
 })
+
+/** A name server that is the only one of this test. Returns the names that were given to the resolver of the system. */
+async function startNames() {
+  const names = await NameServer.start()
+  onTestFinished(() => names.close())
+  askOnly(names)
+  const bySystem: unknown[] = []
+  const { lookup } = dns
+  const spy = vi.spyOn(dns, 'lookup').mockImplementation(((...args: Parameters<typeof lookup>) => {
+    bySystem.push(args[0])
+    return lookup(...args)
+  }) as typeof lookup)
+  onTestFinished(() => spy.mockRestore())
+  return { names, bySystem }
+}
+
+test.each([
+  ['a private address', ['127.0.0.2']],
+  ['a public address and a private one', ['8.8.8.8', '127.0.0.2']],
+  ['a public address and a mapped one', ['8.8.8.8', '::ffff:7f00:2']],
+])('V04 a receiver whose name changes to %s after its registration gets no connection', async (_what, addresses) => {
+  const [{ names }, trap] = [await startNames(), await listenOn(createServer(), 'https', '127.0.0.2')]
+  const { id } = await hookTo(`https://rebind.test:${trap.port}/`)
+  names.names.set('rebind.test', addresses)
+  await suspend()
+  await vi.waitFor(async () => expect(await failureOf(id)).toMatch(/blocked_address/), { timeout: 10_000 })
+  expect(trap.connections).toBe(0)
+  await okAdmin(service, 'DELETE', `/admin/webhooks/${id}`)
+})
+
+test('V05 names that resource servers choose are not given to the resolver of the system, which resolves two at a time', async () => {
+  const { names, bySystem } = await startNames()
+  const server = await addClient(service)
+  const { uri } = await addResource(service, { policy: { runtime: { client_ids: [server.client_id] } } })
+  const { client_id } = server
+  const push = { method: 'urn:ietf:rfc:8935', endpoint_url: 'https://hang-1.test/events' }
+  const events_requested = ['https://schemas.openid.net/secevent/ssf/event-type/verification']
+  const wanted = { client_id, delivery: push, events_requested }
+  const { stream_id } = await okAdmin<{ stream_id: string }>(service, 'POST', '/admin/streams', wanted)
+  await okAdmin(service, 'POST', `/admin/streams/${stream_id}/verify`, {})
+  await vi.waitFor(() => expect(names.asked).toContain('hang-1.test'), { timeout: 10_000 })
+  expect([uri !== undefined, bySystem.includes('hang-1.test')]).toEqual([true, false])
+  await okAdmin(service, 'DELETE', `/admin/streams/${stream_id}`)
+})
+
+test.each([
+  ['switches to another protocol', 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n'],
+  ['answers 100 and nothing else', 'HTTP/1.1 100 Continue\r\n\r\n'],
+  ['answers with a protocol that is not HTTP', '+OK ready\r\n'],
+  ['answers with two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\ncontent-length: 5\r\n\r\nhello'],
+])('V08 an event is not accepted by a receiver that %s', async (_what, lines) => {
+  const peer = await serveRaw(lines)
+  const { id } = await hookTo(`${peer.url}/`)
+  await suspend()
+  await vi.waitFor(async () => expect(await failureOf(id)).toMatch(/\w/), { timeout: 10_000 })
+  await okAdmin(service, 'DELETE', `/admin/webhooks/${id}`)
+})
+
+test.each(['Bearer a\r\nx: y', 'Bearer \u2603', 'Bearer a\tb'])(
+  'V09 the authorization header %j of a stream is refused',
+  async (authorization_header) => {
+    const { client_id } = await addClient(service)
+    await addResource(service, { policy: { runtime: { client_ids: [client_id] } } })
+    const delivery = { method: 'urn:ietf:rfc:8935', endpoint_url: 'https://hooks.invalid/', authorization_header }
+    const answer = await callAdmin(service, 'POST', '/admin/streams', { client_id, delivery })
+    expect([answer.status, answer.body['error']]).toEqual([400, 'invalid_request'])
+  },
+)

@@ -42,7 +42,7 @@ async function revokeOne({ uri }: Streaming): Promise<void> {
 
 const acks = (count: number) => Array.from({ length: count }, (_, i) => `a${i}`)
 
-test.each([
+const POLLS = [
   ['a negative maxEvents', { maxEvents: -1 }, 400],
   ['a huge maxEvents', { maxEvents: 1e12 }, 400],
   ['a fraction as maxEvents', { maxEvents: 1.5 }, 400],
@@ -52,7 +52,8 @@ test.each([
   ['a text as ack', { ack: 'all' }, 400],
   ['the largest maxEvents', { maxEvents: 1_000_000 }, 200],
   ['maxEvents 0 and 1,000 unknown acknowledgements', { maxEvents: 0, ack: acks(1000) }, 200],
-] as const)('a poll with %s acknowledges nothing', async (_what, body, status) => {
+] as const
+test.each(POLLS)('V10 a poll with %s acknowledges nothing', async (_what, body, status) => {
   const at = await streaming()
   await revokeOne(at)
   const answer = await poll(at, body)
@@ -60,7 +61,7 @@ test.each([
   expect((await poll(at, {})).jtis).toHaveLength(1)
 })
 
-test('a client reads and acknowledges the events of its own streams only', async () => {
+test('V11 a client reads and acknowledges the events of its own streams only', async () => {
   const [mine, theirs] = [await streaming(), await streaming()]
   await revokeOne(mine)
   await revokeOne(theirs)
@@ -75,7 +76,7 @@ test('a client reads and acknowledges the events of its own streams only', async
   expect((await poll(theirs, {})).jtis).toEqual(jtis)
 })
 
-test('polls in a loop do not change the stored position of the stream, and all of them are answered', async () => {
+test('V12 polls in a loop do not change the stored position of the stream, and all of them are answered', async () => {
   const at = await streaming()
   await revokeOne(at)
   await poll(at, {})
@@ -86,7 +87,7 @@ test('polls in a loop do not change the stored position of the stream, and all o
   expect(await stored()).toEqual(before)
 })
 
-test('of many waiting polls of one stream all but a few are answered at once', async () => {
+test('V13 of many waiting polls of one stream all but a few are answered at once', async () => {
   const at = await streaming()
   let answered = 0
   const polls = Array.from({ length: 10 }, () =>

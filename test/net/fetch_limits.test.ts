@@ -77,7 +77,7 @@ test.each(Object.entries(CODINGS))(
 )
 
 test.each(Object.entries(CODINGS))(
-  'a decompression bomb with the coding %s gives too_large, and needs no more memory than its limit',
+  'V07 a decompression bomb with the coding %s gives too_large, and needs no more memory than its limit',
   async (coding, compress) => {
     const bomb = compress(Buffer.alloc(30_000_000))
     const peer = await servePeer((_, response) => response.setHeader('content-encoding', coding).end(bomb))
@@ -110,7 +110,7 @@ test.each([
   ['interim answers without end', '', drip('HTTP/1.1 103 Early Hints\r\n\r\n')],
   ['headers, and then nothing', 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n', () => {}],
   ['a body that drips', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n', drip('1\r\nx\r\n')],
-])('a response with %s times out at the deadline, although bytes still arrive', async (_, lines, after) => {
+])('V06 a response with %s times out at the deadline, although bytes still arrive', async (_, lines, after) => {
   const peer = await serveRaw(lines, after)
   const started = performance.now()
   expect((await faultOf(fetchFrom(localFetcher(), peer.url, { timeoutMs: 200 }))).reason).toBe('timeout')
