@@ -5,6 +5,7 @@ import type { App } from '../context.ts'
 import type { Method } from '../http/route.ts'
 import type { AuditAction } from '../oauth/audit_events.ts'
 import type { Capability } from '../records/api_key.ts'
+import type { AuditEvent } from '../records/audit_event.ts'
 import type { CounterName } from '../telemetry/metric_names.ts'
 
 /** The operations on one kind of item. */
@@ -69,7 +70,7 @@ export interface ActionOf<P extends string, Q extends z.ZodType, B extends z.Zod
   readonly count?: readonly [CounterName, Readonly<Record<string, string>>?]
   /** How the command differs from the default that follows from the fields. false: REST only. */
   readonly cli?: Cli | false
-  run(app: App, input: Input<P, Q, B>, caller: Caller): Promise<ActionResult>
+  run(app: App, input: Input<P, Q, B>, caller: Recorder): Promise<ActionResult>
 }
 
 /** The caller of an operation. */
@@ -80,6 +81,17 @@ export interface Caller {
   ip: string
   request_id?: string
   capability: Capability
+}
+
+/** The caller, and the audit event of the operation for a store operation that records it with the change. */
+export interface Recorder extends Caller {
+  event(change: Change): AuditEvent
+}
+
+/** A change, for its audit event: details as declared in oauth/audit_events.ts. */
+export interface Change {
+  client_id?: string
+  detail: Record<string, unknown>
 }
 
 /** Path parameters, and the parsed query and body. */
@@ -96,8 +108,8 @@ export interface ActionResult {
   shown?: unknown
   /** Whether it was a dry run. */
   dry?: true
-  /** Details of the change for the audit event and the counter, as declared in oauth/audit_events.ts. Absent when nothing changed. */
-  changed?: { client_id?: string; detail: Record<string, unknown> }
+  /** The change, for the audit event and the counter; `recorded` when its event is recorded already. Absent when nothing changed. */
+  changed?: Change | 'recorded'
 }
 
 interface Cli {

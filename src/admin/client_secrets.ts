@@ -35,11 +35,12 @@ export const rotateSecret = action({
   bodyOptional: true,
   audit: 'client_secret_rotated',
   cli: { flags: { id: { field: 'client_id' } } },
-  async run(app, { params, body: { overlap } }) {
+  async run(app, { params, body: { overlap } }, by) {
     const now = app.clock.now()
     const client_secret = newClientSecret()
     const next = secretRecord(client_secret, now)
-    const { client_id, secrets = [] } = await changeClient(app, params.client_id, (client) => {
+    const { id: secret_id } = next
+    const rotate = (client: Client): Client => {
       if (client.secrets === undefined) throw invalid('the client has no secret', 'no_secret')
       const rotated = rotatedSecrets(client, next, overlap, now)
       if (rotated.length > MAX_SECRETS)
@@ -48,13 +49,12 @@ export const rotateSecret = action({
           'too_many_secrets',
         )
       return { ...client, secrets: rotated }
-    })
-    const { id: secret_id } = next
-    const earlier = secrets[1]?.expires_at
-    return {
-      shown: { client_id, client_secret, secret_id },
-      changed: { client_id, detail: { secret_id, ...(earlier ? { earlier_until: rfc3339(earlier) } : {}) } },
     }
+    const { client_id } = await changeClient(app, params.client_id, by, rotate, ({ secrets = [] }) => {
+      const earlier = secrets[1]?.expires_at
+      return { secret_id, ...(earlier ? { earlier_until: rfc3339(earlier) } : {}) }
+    })
+    return { shown: { client_id, client_secret, secret_id }, changed: 'recorded' }
   },
 })
 
@@ -93,9 +93,10 @@ export const clientSecrets: AdminResource = {
       status: 204,
       audit: 'client_secret_ended',
       cli: { flags: { id: { field: 'client_id' } } },
-      async run(app, { params: { client_id, secret_id } }) {
-        await changeClient(app, client_id, (client) => withoutSecret(client, secret_id, app.clock.now()))
-        return { changed: { client_id, detail: { secret_id } } }
+      async run(app, { params: { client_id, secret_id } }, by) {
+        const end = (client: Client) => withoutSecret(client, secret_id, app.clock.now())
+        await changeClient(app, client_id, by, end, () => ({ secret_id }))
+        return { changed: 'recorded' }
       },
     }),
   },

@@ -11,7 +11,7 @@ import { checkClient, newClient, type Offered, offeredToAll } from '../oauth/cli
 import { setByOperator } from '../oauth/document_client.ts'
 import { checkFederated } from '../oauth/federated_credential.ts'
 import type { Client } from '../records/client.ts'
-import { type ActionResult, type AdminResource, action } from './action.ts'
+import { type ActionResult, type AdminResource, action, type Recorder } from './action.ts'
 import * as answers from './answers.ts'
 import { clientScopesFlag, defaultResourceFlag, jwksFlag } from './client_flags.ts'
 import { limitFlags, limitsAfter } from './client_limits.ts'
@@ -25,7 +25,7 @@ import {
   readKeys,
   secretsJson,
 } from './client_members.ts'
-import { changeClient, getClient } from './client_record.ts'
+import { changeClient, getClient, writeClient } from './client_record.ts'
 import { rotateSecret } from './client_secrets.ts'
 import { federatedFlag } from './federated_flag.ts'
 import { AFTER, cursorOf, order, q, search } from './lists.ts'
@@ -179,7 +179,7 @@ export const clients: AdminResource = {
         },
         without: Object.keys(fixed),
       },
-      run: (app, { params, body }) =>
+      run: (app, { params, body }, by) =>
         retryStale(async () => {
           const client = await getClient(app, params.client_id)
           const { token_endpoint_auth_method, agent, default_resource, limits, jwks, ...rest } = body
@@ -202,8 +202,9 @@ export const clients: AdminResource = {
           if (fields.length === 0) return { shown: await shownAlone(app, client) }
           checkClient(next, offeredBy(app), client)
           if (patch.federated_credentials) checkFederated(app.config, next)
-          if ((await app.store.updateClient(next)) === 'stale') return 'stale'
-          return { shown: await shownAlone(app, next), changed: { client_id: client.client_id, detail: { fields } } }
+          const event = by.event({ client_id: client.client_id, detail: { fields } })
+          if ((await writeClient(app, next, event)) === 'stale') return 'stale'
+          return { shown: await shownAlone(app, next), changed: 'recorded' }
         }),
     }),
     suspend: action({
@@ -213,7 +214,7 @@ export const clients: AdminResource = {
       answer: answers.clientStatus,
       audit: 'client_suspended',
       cli: { flags: { id: { field: 'client_id' } } },
-      run: (app, { params }) => changeStatus(app, params.client_id, 'active', 'suspended'),
+      run: (app, { params }, by) => changeStatus(app, params.client_id, 'active', 'suspended', by),
     }),
     reactivate: action({
       method: 'PATCH',
@@ -222,7 +223,7 @@ export const clients: AdminResource = {
       answer: answers.clientStatus,
       audit: 'client_reactivated',
       cli: { flags: { id: { field: 'client_id' } } },
-      run: (app, { params }) => changeStatus(app, params.client_id, 'suspended', 'active'),
+      run: (app, { params }, by) => changeStatus(app, params.client_id, 'suspended', 'active', by),
     }),
     fetchDocument: action({
       method: 'POST',
@@ -251,10 +252,11 @@ export const clients: AdminResource = {
       }),
       audit: 'client_deleted',
       cli: { flags: { id: { field: 'client_id' } } },
-      async run(app, { params: { client_id }, query: { force } }) {
+      async run(app, { params: { client_id }, query: { force } }, by) {
         const now = app.clock.now()
         const oldest = idFloor(now - longestLife(app.config))
-        const outcome = await app.store.deleteClient({ client_id, force, now, oldest })
+        const event = by.event({ client_id, detail: { force } })
+        const outcome = await app.store.recorded('deleteClient', { client_id, force, now, oldest }, event)
         if (outcome === undefined) throw notFound('client')
         if (outcome === 'has_tokens') throw conflict('the client has live tokens; force revokes them', 'has_tokens')
         if (outcome !== 'deleted')
@@ -262,7 +264,7 @@ export const clients: AdminResource = {
             `the exchange list of ${outcome.only_at} contains only this client, and an empty list would allow other clients; change the list first`,
             'only_exchange',
           )
-        return { changed: { client_id, detail: { force } } }
+        return { changed: 'recorded' }
       },
     }),
   },
@@ -273,10 +275,11 @@ async function changeStatus(
   client_id: string,
   from: Client['status'],
   to: Client['status'],
+  by: Recorder,
 ): Promise<ActionResult> {
-  await changeClient(app, client_id, (client) => {
+  await changeClient(app, client_id, by, (client) => {
     if (client.status !== from) throw conflict(`the client is ${client.status}`, 'wrong_state')
     return { ...client, status: to }
   })
-  return { shown: { status: to }, changed: { client_id, detail: {} } }
+  return { shown: { status: to }, changed: 'recorded' }
 }

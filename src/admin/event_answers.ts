@@ -7,6 +7,19 @@ import { rfc3339 } from '../lib/time.ts'
 import type { DeliveryAttempt, EventCursor, EventReceiver } from '../records/event_receiver.ts'
 import { notFound } from './outcome.ts'
 
+/** The receivers of a kind with their positions, oldest first. A receiver that is deleted while the list is made is left out. */
+export async function listWithCursors(
+  { store }: App,
+  kind: EventReceiver['kind'],
+): Promise<{ receiver: EventReceiver; cursor: EventCursor }[]> {
+  const receivers = await store.listReceivers({ kind })
+  const cursors = new Map((await store.listEventCursors()).map((cursor) => [cursor.receiver_id, cursor]))
+  return receivers.flatMap((receiver) => {
+    const cursor = cursors.get(receiver.id)
+    return cursor ? [{ receiver, cursor }] : []
+  })
+}
+
 /** An attempt in the form of the admin API. */
 export const attemptJson = ({ at, ...rest }: DeliveryAttempt) => ({ ...rest, at: rfc3339(at) })
 

@@ -71,13 +71,13 @@ export const consentGrants: AdminResource = {
       status: 204,
       audit: 'consent_revoked',
       cli: { flags: { id: { field: 'id', doc: 'Id of the consent, as list-user-grants shows it.' } } },
-      async run({ store, clock }, { params: { id } }) {
-        const revoked = isId(id) ? await store.revokeConsent({ id, now: clock.now() }) : undefined
-        if (!revoked) throw notFound('consent')
-        const { consent, families } = revoked
-        if (consent.revoked_at !== undefined) return {}
-        const { client_id, user_id, resource_id } = consent
-        return { changed: { client_id, detail: { consent_id: id, user_id, resource_id, families } } }
+      async run({ store, clock }, { params: { id } }, by) {
+        const known = isId(id) ? await store.findConsentById({ id }) : undefined
+        if (!known) throw notFound('consent')
+        const { client_id, user_id, resource_id } = known
+        const event = by.event({ client_id, detail: { consent_id: id, user_id, resource_id } })
+        const revoked = await store.recorded('revokeConsent', { id, now: clock.now() }, event)
+        return revoked?.consent.revoked_at === undefined ? { changed: 'recorded' } : {}
       },
     }),
     createBroker: action({

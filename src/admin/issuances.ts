@@ -6,7 +6,6 @@ import { duration, int, text } from '../lib/field.ts'
 import { idFloor, isId } from '../lib/id.ts'
 import { DAY, rfc3339 } from '../lib/time.ts'
 import { claimsOf, tokenType } from '../oauth/access_token.ts'
-import { newAuditEvent } from '../oauth/audit.ts'
 import { isUserId } from '../oauth/client_metadata.ts'
 import { scopeNames } from '../oauth/resource.ts'
 import type { Issuance } from '../records/issuance.ts'
@@ -130,17 +129,14 @@ export const issuances: AdminResource = {
       doc: 'Revokes an issued token and every token exchanged from it, except tokens of providers.',
       status: 204,
       audit: 'issuance_revoked',
-      async run(app, { params: { id } }, { actor_id, ip, request_id }) {
-        const { store, clock } = app
+      async run({ store, clock }, { params: { id } }, by) {
         const issuance = isId(id) ? await store.findIssuance({ id }) : undefined
         if (!issuance) throw notFound('issuance')
         if (issuance.broker_provider)
           throw conflict('tokens of a provider can be revoked only at the provider', 'not_revocable')
-        const { client_id } = issuance
-        const entry = { action: 'issuance_revoked', actor_id, ip, request_id, client_id } as const
-        const event = newAuditEvent(app, { ...entry, detail: { jti: id, tokens: 0 } })
-        await store.revokeIssuance({ id, now: clock.now(), event })
-        return {}
+        const event = by.event({ client_id: issuance.client_id, detail: { jti: id, tokens: 0 } })
+        const tokens = await store.recorded('revokeIssuance', { id, now: clock.now() }, event)
+        return tokens > 0 ? { changed: 'recorded' } : {}
       },
     }),
   },

@@ -3,8 +3,9 @@ import { z } from 'zod'
 import type { App } from '../context.ts'
 import { clip } from '../lib/bounded.ts'
 import { issuesOf } from '../lib/field.ts'
-import { audit } from '../oauth/audit.ts'
-import { type Action, type ActionResult, type Caller, paramNames } from './action.ts'
+import { audit, newAuditEvent } from '../oauth/audit.ts'
+import { type AuditAction, isLater } from '../oauth/audit_events.ts'
+import { type Action, type ActionResult, type Caller, type Change, paramNames } from './action.ts'
 import { badInput } from './outcome.ts'
 
 export interface RawInput {
@@ -23,12 +24,24 @@ export async function perform(
   raw: RawInput,
   caller: Caller,
 ): Promise<Omit<ActionResult, 'changed'>> {
-  const { changed, ...rest } = await action.run(app, readInput(action, raw), caller)
-  if (changed) {
-    const { client_id, detail } = changed
-    const { actor_id, ip, request_id } = caller
-    if (action.count) app.metrics.count(...action.count)
-    if (action.audit) await audit(app, { action: action.audit, client_id, detail, actor_id, ip, request_id })
+  const { actor_id, ip, request_id } = caller
+  const entry = <A extends AuditAction>(name: A, { client_id, detail }: Change) => ({
+    action: name,
+    actor_id,
+    client_id,
+    ip,
+    request_id,
+    detail,
+  })
+  const event = (change: Change) => {
+    if (!action.audit) throw new Error(`${action.method} ${action.path} declares no audit event`)
+    return newAuditEvent(app, entry(action.audit, change))
+  }
+  const { changed, ...rest } = await action.run(app, readInput(action, raw), { ...caller, event })
+  if (changed && action.count) app.metrics.count(...action.count)
+  if (changed && changed !== 'recorded' && action.audit) {
+    if (!isLater(action.audit)) throw new Error(`${action.audit} must be recorded with its change`)
+    await audit(app, entry(action.audit, changed))
   }
   return rest
 }

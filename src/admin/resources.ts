@@ -258,7 +258,7 @@ export const resources: AdminResource = {
           throw conflict('tokens were issued for it; cascade revokes the live ones', 'has_issuances')
         if (outcome === 'has_clients')
           throw conflict('it is the default_resource of a client; cascade removes it there', 'has_clients')
-        const toll = cascade ? await revokeFitting(app, { resource: nameOf(resource) }, false) : undefined
+        const toll = cascade ? await revokeFitting(app, { resource: nameOf(resource) }, { dry_run: false }) : undefined
         for (const { source_slug: source, target_slug: target } of links)
           await audit(app, {
             ...caller,

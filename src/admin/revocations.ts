@@ -4,6 +4,7 @@ import { longestLife } from '../config/lifetimes.ts'
 import type { App } from '../context.ts'
 import { jsonBool, name, time } from '../lib/field.ts'
 import { idFloor } from '../lib/id.ts'
+import type { AuditEvent } from '../records/audit_event.ts'
 import type { Description, RevocationWindow, Revoked } from '../store/revocations.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
@@ -23,15 +24,24 @@ export interface Toll {
   clients: number
 }
 
-/** Revokes matching live tokens, families and codes window by window. With `dry_run` it only counts them. */
-export async function revokeFitting(app: App, fitting: Description, dry_run: boolean): Promise<Toll> {
+interface Sweep {
+  /** Counts without revoking. */
+  dry_run: boolean
+  /** Creates the event of the revocation, which is recorded with the first change. Its detail gets the numbers at the end. */
+  event?: () => AuditEvent
+}
+
+/** Revokes matching live tokens, families and codes window by window. */
+export async function revokeFitting(app: App, fitting: Description, { dry_run, event }: Sweep): Promise<Toll> {
   const now = app.clock.now()
-  const window = { ...fitting, rows: WINDOW_ROWS, now, dry_run }
   const client_ids = new Set<string>()
+  let last: AuditEvent | undefined
   const sweep = async (op: (window: RevocationWindow) => Promise<Revoked>, from: number) => {
     let count = 0
     for (let after: string | undefined = idFloor(from); after !== undefined; ) {
-      const revoked: Revoked = await op({ ...window, after })
+      const record: RevocationWindow['record'] = event && { event: event(), last: last?.created_at }
+      const revoked: Revoked = await op({ ...fitting, rows: WINDOW_ROWS, now, dry_run, after, record })
+      if (revoked.recorded) last = record?.event
       for (const client_id of revoked.client_ids) client_ids.add(client_id)
       count += revoked.count
       after = revoked.next
@@ -44,7 +54,9 @@ export async function revokeFitting(app: App, fitting: Description, dry_run: boo
   const requests = await sweep(app.store.cancelRequests, Math.max(since, now - REQUEST_LIFETIME))
   const tokens = await sweep(app.store.revokeTokens, Math.max(since, now - longestLife(app.config)))
   const families = await sweep(app.store.revokeFamilies, since)
-  return { tokens, families, requests, clients: client_ids.size }
+  const toll = { tokens, families, requests, clients: client_ids.size }
+  if (last) await app.store.completeAudit({ id: last.id, detail: { ...last.detail, ...toll } })
+  return toll
 }
 
 /** Whether to count only. It is a member of the body, where unknown members are refused. */
@@ -80,12 +92,12 @@ export const revocations: AdminResource = {
         command: 'revoke',
         flags: timeFlags('Tokens issued at or after this time.', 'Tokens issued before this time.'),
       },
-      async run(app, { body: { dry_run, ...fitting } }) {
+      async run(app, { body: { dry_run, ...fitting } }, by) {
         checkRange(fitting)
-        const toll = await revokeFitting(app, fitting, dry_run)
+        const event = () => by.event({ client_id: fitting.client_id, detail: fitting })
+        const toll = await revokeFitting(app, fitting, { dry_run, event })
         const shown = { dry_run, ...toll }
-        if (dry_run || toll.clients === 0) return { shown }
-        return { shown, changed: { client_id: fitting.client_id, detail: { ...fitting, ...toll } } }
+        return dry_run || toll.clients === 0 ? { shown } : { shown, changed: 'recorded' }
       },
     }),
   },

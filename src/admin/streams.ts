@@ -8,7 +8,7 @@ import { resolveClient } from '../oauth/find_client.ts'
 import type { EventCursor, EventReceiver } from '../records/event_receiver.ts'
 import { type AdminResource, action, type FlagRule } from './action.ts'
 import * as answers from './answers_events.ts'
-import { attemptJson, lagJson, redeliver } from './event_answers.ts'
+import { attemptJson, lagJson, listWithCursors, redeliver } from './event_answers.ts'
 import { changedFields, invalid, notFound, retryStale } from './outcome.ts'
 
 const creatable = z.strictObject({
@@ -82,12 +82,8 @@ export const streams: AdminResource = {
       doc: 'Lists streams, oldest first.',
       answer: z.array(answers.stream),
       async run(app) {
-        const [found, cursors] = await Promise.all([
-          app.store.listReceivers({ kind: 'stream' }),
-          app.store.listEventCursors(),
-        ])
-        const cursorOf = (id: string) => cursors.find(({ receiver_id }) => receiver_id === id)
-        return { shown: await Promise.all(found.map((each) => shownStream(app, each, cursorOf(each.id)))) }
+        const found = await listWithCursors(app, 'stream')
+        return { shown: await Promise.all(found.map(({ receiver, cursor }) => shownStream(app, receiver, cursor))) }
       },
     }),
     create: action({
@@ -122,7 +118,7 @@ export const streams: AdminResource = {
       needs: 'admin',
       audit: 'stream_updated',
       cli: { flags: { delivery: deliveryFlag } },
-      run: (app, { params, body: { status, reason, ...input } }) =>
+      run: (app, { params, body: { status, reason, ...input } }, by) =>
         retryStale(async () => {
           const stored = await getStream(app, params.id)
           const next = await withInput(app, stored, input)
@@ -131,9 +127,10 @@ export const streams: AdminResource = {
           const { updated_at: _, ...before } = stored
           const fields = changedFields(before, { ...written, updated_at: undefined })
           if (fields.length === 0) return { shown: await shownStream(app, stored) }
-          if ((await app.store.updateReceiver(written)) === 'stale') return 'stale'
           const named = Object.keys({ ...input, ...(status ? { status } : {}), ...(reason ? { reason } : {}) })
-          return { shown: await shownStream(app, written), changed: changed(written, named) }
+          const event = by.event(changed(written, named))
+          if ((await app.store.recorded('updateReceiver', written, event)) === 'stale') return 'stale'
+          return { shown: await shownStream(app, written), changed: 'recorded' }
         }),
     }),
     verify: action({
@@ -170,10 +167,11 @@ export const streams: AdminResource = {
       status: 204,
       needs: 'admin',
       audit: 'stream_deleted',
-      async run(app, { params }) {
+      async run(app, { params }, by) {
         const stream = await getStream(app, params.id)
-        if (!(await app.store.deleteReceiver({ id: stream.id }))) throw notFound('stream')
-        return { changed: changed(stream) }
+        const deleted = await app.store.recorded('deleteReceiver', { id: stream.id }, by.event(changed(stream)))
+        if (!deleted) throw notFound('stream')
+        return { changed: 'recorded' }
       },
     }),
   },

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { DCR_MODES } from '../config/oauth_keys.ts'
 import type { App } from '../context.ts'
 import { JWKS_MAX_AGE_SECONDS } from '../crypto/keyring.ts'
+import { revokeKey } from '../events/key_revocation.ts'
 import { grants } from '../grants/index.ts'
 import { time, word } from '../lib/field.ts'
 import { formatDuration, rfc3339 } from '../lib/time.ts'
@@ -74,14 +75,16 @@ export const keys: AdminResource = {
       body: z.strictObject({ dry_run: dryRun }),
       needs: 'admin',
       audit: 'key_revoked',
-      async run(app, { params: { kid }, body: { dry_run } }) {
-        const { keyring } = app
+      async run(app, { params: { kid }, body: { dry_run } }, by) {
+        const { keyring, store } = app
         if (!keyring.published().some((key) => key.kid === kid)) throw notFound('key')
         // The key is removed first, so that no token is signed with it after the count.
-        const current_kid = dry_run ? keyring.current().kid : (await keyring.revoke(kid))?.current_kid
-        const { tokens, clients } = await revokeFitting(app, { kid }, dry_run)
-        const shown = { dry_run, kid, current_kid, tokens, clients }
-        return dry_run ? { shown } : { shown, changed: { detail: { kid, current_kid, tokens, clients } } }
+        const event = dry_run ? undefined : await revokeKey(app, { kid, event: by.event({ detail: { kid } }) })
+        const { tokens, clients } = await revokeFitting(app, { kid }, { dry_run })
+        const detail = { kid, current_kid: keyring.current().kid, tokens, clients }
+        if (!event) return { shown: { dry_run, ...detail } }
+        await store.completeAudit({ id: event.id, detail })
+        return { shown: { dry_run, ...detail }, changed: 'recorded' }
       },
     }),
   },

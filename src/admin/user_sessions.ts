@@ -47,11 +47,13 @@ export const userSessions: AdminResource = {
       doc: 'Ends one sign-in of a user at once, at every instance, with the codes that were issued in it. Applications keep their access.',
       status: 204,
       audit: 'user_sessions_ended',
-      async run(app, { params: { id, session_id } }) {
+      async run(app, { params: { id, session_id } }, by) {
         await checkUser(app, id)
-        const ended = isId(session_id) && (await app.store.endUserSession({ user_id: id, id: session_id }))
+        const event = by.event({ detail: { user_id: id, sessions: 1 } })
+        const named = { user_id: id, id: session_id }
+        const ended = isId(session_id) && (await app.store.recorded('endUserSession', named, event))
         if (!ended) throw notFound('session')
-        return { changed: { detail: { user_id: id, sessions: 1 } } }
+        return { changed: 'recorded' }
       },
     }),
   },

@@ -4,8 +4,9 @@ import type { App } from '../context.ts'
 import { bool, groupName, int, text } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { newLocalUser } from '../oauth/local_user.ts'
+import type { AuditEvent } from '../records/audit_event.ts'
 import { groupsOf, type User } from '../records/user.ts'
-import { type ActionResult, type AdminResource, action } from './action.ts'
+import { type ActionResult, type AdminResource, action, type Recorder } from './action.ts'
 import * as answers from './answers.ts'
 import { AFTER, cursorOf, order, q, search } from './lists.ts'
 import { changedFields, conflict, notFound, retryStale } from './outcome.ts'
@@ -121,7 +122,7 @@ export const users: AdminResource = {
       body: userChange,
       audit: 'user_updated',
       cli: { without: ['password', 'oidc_subject', 'provider_sub'] },
-      run: (app, { params, body }) => changeUser(app, params.id, body),
+      run: (app, { params, body }, by) => changeUser(app, params.id, body, by),
     }),
     disable: action({
       method: 'PATCH',
@@ -129,7 +130,7 @@ export const users: AdminResource = {
       doc: 'Disables a user. Sessions and refresh tokens end, and sign-in is refused.',
       answer: answers.userStatus,
       audit: 'user_disabled',
-      run: (app, { params }) => changeStatus(app, params.id, 'disabled'),
+      run: (app, { params }, by) => changeStatus(app, params.id, 'disabled', by),
     }),
     enable: action({
       method: 'PATCH',
@@ -137,7 +138,7 @@ export const users: AdminResource = {
       doc: 'Enables a disabled user again.',
       answer: answers.userStatus,
       audit: 'user_enabled',
-      run: (app, { params }) => changeStatus(app, params.id, 'active'),
+      run: (app, { params }, by) => changeStatus(app, params.id, 'active', by),
     }),
     forceLogout: action({
       method: 'DELETE',
@@ -145,11 +146,11 @@ export const users: AdminResource = {
       doc: 'Ends every session and refresh token of a user. Returns the number of ended sign-ins.',
       answer: answers.signedOut,
       audit: 'user_signed_out',
-      async run(app, { params: { id } }) {
+      async run(app, { params: { id } }, by) {
         await getUser(app, id)
-        const tokens_revoked = await app.store.signOutUser({ id, now: app.clock.now() })
-        const answer = { user_id: id, tokens_revoked }
-        return { shown: answer, changed: { detail: answer } }
+        const event = by.event({ detail: { user_id: id } })
+        const tokens_revoked = await app.store.recorded('signOutUser', { id, now: app.clock.now() }, event)
+        return { shown: { user_id: id, tokens_revoked }, changed: 'recorded' }
       },
     }),
     delete: action({
@@ -161,11 +162,12 @@ export const users: AdminResource = {
         force: bool().prefault(false).describe('Delete it even if it has live refresh tokens.'),
       }),
       audit: 'user_deleted',
-      async run(app, { params: { id }, query: { force } }) {
-        const outcome = await app.store.deleteUser({ id, force, now: app.clock.now() })
+      async run(app, { params: { id }, query: { force } }, by) {
+        const event = by.event({ detail: { user_id: id, force } })
+        const outcome = await app.store.recorded('deleteUser', { id, force, now: app.clock.now() }, event)
         if (outcome === undefined) throw notFound('user')
         if (outcome === 'has_tokens') throw conflict('the user has live refresh tokens; force ends them', 'has_tokens')
-        return { changed: { detail: { user_id: id, force } } }
+        return { changed: 'recorded' }
       },
     }),
   },
@@ -178,7 +180,7 @@ export const users: AdminResource = {
       body: z.object({ password: userChange.shape.password.unwrap() }),
       audit: 'user_updated',
       cli: { flags: { password: { field: 'password', secret: true } } },
-      run: (app, { params, body }) => changeUser(app, params.id, body),
+      run: (app, { params, body }, by) => changeUser(app, params.id, body, by),
     }),
     relink: action({
       method: 'PATCH',
@@ -187,7 +189,7 @@ export const users: AdminResource = {
       answer: answers.user,
       body: z.object({ oidc_subject: oidcSubject }),
       audit: 'user_updated',
-      run: (app, { params, body }) => changeUser(app, params.id, body),
+      run: (app, { params, body }, by) => changeUser(app, params.id, body, by),
     }),
   },
 }
@@ -196,6 +198,7 @@ async function changeUser(
   app: App,
   id: string,
   { password, groups, oidc_subject, provider_sub = oidc_subject, ...rest }: z.output<typeof userChange>,
+  by: Recorder,
 ): Promise<ActionResult> {
   const { provider } = await getUser(app, id)
   if (password !== undefined && provider !== 'local')
@@ -209,15 +212,11 @@ async function changeUser(
     const fields = [...changedFields(user, patch), ...(password_hash ? ['password'] : [])]
     if (fields.length === 0) return { shown: userJson(user) }
     const next = { ...user, ...patch, ...(password_hash ? { password_hash } : {}) }
-    const written = await writeUser(app, next, password_hash !== undefined)
-    return written === 'stale' ? written : changed(written, { fields, ...groupChange(user, written) })
+    const event = by.event({ detail: { user_id: id, fields, ...groupChange(user, next) } })
+    const written = await writeUser(app, next, password_hash !== undefined, event)
+    return written === 'stale' ? written : { shown: userJson(written), changed: 'recorded' }
   })
 }
-
-const changed = (user: User, detail: object): ActionResult => ({
-  shown: userJson(user),
-  changed: { detail: { user_id: user.id, ...detail } },
-})
 
 /** The groups that an operator added and removed, for the audit trail. */
 function groupChange({ operator_groups: before }: User, { operator_groups: after }: User) {
@@ -226,21 +225,22 @@ function groupChange({ operator_groups: before }: User, { operator_groups: after
   return { ...(added.length > 0 ? { added } : {}), ...(removed.length > 0 ? { removed } : {}) }
 }
 
-/** Writes a user that was read before. Throws conflict when the email is taken. */
-async function writeUser(app: App, user: User, signOut: boolean): Promise<User | 'stale'> {
+/** Writes a user that was read before, with the event. Throws conflict when the email is taken. */
+async function writeUser(app: App, user: User, signOut: boolean, event: AuditEvent): Promise<User | 'stale'> {
   const now = app.clock.now()
   const next = { ...user, updated_at: now }
-  const outcome = await app.store.updateUser({ user: next, signOut, now })
+  const outcome = await app.store.recorded('updateUser', { user: next, signOut, now }, event)
   if (outcome === 'exists') throw emailTaken()
   if (outcome === 'subject_exists')
     throw conflict('another user has this subject at the provider; delete that user first', 'subject_taken')
   return outcome === 'stale' ? outcome : next
 }
 
-const changeStatus = (app: App, id: string, status: User['status']): Promise<ActionResult> =>
+const changeStatus = (app: App, id: string, status: User['status'], by: Recorder): Promise<ActionResult> =>
   retryStale(async () => {
     const user = await getUser(app, id)
     if (user.status === status) throw conflict(`the user is ${status} already`, 'wrong_state')
-    const written = await writeUser(app, { ...user, status }, status === 'disabled')
-    return written === 'stale' ? written : { ...changed(written, {}), shown: { status } }
+    const event = by.event({ detail: { user_id: id } })
+    const written = await writeUser(app, { ...user, status }, status === 'disabled', event)
+    return written === 'stale' ? written : { shown: { status }, changed: 'recorded' }
   })

@@ -15,9 +15,9 @@ import { distinct, endpoint, jsonBool, text } from '../lib/field.ts'
 import { newId } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { type EventCursor, type EventReceiver, MAX_RECEIVERS } from '../records/event_receiver.ts'
-import { type AdminResource, action } from './action.ts'
+import { type AdminResource, action, type Recorder } from './action.ts'
 import * as answers from './answers_events.ts'
-import { attemptJson, lagJson, redeliver } from './event_answers.ts'
+import { attemptJson, lagJson, listWithCursors, redeliver } from './event_answers.ts'
 import { badInput, changedFields, conflict, notFound, retryStale } from './outcome.ts'
 
 const fields = {
@@ -77,17 +77,20 @@ function checkFields({ config }: App, { url, events }: { url?: string; events?: 
 /** Audit detail. The path of a URL may be a secret. */
 const facts = ({ id, url = '' }: EventReceiver) => ({ webhook_id: id, host: new URL(url).host })
 
-/** Changes a webhook that was read, until no other change comes first. */
+/** Changes a webhook that was read, until no other change comes first. `fields` are the members that the event names. */
 const changeWebhook = (
   app: App,
   id: string,
+  by: Recorder,
+  fields: readonly string[],
   decide: (receiver: EventReceiver) => EventReceiver | Promise<EventReceiver>,
 ) =>
   retryStale(async () => {
     const receiver = await getWebhook(app, id)
     const next = await decide(receiver)
     if (next === receiver) return { receiver, before: receiver }
-    if ((await app.store.updateReceiver(next)) === 'stale') return 'stale'
+    const event = by.event({ detail: { ...facts(next), fields } })
+    if ((await app.store.recorded('updateReceiver', next, event)) === 'stale') return 'stale'
     return { receiver: next, before: receiver }
   })
 
@@ -101,12 +104,8 @@ export const webhooks: AdminResource = {
       doc: 'Lists webhooks, oldest first, with the last attempts of each.',
       answer: z.array(answers.webhook),
       async run(app) {
-        const [receivers, cursors] = await Promise.all([
-          app.store.listReceivers({ kind: 'webhook' }),
-          app.store.listEventCursors(),
-        ])
-        const cursorOf = (id: string) => cursors.find(({ receiver_id }) => receiver_id === id)
-        return { shown: await Promise.all(receivers.map((each) => webhookJson(app, each, cursorOf(each.id)))) }
+        const found = await listWithCursors(app, 'webhook')
+        return { shown: await Promise.all(found.map(({ receiver, cursor }) => webhookJson(app, receiver, cursor))) }
       },
     }),
     create: action({
@@ -155,8 +154,8 @@ export const webhooks: AdminResource = {
       body: patchable,
       needs: 'admin',
       audit: 'webhook_updated',
-      async run(app, { params, body }) {
-        const { receiver, before } = await changeWebhook(app, params.id, (stored) => {
+      async run(app, { params, body }, by) {
+        const { receiver, before } = await changeWebhook(app, params.id, by, Object.keys(body), (stored) => {
           const shown = {
             url: stored.url,
             events: stored.events,
@@ -172,8 +171,7 @@ export const webhooks: AdminResource = {
           return { ...stored, url, events, status, settings, updated_at: app.clock.now() }
         })
         const shown = await webhookJson(app, receiver)
-        if (receiver === before) return { shown }
-        return { shown, changed: { detail: { ...facts(receiver), fields: Object.keys(body) } } }
+        return receiver === before ? { shown } : { shown, changed: 'recorded' }
       },
     }),
     rotateSecret: action({
@@ -183,19 +181,16 @@ export const webhooks: AdminResource = {
       answer: answers.webhookSecret,
       needs: 'admin',
       audit: 'webhook_updated',
-      async run(app, { params }) {
+      async run(app, { params }, by) {
         const now = app.clock.now()
         const secret = newSigningSecret()
         let earlier_until = now
-        const { receiver } = await changeWebhook(app, params.id, async (stored) => {
+        const { receiver } = await changeWebhook(app, params.id, by, ['secret'], async (stored) => {
           const secrets = rotatedSigningSecrets(await openSigningSecrets(app, stored), secret, now)
           earlier_until = secrets[1]?.until ?? now
           return { ...stored, ...(await sealReceiverSecret(app, stored.id, secrets)), updated_at: now }
         })
-        return {
-          shown: { id: receiver.id, secret, earlier_until: rfc3339(earlier_until) },
-          changed: { detail: { ...facts(receiver), fields: ['secret'] } },
-        }
+        return { shown: { id: receiver.id, secret, earlier_until: rfc3339(earlier_until) }, changed: 'recorded' }
       },
     }),
     redeliver: action({
@@ -217,10 +212,11 @@ export const webhooks: AdminResource = {
       status: 204,
       needs: 'admin',
       audit: 'webhook_deleted',
-      async run(app, { params }) {
+      async run(app, { params }, by) {
         const receiver = await getWebhook(app, params.id)
-        if (!(await app.store.deleteReceiver({ id: receiver.id }))) throw notFound('webhook')
-        return { changed: { detail: facts(receiver) } }
+        const event = by.event({ detail: facts(receiver) })
+        if (!(await app.store.recorded('deleteReceiver', { id: receiver.id }, event))) throw notFound('webhook')
+        return { changed: 'recorded' }
       },
     }),
   },

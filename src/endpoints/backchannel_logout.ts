@@ -5,7 +5,7 @@ import type { App, LogoutToken, OidcProvider } from '../context.ts'
 import { empty, NO_STORE, parseForm, type Reply, type Request } from '../http/message.ts'
 import { subscriber } from '../http/rate_limit.ts'
 import { OAuthError } from '../lib/error.ts'
-import { audit, sentBy } from '../oauth/audit.ts'
+import { audit, newAuditEvent, sentBy } from '../oauth/audit.ts'
 import { providerNamed } from '../oauth/oidc_providers.ts'
 import { consumeOnce } from '../oauth/single_use.ts'
 
@@ -48,24 +48,23 @@ async function endSessions(
 ): Promise<void> {
   const { issuer, logout_ends_grants } = settings
   const now = app.clock.now()
-  const ended = await app.store.endFederatedSessions({ issuer, sub, sid, families: logout_ends_grants, now })
-  if (!ended) return
-  const { user_id, sessions, families } = ended
-  const connections = logout_ends_grants ? await endConnections(app, request, user_id) : 0
-  await audit(app, {
+  const event = newAuditEvent(app, {
     action: 'user_backchannel_logout',
-    actor_id: user_id,
+    // The operation finds the user.
+    actor_id: '',
     ...sentBy(request),
-    detail: { provider: slug, federated_subject: sub, sessions, families, connections },
+    detail: { provider: slug, federated_subject: sub },
   })
+  const named = { issuer, sub, sid, families: logout_ends_grants, now }
+  const ended = await app.store.recorded('endFederatedSessions', named, event)
+  if (ended && logout_ends_grants) await endConnections(app, request, ended.user_id)
 }
 
-async function endConnections(app: App, request: Request, user_id: string): Promise<number> {
+async function endConnections(app: App, request: Request, user_id: string): Promise<void> {
   const live = (await app.store.listBrokerGrants({ user_id })).filter(({ revoked_at }) => revoked_at === undefined)
   for (const { id } of live) {
     const ended = await disconnect(app, id)
     const detail = ended?.detail && { ...ended.detail, reason: 'backchannel_logout' }
     if (detail) await audit(app, { action: 'broker_grant_revoked', actor_id: 'system', ...sentBy(request), detail })
   }
-  return live.length
 }

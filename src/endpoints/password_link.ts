@@ -4,7 +4,7 @@ import type { App } from '../context.ts'
 import { parseForm, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { html } from '../lib/html.ts'
-import { audit, sentBy } from '../oauth/audit.ts'
+import { newAuditEvent, sentBy } from '../oauth/audit.ts'
 import { MIN_PASSWORD, newPassword } from '../oauth/new_password.ts'
 import { PASSWORD_PATH, parsePasswordLink } from '../oauth/password_link.ts'
 import type { User } from '../records/user.ts'
@@ -32,9 +32,9 @@ export async function setPassword(app: App, request: Request): Promise<Reply> {
   if (problem) return formPage(app, request, user, token, problem)
   const password_hash = await app.crypto.hashPassword(new_password)
   // Another request may have used the link while the password was hashed.
-  const changed = await app.store.usePasswordLink({ ...link, password_hash, now: app.clock.now() })
-  if (!changed) return refused(app, request)
-  await audit(app, { action: 'user_password_set', actor_id: user.id, ...sentBy(request) })
+  const event = newAuditEvent(app, { action: 'user_password_set', actor_id: user.id, ...sentBy(request) })
+  const used = { ...link, password_hash, now: app.clock.now() }
+  if (!(await app.store.recorded('usePasswordLink', used, event))) return refused(app, request)
   return donePage(app, request)
 }
 

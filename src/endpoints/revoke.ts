@@ -45,7 +45,8 @@ async function revokeRefreshToken(app: App, request: Request, bearer: Bearer, cl
   const { id, client_id, user_id } = found.family
   if (client_id !== client.client_id) return false
   const event = revokedEvent(app, request, client, user_id, { token_type: 'refresh_token', family: id })
-  return (await app.store.revokeFamily({ id, reason: 'client_request', now: app.clock.now(), event })) > 0
+  const revocation = { id, reason: 'client_request', now: app.clock.now() } as const
+  return (await app.store.recorded('revokeFamily', revocation, event)) > 0
 }
 
 /** Returns whether the token was live. */
@@ -57,5 +58,5 @@ async function revokeAccessToken(app: App, request: Request, token: string, clie
   const issuance = await app.store.findIssuance({ id })
   if (!issuance || !hasRecordedTyp(candidate, issuance)) return false
   const event = revokedEvent(app, request, client, claims.sub, { token_type: 'access_token', jti: id })
-  return (await app.store.revokeIssuance({ id, now: app.clock.now(), event })) > 0
+  return (await app.store.recorded('revokeIssuance', { id, now: app.clock.now() }, event)) > 0
 }

@@ -17,7 +17,7 @@ import { listProblems } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { issuesOf, jsonBool, jsonInt, listOf, text, word } from '../lib/field.ts'
 import { checkToken } from '../oauth/access_token.ts'
-import { audit, sentBy } from '../oauth/audit.ts'
+import { audit, newAuditEvent, sentBy } from '../oauth/audit.ts'
 import { authenticateClient } from '../oauth/client_auth.ts'
 import { checkBound, useProof } from '../oauth/dpop.ts'
 import { scopeNames } from '../oauth/resource.ts'
@@ -70,21 +70,18 @@ export const streamPatch = z
   .partial()
   .required({ stream_id: true })
 
-const note = (app: App, request: Request, action: 'stream_created' | 'stream_deleted', stream: EventReceiver) =>
-  audit(app, {
-    action,
-    actor_id: stream.client_id ?? '',
-    client_id: stream.client_id,
-    ...sentBy(request),
-    detail: { stream_id: stream.id },
-  })
+const entryOf = <A extends 'stream_created' | 'stream_deleted'>(
+  request: Request,
+  action: A,
+  { id, client_id = '' }: EventReceiver,
+) => ({ action, actor_id: client_id, client_id, ...sentBy(request), detail: { stream_id: id } })
 
 /** POST /ssf/streams. */
 export async function createOwnStream(app: App, request: Request): Promise<Reply> {
   const client_id = await callerOf(app, request)
   await checkServesResource(app, client_id)
   const stream = await createStream(app, client_id, bodyOf(streamBody, request), { source: 'client' })
-  await note(app, request, 'stream_created', stream)
+  await audit(app, entryOf(request, 'stream_created', stream))
   return json(201, streamJson(app, stream), NO_STORE)
 }
 
@@ -111,10 +108,9 @@ async function changeOwn(
 ): Promise<EventReceiver> {
   for (let left = 5; left > 0; left--) {
     const next = await decide(await ownStream(app, client_id, stream_id))
-    if ((await app.store.updateReceiver(next)) === 'stale') continue
     const detail = { stream_id, status: next.status }
-    await audit(app, { action: 'stream_updated', actor_id: client_id, client_id, ...sentBy(request), detail })
-    return next
+    const entry = { action: 'stream_updated', actor_id: client_id, client_id, ...sentBy(request), detail } as const
+    if ((await app.store.recorded('updateReceiver', next, newAuditEvent(app, entry))) === 'updated') return next
   }
   throw new OAuthError('conflict', 'others are changing the stream at the moment; try again', { reason: 'stale' })
 }
@@ -135,8 +131,8 @@ export const changeOwnStream =
 /** DELETE /ssf/streams. */
 export async function deleteOwnStream(app: App, request: Request): Promise<Reply> {
   const stream = await ownStream(app, await callerOf(app, request), queryId(request))
-  await app.store.deleteReceiver({ id: stream.id })
-  await note(app, request, 'stream_deleted', stream)
+  const event = newAuditEvent(app, entryOf(request, 'stream_deleted', stream))
+  await app.store.recorded('deleteReceiver', { id: stream.id }, event)
   return empty(204, NO_STORE)
 }
 

@@ -9,6 +9,7 @@ import { afterAttempt, passed } from './cursor.ts'
 import { attemptDelivery, isExpired, wants } from './delivery.ts'
 import { feedEnd } from './feed_end.ts'
 import { issuedActions, listIssued } from './issued_events.ts'
+import { recordUnfinished } from './key_revocation.ts'
 
 const TICK_MS = 200
 /** Interval after an error of the database, and while another instance sends. */
@@ -65,7 +66,10 @@ class EventSender {
       const receivers = (await store.listReceivers({})).filter(isSentTo)
       if (receivers.length === 0) await this.#release()
       else if (!(await this.#holdsLease())) return SLOW_TICK_MS
-      else await this.#startWork(receivers)
+      else {
+        await recordUnfinished(this.#app)
+        await this.#startWork(receivers)
+      }
       this.#isFailing = false
       return TICK_MS
     } catch (error) {

@@ -2,9 +2,9 @@
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
-import type { AuditEntry } from '../oauth/audit.ts'
+import { newAuditEvent, sentBy } from '../oauth/audit.ts'
 import { isPublic } from '../oauth/client_metadata.ts'
-import { type Commit, type CommitOutcome, ISSUED, noteOutcome } from '../oauth/commit.ts'
+import { type Commit, type CommitOutcome, ISSUED } from '../oauth/commit.ts'
 import { checkBound } from '../oauth/dpop.ts'
 import type { Authorization } from '../oauth/issue.ts'
 import { identityOf, NO_IDENTITY } from '../oauth/openid.ts'
@@ -28,16 +28,7 @@ export interface CodeKind {
 export function codeKind(grant_type: string, title: string): CodeKind {
   const description = `the ${title} is not valid`
   // If another request was first, the store operation has already revoked the tokens of that request.
-  const used: CommitOutcome = {
-    event: ({ id, ip, client_id, sub }): AuditEntry<'auth_code_reused'> => ({
-      action: 'auth_code_reused',
-      actor_id: sub,
-      client_id,
-      ip,
-      request_id: id,
-    }),
-    refusal: { description, reason: 'code_reused' },
-  }
+  const used: CommitOutcome = { refusal: { description, reason: 'code_reused' } }
   return {
     grant_type,
     refuse: (reason) => new OAuthError('invalid_grant', description, { reason }),
@@ -77,12 +68,17 @@ export async function redeemApproved(
 async function reused(
   app: App,
   { request, client }: GrantInput,
-  { outcomes, refuse }: CodeKind,
+  { refuse }: CodeKind,
   code: AuthorizationRequest,
 ): Promise<OAuthError> {
-  await app.store.revokeRedemption({ authorization_id: code.id, now: app.clock.now() })
-  const { id, remote: ip } = request
-  await noteOutcome(app, outcomes.used, { id, ip, client_id: client.client_id, sub: code.user_id })
+  const { client_id } = client
+  const event = newAuditEvent(app, {
+    action: 'auth_code_reused',
+    actor_id: code.user_id,
+    client_id,
+    ...sentBy(request),
+  })
+  await app.store.recorded('revokeRedemption', { authorization_id: code.id, now: app.clock.now() }, event)
   return refuse('code_reused')
 }
 

@@ -3,13 +3,13 @@
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { type Bearer, bearerOf, equalSecrets, newBearer, newId, parseBearer } from '../lib/id.ts'
-import type { AuditEntry } from '../oauth/audit.ts'
-import { type Commit, type CommitOutcome, ISSUED, noteOutcome, type TokenRequest } from '../oauth/commit.ts'
+import { newAuditEvent, sentBy } from '../oauth/audit.ts'
+import { type Commit, type CommitOutcome, ISSUED, type TokenRequest } from '../oauth/commit.ts'
 import { checkBound } from '../oauth/dpop.ts'
 import { identityOf, NO_IDENTITY } from '../oauth/openid.ts'
 import { refreshedScope } from '../oauth/requested_scope.ts'
 import { checkCovered, remainingScope, resolveMint, scopeNames } from '../oauth/resource.ts'
-import { accessOfGrant } from '../oauth/subject_access.ts'
+import { accessOfGrant, accessRefused } from '../oauth/subject_access.ts'
 import type { RefreshToken } from '../records/refresh_token.ts'
 import type { TokenFamily } from '../records/token_family.ts'
 import type { Grant, GrantInput } from './grant.ts'
@@ -22,14 +22,6 @@ const refuse = (reason: string) => new OAuthError('invalid_grant', INVALID, { re
 /** Either the client or an attacker used the token first. The family is revoked (RFC 9700 §4.14.2); that is counted and recorded once. */
 const REUSED: CommitOutcome = {
   counter: 'core_refresh_token_reuse_total',
-  event: ({ id, ip, client_id, sub, family_id }): AuditEntry<'refresh_token_reused'> => ({
-    action: 'refresh_token_reused',
-    actor_id: sub,
-    client_id,
-    ip,
-    request_id: id,
-    detail: { family: family_id },
-  }),
   refusal: { description: INVALID, reason: 'refresh_token_reused' },
 }
 const REVOKED: CommitOutcome = { refusal: { description: INVALID, reason: 'family_revoked' } }
@@ -53,8 +45,7 @@ export const refreshToken = {
     if (client.client_id !== family.client_id) throw refuse('refresh_token_of_another_client')
     const isRetry = isWithinGrace(app, token)
     if (token.consumed_at !== undefined && !isRetry) {
-      const ended = await app.store.revokeFamily({ id: family.id, reason: 'refresh_reuse', now: app.clock.now() })
-      if (ended > 0) await noteOutcome(app, REUSED, tokenRequestOf(input, family))
+      await revokeReused(app, input, family)
       throw refuse('refresh_token_reused')
     }
     if (family.revoked_at !== undefined) throw refuse('family_revoked')
@@ -67,10 +58,7 @@ export const refreshToken = {
     const { user_version, consent_scope: consented } = found
     const subject = { sub: family.user_id, client_id: client.client_id, user_version }
     const { refusal, about, scope: allowed } = await accessOfGrant(app, resource, subject, scopeNames(family.scope))
-    if (refusal) {
-      await app.store.revokeFamily({ id: family.id, reason: 'access_refused', now: app.clock.now() })
-      throw refusal
-    }
+    if (refusal) throw await endRefused(app, input, family, refusal)
     const wanted = await refreshedScope(app, form.scope, family)
     const scope = remainingScope(wanted, { config: app.config, client, resource, consented, allowed })
     const { identity, audience } = family.sign_in
@@ -79,6 +67,32 @@ export const refreshToken = {
     return { ...rotation(app, input, bearer, family), resource: resource ?? audience, scope, about, identity }
   },
 } satisfies Grant
+
+/** Revokes the family of a token that was used before. */
+async function revokeReused(app: App, { request, client }: GrantInput, { id, user_id }: TokenFamily): Promise<void> {
+  const event = newAuditEvent(app, {
+    action: 'refresh_token_reused',
+    actor_id: user_id,
+    client_id: client.client_id,
+    ...sentBy(request),
+    detail: { family: id },
+  })
+  const end = { id, reason: 'refresh_reuse', now: app.clock.now() } as const
+  const ended = await app.store.recorded('revokeFamily', end, event)
+  if (ended > 0) app.metrics.count('core_refresh_token_reuse_total')
+}
+
+/** Revokes the family of a user who may no longer use the resource. Returns the refusal. Its event is recorded with the revocation. */
+async function endRefused(
+  app: App,
+  { request, client }: GrantInput,
+  { id }: TokenFamily,
+  refusal: OAuthError,
+): Promise<OAuthError> {
+  const end = { id, reason: 'access_refused', now: app.clock.now() } as const
+  const ended = await app.store.recorded('revokeFamily', end, accessRefused(app, request, client.client_id, refusal))
+  return ended > 0 ? refusal.with({ recorded: true }) : refusal
+}
 
 /** A token that was consumed after this time (epoch seconds) may be retried; undefined when retries are disabled. */
 const retriedSince = ({ config, clock }: App): number | undefined =>
@@ -150,11 +164,3 @@ async function answerRetry(app: App, sent: Bearer, { family_id = '' }: TokenRequ
     refresh_token: newest.value,
   }
 }
-
-const tokenRequestOf = ({ request, client }: GrantInput, { id, user_id }: TokenFamily): TokenRequest => ({
-  id: request.id,
-  ip: request.remote,
-  client_id: client.client_id,
-  sub: user_id,
-  family_id: id,
-})

@@ -72,6 +72,8 @@ interface More {
   /** The client, user and other facts as far as known, for the log and the audit trail; never sent. */
   about?: Readonly<Record<string, string>>
   cause?: unknown
+  /** The refusal is in the audit trail: its event was recorded with the change that it caused. */
+  recorded?: boolean
   /** The client may send nothing now: it is suspended, or has reached its own limit. The limit of all requests does not count the request, because the client could otherwise use it up. */
   uncounted?: boolean
 }
@@ -93,7 +95,12 @@ export class OAuthError extends Error {
 
   /** The same refusal with more headers. */
   withHeaders(headers: Record<string, string>): OAuthError {
-    return new OAuthError(this.code, this.message, { ...this.more, headers: { ...this.more.headers, ...headers } })
+    return this.with({ headers: { ...this.more.headers, ...headers } })
+  }
+
+  /** The same refusal with further facts. */
+  with(more: More): OAuthError {
+    return new OAuthError(this.code, this.message, { ...this.more, ...more })
   }
 
   get status(): number {

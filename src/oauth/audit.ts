@@ -3,7 +3,7 @@ import type { App } from '../context.ts'
 import type { Request } from '../http/message.ts'
 import { newId } from '../lib/id.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
-import type { AuditAction, DetailOf } from './audit_events.ts'
+import type { AuditAction, DetailOf, LaterAction } from './audit_events.ts'
 
 export interface AuditEntry<A extends AuditAction> {
   action: A
@@ -19,14 +19,14 @@ export interface AuditEntry<A extends AuditAction> {
 /** The request that caused an event. */
 export const sentBy = ({ remote, id }: Request) => ({ ip: remote, request_id: id })
 
-/** An event that an operation of the store records in its own transaction. */
+/** An event that an operation of the store records in the transaction of a change (store/recorded.ts). */
 export const newAuditEvent = <A extends AuditAction>(
   { clock }: Pick<App, 'clock'>,
   { detail, ...entry }: AuditEntry<A>,
 ): AuditEvent => ({ id: newId(), created_at: clock.now(), detail: { ...detail }, ...entry })
 
-/** Records an event. Resolves when it is committed, or when that has failed, which is logged and counted. */
-export async function audit<A extends AuditAction>(app: App, entry: AuditEntry<A>): Promise<void> {
+/** Records an event on its own. Resolves when it is committed, or when that has failed, which is logged and counted. */
+export async function audit<A extends LaterAction>(app: App, entry: AuditEntry<A>): Promise<void> {
   const action: AuditAction = entry.action
   try {
     await app.store.recordAudit(newAuditEvent(app, entry))

@@ -246,6 +246,34 @@ export const AUDIT_EVENTS = {
 export type AuditAction = keyof typeof AUDIT_EVENTS
 export const AUDIT_ACTIONS = Object.keys(AUDIT_EVENTS) as [AuditAction, ...AuditAction[]]
 
+/**
+ * Actions from which security events follow, except those that change nothing. Their events are recorded in the transaction of the change: a
+ * process that is killed must leave no change that resource servers do not learn of. audit() does not accept them.
+ */
+export const WITH_CHANGE = [
+  'auth_code_reused',
+  'client_deleted',
+  'client_suspended',
+  'consent_revoked',
+  'issuance_revoked',
+  'key_revoked',
+  'refresh_token_reused',
+  'stream_updated',
+  'token_revoked',
+  'tokens_revoked',
+  'user_backchannel_logout',
+  'user_deleted',
+  'user_disabled',
+  'user_email_changed',
+  'user_password_changed',
+  'user_password_set',
+  'user_signed_out',
+  'user_updated',
+] as const satisfies readonly AuditAction[]
+/** Actions whose event may be recorded after the change. */
+export type LaterAction = Exclude<AuditAction, (typeof WITH_CHANGE)[number]>
+export const isLater = (action: AuditAction): action is LaterAction => !WITH_CHANGE.some((each) => each === action)
+
 /** The detail of an action: only the members that are declared for it. */
 export type DetailOf<A extends AuditAction> = A extends AuditAction
   ? { readonly [M in (typeof AUDIT_EVENTS)[A]['detail'][number]]?: unknown }

@@ -8,8 +8,6 @@ import type { Store } from '../store/index.ts'
 import type { NewExchange, NewIssuance } from '../store/issuances.ts'
 import type { InputOf, ResultOf } from '../store/operations.ts'
 import type { CounterName } from '../telemetry/metric_names.ts'
-import { type AuditEntry, audit } from './audit.ts'
-import type { AuditAction } from './audit_events.ts'
 
 /** What a grant adds to the input of each operation; the record of the token is added here. */
 interface Inputs {
@@ -31,13 +29,12 @@ interface CommitOf<Op extends CommitOp> {
 /** A store operation with its input and the meaning of its outcomes. */
 export type Commit = { [Op in CommitOp]: CommitOf<Op> }[CommitOp]
 
-/** The token request that an audit event is about. */
-export type TokenRequest = Pick<Issuance, 'id' | 'ip' | 'client_id' | 'sub' | 'family_id'>
+/** The token request that a commit answers. */
+export type TokenRequest = Pick<Issuance, 'family_id'>
 
 /** What follows from an outcome, in this order. An empty one means that the token is issued. */
 export interface CommitOutcome {
   readonly counter?: CounterName
-  readonly event?: (request: TokenRequest) => AuditEntry<AuditAction>
   /** The request is refused with invalid_grant. */
   readonly refusal?: { readonly description: string; readonly reason: string }
   /** Another request was first: `decide` makes the commit that answers this one, from the bearer value that was sent. */
@@ -72,8 +69,8 @@ export async function runCommit(
   }
   const outcome = await outcomeOf(app.store, commit, issuance)
   if (outcome === ISSUED) return commit.refresh_token
-  await noteOutcome(app, outcome, issuance)
-  const { refusal, next } = outcome
+  const { counter, refusal, next } = outcome
+  if (counter) app.metrics.count(counter)
   if (refusal) throw new OAuthError('invalid_grant', refusal.description, { reason: refusal.reason })
   if (!next) return commit.refresh_token
   return runCommit(app, await next.decide(app, next.sent, issuance), issuance)
@@ -84,9 +81,3 @@ const outcomeOf = async <Op extends CommitOp>(
   { op, input, outcomes }: CommitOf<Op>,
   issuance: NewIssuance,
 ): Promise<CommitOutcome> => outcomes[await RUN[op](store, input, issuance)]
-
-/** Counts an outcome and records it in the audit trail. */
-export async function noteOutcome(app: App, { counter, event }: CommitOutcome, request: TokenRequest): Promise<void> {
-  if (counter) app.metrics.count(counter)
-  if (event) await audit(app, event(request))
-}

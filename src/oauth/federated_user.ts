@@ -3,6 +3,7 @@ import type { OidcSettings } from '../config/oidc_keys.ts'
 import type { App, OidcIdentity } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { groupName, MAX_GROUPS } from '../lib/field.ts'
+import type { AuditEvent } from '../records/audit_event.ts'
 import type { User } from '../records/user.ts'
 import { newUserId } from './client_metadata.ts'
 import { type IdTokenClaims, refused } from './id_token.ts'
@@ -10,39 +11,39 @@ import { type IdTokenClaims, refused } from './id_token.ts'
 const MAX_EMAIL = 254
 const MAX_NAME = 255
 
-/** The account, created at the first sign-in, and its previous email when that has changed (empty: none). Throws 401 when it is disabled, 409 when its email belongs to another account. */
+/** The account, created at the first sign-in. `changed` is recorded if its email has changed. Throws 401 when it is disabled, 409 when its email belongs to another account. */
 export async function resolveFederatedUser(
   app: App,
   identity: OidcIdentity,
   { groups_claim }: OidcSettings['settings'],
-): Promise<{ user: User; created: boolean; email_before?: string }> {
+  changed: AuditEvent,
+): Promise<{ user: User; created: boolean }> {
   const now = app.clock.now()
   const email = emailOf(identity.claims)
-  const found = await app.store.saveFederatedUser({
-    user: {
-      id: newUserId(),
-      email,
-      email_verified: email !== undefined && isVerified(identity.claims),
-      name: nameOf(identity.claims),
-      role: 'user',
-      status: 'active',
-      provider: 'oidc',
-      provider_issuer: identity.issuer,
-      provider_sub: identity.sub,
-      operator_groups: [],
-      provider_groups: providerGroups(identity.claims[groups_claim]),
-      version: 1,
-      created_at: now,
-      updated_at: now,
-    },
-  })
+  const user: User = {
+    id: newUserId(),
+    email,
+    email_verified: email !== undefined && isVerified(identity.claims),
+    name: nameOf(identity.claims),
+    role: 'user',
+    status: 'active',
+    provider: 'oidc',
+    provider_issuer: identity.issuer,
+    provider_sub: identity.sub,
+    operator_groups: [],
+    provider_groups: providerGroups(identity.claims[groups_claim]),
+    version: 1,
+    created_at: now,
+    updated_at: now,
+  }
+  const found = await app.store.recorded('saveFederatedUser', { user }, changed)
   if (found === 'email_taken')
     throw new OAuthError('conflict', 'another account has your email address; please ask an administrator', {
       reason: 'oidc_email_taken',
       about: aboutOf(identity, email && (await app.store.findUserByEmail({ email }))?.id),
     })
   if (found.user.status !== 'active') throw refused('user_disabled', aboutOf(identity, found.user.id))
-  return found
+  return { user: found.user, created: found.created }
 }
 
 /** Throws access_denied when the provider is limited to email domains and the verified email of the user is in none of them. */

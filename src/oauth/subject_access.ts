@@ -11,7 +11,7 @@ import {
   concernsPerson,
   decideAccess,
 } from './access.ts'
-import { audit, sentBy } from './audit.ts'
+import { type AuditEntry, audit, newAuditEvent, sentBy } from './audit.ts'
 import { nameOf } from './resource.ts'
 
 /** The subject of a token, and the client that the token is issued to. */
@@ -83,15 +83,26 @@ export async function checkAccess(
   return access
 }
 
-/** Records a refusal by an access rule in the audit trail. Other errors are ignored. */
+/** Records a refusal by an access rule in the audit trail, unless that was done with the change that it caused. Other errors are ignored. */
 export async function noteAccessRefused(
   app: App,
   request: Request,
   client_id: string | undefined,
-  { reason, more: { about = {} } }: OAuthError,
+  refusal: OAuthError,
 ): Promise<void> {
-  if (reason !== REASON) return
+  if (refusal.reason === REASON && !refusal.more.recorded) await audit(app, entryOf(request, client_id, refusal))
+}
+
+/** The event of a refusal by an access rule, to be recorded with the change that it causes. */
+export const accessRefused = (app: App, request: Request, client_id: string, refusal: OAuthError) =>
+  newAuditEvent(app, entryOf(request, client_id, refusal))
+
+function entryOf(
+  request: Request,
+  client_id: string | undefined,
+  { more: { about = {} } }: OAuthError,
+): AuditEntry<'access_refused'> {
   const { user_id = '', resource, rule } = about
   const detail = { user_id, resource, rule }
-  await audit(app, { action: 'access_refused', actor_id: user_id, client_id, ...sentBy(request), detail })
+  return { action: 'access_refused', actor_id: user_id, client_id, ...sentBy(request), detail }
 }

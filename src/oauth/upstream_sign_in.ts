@@ -5,7 +5,7 @@ import { asOAuthError } from '../http/problem.ts'
 import { subscriber } from '../http/rate_limit.ts'
 import { OAuthError } from '../lib/error.ts'
 import type { User } from '../records/user.ts'
-import { audit, sentBy } from './audit.ts'
+import { audit, newAuditEvent, sentBy } from './audit.ts'
 import { checkEmailDomain, resolveFederatedUser } from './federated_user.ts'
 import {
   clearPendingLogin,
@@ -99,13 +99,9 @@ async function findAccount(
   { slug, settings }: OidcProvider,
   identity: OidcIdentity,
 ): Promise<{ user: User; created: boolean }> {
-  const { email_before, ...found } = await resolveFederatedUser(app, identity, settings)
-  if (email_before !== undefined) {
-    const { id, email = '' } = found.user
-    const detail = { provider: slug, email, email_before }
-    await audit(app, { action: 'user_email_changed', actor_id: id, ...sentBy(request), detail })
-  }
-  return found
+  // The operation finds the user.
+  const entry = { action: 'user_email_changed', actor_id: '', ...sentBy(request), detail: { provider: slug } } as const
+  return resolveFederatedUser(app, identity, settings, newAuditEvent(app, entry))
 }
 
 async function recordFailure(

@@ -2,6 +2,7 @@
 import { Cache } from '../lib/cache.ts'
 import { Lru } from '../lib/lru.ts'
 import type { Trace } from '../telemetry/trace.ts'
+import { KEY_REVOCATION } from './key_revocations.ts'
 import type { InputOf, Operations, OpName } from './operations.ts'
 
 interface CachedRead {
@@ -101,7 +102,7 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
   findSetting: {
     max: 100,
     key: (input: InputOf<'findSetting'>) => input.name,
-    dropBy: { saveSetting: (input: InputOf<'saveSetting'>) => input.name },
+    dropBy: { saveSetting: (input: InputOf<'saveSetting'>) => input.name, recordKeyRevocation: () => KEY_REVOCATION },
   },
   findIdpByIssuer: {
     max: 1000,
@@ -162,12 +163,20 @@ const USES: readonly OpName[] = ['touchClient', 'touchSecret']
 
 /** The data that other processes must read again after a write. */
 export function invalidationOf(op: OpName, input: unknown): Invalidation | undefined {
+  if (op === 'recordChange') return invalidationOf(...changeIn(input))
   if (op === 'saveSigningKeys' || op === 'announceKeys') return 'keys'
   const drops = USES.includes(op) ? [] : dropsOf(op, input)
   return drops.length > 0 ? drops : undefined
 }
 
+/** The operation that is run with its audit event. */
+function changeIn(input: unknown): [op: OpName, input: unknown] {
+  const { op, input: inner } = input as InputOf<'recordChange'>
+  return [op, inner]
+}
+
 function dropsOf(op: OpName, input: unknown): Drop[] {
+  if (op === 'recordChange') return dropsOf(...changeIn(input))
   return Object.entries(CACHED).flatMap(([read, { dropBy }]) => {
     const key = dropBy[op]?.(input as never)
     return key === undefined ? [] : [[read, key]]
@@ -210,7 +219,7 @@ export function cached(names: readonly OpName[], call: Call, wrote: Wrote = () =
       }
       return async (input: never, trace?: Trace) => cache.get(rule.key(input), () => load(input, trace))
     }
-    if (!Object.values(CACHED).some(({ dropBy }) => name in dropBy))
+    if (name !== 'recordChange' && !Object.values(CACHED).some(({ dropBy }) => name in dropBy))
       return (input: unknown, trace?: Trace) => call(name, input, trace)
     return async (input: never, trace?: Trace) => {
       const drops = dropsOf(name, input)

@@ -32,6 +32,12 @@ export function* findConsent({
   return row && read(row)
 }
 
+/** The consent with this id, in force or revoked. */
+export function* findConsentById({ id }: { id: string }): Op<Consent | undefined> {
+  const row = yield* one(`SELECT ${COLUMNS} FROM consent_grants WHERE id = ?`, idBytes(id))
+  return row && read(row)
+}
+
 /** Every consent of a user, revoked ones included, oldest first. */
 export function* listConsents({ user_id }: { user_id: string }): Op<Consent[]> {
   return (yield* all(`SELECT ${COLUMNS} FROM consent_grants WHERE user_id = ? ORDER BY id`, user_id)).map(read)
@@ -43,9 +49,9 @@ export interface RevokedConsent {
 }
 /** Revokes a consent and every token that depends on it. Tokens contain the id of their consent. */
 export function* revokeConsent({ id, now }: { id: string; now: number }): Op<RevokedConsent | undefined> {
-  const row = yield* one(`SELECT ${COLUMNS} FROM consent_grants WHERE id = ?`, idBytes(id))
-  if (!row) return undefined
+  const consent = yield* findConsentById({ id })
+  if (!consent) return undefined
   yield* change('UPDATE consent_grants SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL', now, idBytes(id))
   const families = yield* endFamilies('consent_id', idBytes(id), 'consent_revoked', now)
-  return { consent: read(row), families }
+  return { consent, families }
 }

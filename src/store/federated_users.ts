@@ -1,7 +1,7 @@
 // Operations on users of an upstream provider, by their subject or session there.
 import { endAdminSessions } from './admin_session_rows.ts'
 import { endFamilies } from './families.ts'
-import { all, change, idBytes, is, type Op, one, orNull, type Row, str, where } from './op.ts'
+import { all, change, idBytes, is, num, type Op, one, orNull, type Row, str, where } from './op.ts'
 import { endSessions } from './session_rows.ts'
 
 /** The user that a logout token names: by subject, by session at the provider, or by both. */
@@ -10,10 +10,12 @@ interface NamedByProvider {
   sub?: string
   sid?: string
 }
-interface EndedSessions {
+export interface EndedSessions {
   user_id: string
   sessions: number
   families: number
+  /** Live connections of the user to upstream providers, which the caller ends too. */
+  connections: number
 }
 
 /** A session at an upstream provider that a user signed in from. */
@@ -58,7 +60,14 @@ export function* endFederatedSessions({
   const { sql, params } = where(is('user_id', user_id), is('sid', named.sid))
   yield* change(`DELETE FROM federated_sessions ${sql}`, ...params)
   const ended = families ? yield* endFamilies('user_id', user_id, 'signed_out', now) : 0
-  return { user_id, sessions: sessions.length + atAdminPage, families: ended }
+  const connections = families ? yield* countConnections(user_id) : 0
+  return { user_id, sessions: sessions.length + atAdminPage, families: ended, connections }
+}
+
+function* countConnections(user_id: string): Op<number> {
+  return num(
+    (yield* one('SELECT count(*) AS n FROM broker_grants WHERE user_id = ? AND revoked_at IS NULL', user_id))?.n,
+  )
 }
 
 function* findNamed({ issuer, sub, sid }: NamedByProvider, now: number): Op<{ user_id?: string; sessions: Row[] }> {

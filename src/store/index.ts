@@ -1,10 +1,11 @@
 // The store: every operation as an asynchronous call. The type is derived from the operations; a driver runs them.
 
 import type { BatchListener, LaneStats } from '../lib/lane.ts'
+import type { AuditEvent } from '../records/audit_event.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Trace } from '../telemetry/trace.ts'
 import { type CacheStats, cached, type Invalidation, type Wrote } from './cache.ts'
-import type { Operations, OpName } from './operations.ts'
+import type { InputOf, Operations, OpName, RecordedOp, ResultOf } from './operations.ts'
 import { ops } from './operations.ts'
 
 /** A storage without an answer for this long counts as unavailable. */
@@ -38,8 +39,12 @@ export interface Driver {
   close(): Promise<void>
 }
 
+/** Runs an operation, and records its audit event in the same transaction if it changed something. */
+type Recorded = <K extends RecordedOp>(op: K, input: InputOf<K>, event: AuditEvent) => Promise<ResultOf<K>>
+
 export interface Store extends Operations {
   readonly driver: Driver
+  readonly recorded: Recorded
   /** The store for a traced request: each operation that reaches the database is a child span. */
   within(trace: Trace): Store
   readonly caches: CacheStats
@@ -74,6 +79,7 @@ export function createStore(driver: Driver, metrics: Metrics): Store {
   const store: Store = {
     ...operations,
     driver,
+    recorded: recordedBy((change) => operations.recordChange(change)),
     caches,
     dropCaches,
     forget,
@@ -83,11 +89,18 @@ export function createStore(driver: Driver, metrics: Metrics): Store {
     within: (trace) =>
       new Proxy(store, {
         // An operation that a test replaced stays replaced.
-        get: (_, name: keyof Store) =>
-          name in operations && store[name] === operations[name as OpName]
+        get(_, name: keyof Store) {
+          if (name === 'recorded') return recordedBy((change) => traceable.recordChange(change, trace))
+          return name in operations && store[name] === operations[name as OpName]
             ? (input: unknown) => traceable[name as OpName](input, trace)
-            : store[name],
+            : store[name]
+        },
       }),
   }
   return store
 }
+
+const recordedBy =
+  (run: (change: InputOf<'recordChange'>) => Promise<unknown>): Recorded =>
+  <K extends RecordedOp>(op: K, input: InputOf<K>, event: AuditEvent) =>
+    run({ op, input, event }) as Promise<ResultOf<K>>

@@ -144,24 +144,8 @@ export function* recordExchange(
 /** Maximum difference between the clocks of instances in seconds, with a wide margin. A token is not older than the token it was exchanged for. */
 const CLOCKS_APART = DAY
 
-export interface IssuanceRevocation {
-  id: string
-  now: number
-  /** Recorded in the same transaction if a token was live. So a killed process leaves no revocation without its event. A member `tokens` of its detail becomes the number of tokens. */
-  event?: AuditEvent
-}
-
 /** Revokes a token and every token of this service that was exchanged from it. Returns the number of tokens that were live. */
-export function* revokeIssuance({ event, ...revocation }: IssuanceRevocation): Op<number> {
-  const live = yield* revokeWithDescendants(revocation)
-  if (event && live > 0) yield* recordAudit(withCount(event, live))
-  return live
-}
-
-const withCount = (event: AuditEvent, tokens: number): AuditEvent =>
-  'tokens' in event.detail ? { ...event, detail: { ...event.detail, tokens } } : event
-
-function* revokeWithDescendants({ id, now }: Omit<IssuanceRevocation, 'event'>): Op<number> {
+export function* revokeIssuance({ id, now }: { id: string; now: number }): Op<number> {
   const revoked = yield* change(
     'UPDATE issuances SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL AND broker_provider IS NULL',
     now,
@@ -219,6 +203,11 @@ export function* listIssuances(f: IssuanceFilter): Op<Issuance[]> {
     ...filter.params,
     f.limit,
   )).map(readIssuance)
+}
+
+/** Replaces the detail of an event. */
+export function* completeAudit({ id, detail }: Pick<AuditEvent, 'id' | 'detail'>): Op<void> {
+  yield* change('UPDATE audit_events SET detail = ? WHERE id = ?', JSON.stringify(detail), idBytes(id))
 }
 
 /** Adds an event to the audit trail. */

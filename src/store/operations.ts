@@ -1,4 +1,6 @@
 // Every store operation as a generator, and their types. A driver runs them.
+
+import type { AuditEvent } from '../records/audit_event.ts'
 import * as adminSessions from './admin_sessions.ts'
 import * as apiKeys from './api_keys.ts'
 import * as applications from './applications.ts'
@@ -15,12 +17,15 @@ import * as federatedUsers from './federated_users.ts'
 import * as fronting from './fronting.ts'
 import * as groups from './groups.ts'
 import * as issuances from './issuances.ts'
+import { recordAudit } from './issuances.ts'
+import { recordKeyRevocation } from './key_revocations.ts'
 import * as loginFailures from './login_failures.ts'
 import type { Op } from './op.ts'
 import { dropPartition, listExported, listPartitions, saveExported } from './partitions.ts'
 import * as passwordLinks from './password_links.ts'
 import * as providers from './providers.ts'
 import * as rateBuckets from './rate_buckets.ts'
+import { type ADDITIONS, completedEvent } from './recorded.ts'
 import { findSuccessors, recordRetry } from './refresh_retries.ts'
 import * as resources from './resources.ts'
 import * as retention from './retention.ts'
@@ -38,8 +43,8 @@ import { importUsers } from './user_import.ts'
 import * as users from './users.ts'
 import * as xaa from './xaa.ts'
 
-/** Every operation by name. Files that export only operations are spread as a whole. */
-export const ops = {
+/** Files that export only operations are spread as a whole. */
+const single = {
   ...adminSessions,
   ...apiKeys,
   ...applications,
@@ -69,6 +74,7 @@ export const ops = {
   ...tokens,
   findSuccessors,
   importUsers,
+  recordKeyRevocation,
   recordRetry,
   ...undo,
   ...users,
@@ -83,12 +89,33 @@ export const ops = {
   replaceSealed,
   saveExported,
 }
+
+/** A change with its audit event. */
+interface RecordedChange {
+  op: keyof typeof ADDITIONS
+  input: unknown
+  event: AuditEvent
+}
+/** Runs an operation, and records its audit event in the same transaction if it changed something. Returns what the operation returns. */
+function* recordChange({ op, input, event }: RecordedChange): Op<unknown> {
+  const result = yield* (single[op] as (input: unknown) => Op<unknown>)(input)
+  const completed = completedEvent(op, result, event)
+  if (completed) yield* recordAudit(completed)
+  return result
+}
+
+/** Every operation by name. */
+export const ops = { ...single, recordChange }
 /** An export that is not an operation does not compile here. */
 type Operable<O extends Readonly<Record<string, (input: never) => Op<unknown>>>> = O
 type Ops = Operable<typeof ops>
 export type OpName = keyof Ops
 export type InputOf<K extends OpName> = Parameters<Ops[K]>[0]
 export type ResultOf<K extends OpName> = ReturnType<Ops[K]> extends Op<infer R> ? R : never
+
+/** An operation whose event is recorded with it. One whose result does not fit its row in ADDITIONS does not compile here. */
+type Fitting<A extends { [K in keyof A & OpName]: (result: ResultOf<K>, event: AuditEvent) => unknown }> = keyof A
+export type RecordedOp = Fitting<typeof ADDITIONS>
 
 export type Operations = {
   readonly [K in OpName]: Parameters<Ops[K]> extends []

@@ -1,6 +1,8 @@
 // Mass revocation: revokes every token and family that matches a filter, in small ranges of the time-ordered keys.
+import type { AuditEvent } from '../records/audit_event.ts'
 import type { Actor } from '../records/issuance.ts'
 import { endFamilies } from './families.ts'
+import { recordAudit } from './issuances.ts'
 import {
   all,
   type Condition,
@@ -44,10 +46,17 @@ export interface RevocationWindow extends Description {
   now: number
   /** Counts without revoking. */
   dry_run: boolean
+  /**
+   * The event of the whole revocation. It is recorded with the first change, so that a killed process leaves no change without an event,
+   * and again with a change to something that was issued after the last event: receivers apply an event to older tokens only.
+   */
+  record?: { event: AuditEvent /** The time of the last recorded event. */; last?: number }
 }
 export interface Revoked {
   count: number
   client_ids: string[]
+  /** Whether the event was recorded. */
+  recorded: boolean
   /** Where to continue; undefined at the end. */
   next?: string
 }
@@ -81,7 +90,20 @@ export function* revokeTokens(w: RevocationWindow): Op<Revoked> {
   for (const row of rows) if (yield* isHit(row, w)) hit.push(row)
   if (!w.dry_run)
     for (const { id } of hit) yield* change('UPDATE issuances SET revoked_at = ? WHERE id = ?', w.now, id as Buffer)
-  return revoked(hit, rows, end)
+  const recorded = yield* recordWith(
+    w,
+    hit.map(({ issued_at }) => num(issued_at)),
+  )
+  return { ...revoked(hit, rows, end), recorded }
+}
+
+/** Records the event of a revocation if no recorded event includes all that was issued at these times. */
+function* recordWith({ record, dry_run }: RevocationWindow, times: readonly number[]): Op<boolean> {
+  if (!record || dry_run) return false
+  const { event, last } = record
+  if (!times.some((time) => last === undefined || time > last)) return false
+  yield* recordAudit(event)
+  return true
 }
 
 function* isHit(token: Row, w: RevocationWindow): Op<boolean> {
@@ -133,25 +155,25 @@ const fitsSignIn = (w: RevocationWindow, end: Buffer | undefined): (Condition | 
 
 /** Revokes the families that match, with their refresh tokens and access tokens. */
 export function* revokeFamilies(w: RevocationWindow): Op<Revoked> {
-  if (w.kid !== undefined) return { count: 0, client_ids: [] }
+  if (w.kid !== undefined) return NONE
   const end = yield* windowEnd('token_families', idBytes(w.after), w.rows)
   const filter = where(['revoked_at IS NULL'], ...fitsSignIn(w, end))
   const rows = yield* all(
-    `SELECT id, client_id FROM token_families ${filter.sql} ORDER BY id LIMIT ?`,
+    `SELECT id, client_id, created_at FROM token_families ${filter.sql} ORDER BY id LIMIT ?`,
     ...filter.params,
     MOST,
   )
   if (!w.dry_run) for (const { id } of rows) yield* endFamilies('id', id as Buffer, 'emergency', w.now)
-  return revoked(rows, rows, end)
+  return { ...revoked(rows, rows, end), recorded: yield* recordWith(w, timesOf(rows)) }
 }
 
 /** Cancels the matching codes that were not redeemed, and the matching requests that wait for a decision. */
 export function* cancelRequests(w: RevocationWindow): Op<Revoked> {
-  if (w.kid !== undefined) return { count: 0, client_ids: [] }
+  if (w.kid !== undefined) return NONE
   const end = yield* windowEnd('authorization_requests', idBytes(w.after), w.rows)
   const filter = where(['consumed_at IS NULL'], ['expires_at > ?', w.now], ...fitsSignIn(w, end))
   const rows = yield* all(
-    `SELECT id, client_id FROM authorization_requests ${filter.sql} ORDER BY id LIMIT ?`,
+    `SELECT id, client_id, created_at FROM authorization_requests ${filter.sql} ORDER BY id LIMIT ?`,
     ...filter.params,
     MOST,
   )
@@ -159,10 +181,13 @@ export function* cancelRequests(w: RevocationWindow): Op<Revoked> {
   if (!w.dry_run)
     for (const { id } of rows)
       yield* change('DELETE FROM authorization_requests WHERE id = ? AND consumed_at IS NULL', id as Buffer)
-  return revoked(rows, rows, end)
+  return { ...revoked(rows, rows, end), recorded: yield* recordWith(w, timesOf(rows)) }
 }
 
-const revoked = (hit: readonly Row[], looked: readonly Row[], end: Buffer | undefined): Revoked => {
+const NONE: Revoked = { count: 0, client_ids: [], recorded: false }
+const timesOf = (rows: readonly Row[]) => rows.map(({ created_at }) => num(created_at))
+
+const revoked = (hit: readonly Row[], looked: readonly Row[], end: Buffer | undefined): Omit<Revoked, 'recorded'> => {
   const client_ids = [...new Set(hit.map((row) => str(row.client_id)))]
   // After a full range there may be further rows after its last row.
   const last = looked.length === MOST ? (looked.at(-1)?.id as Buffer) : end

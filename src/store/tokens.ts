@@ -1,4 +1,5 @@
 // Operations on authorization requests, codes, families and refresh tokens. Each consumption is one compare-and-set.
+import { newId } from '../lib/id.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Consent } from '../records/consent.ts'
@@ -163,6 +164,7 @@ export function* redeemCode(r: {
   )
   if (taken === 0) {
     yield* revokeRedemption({ authorization_id: family.authorization_id, now: r.now })
+    yield* recordReuse('auth_code_reused', r.issuance, {}, r.now)
     return 'used'
   }
   yield* change(
@@ -247,6 +249,7 @@ export function* rotateRefreshToken(r: {
   if (taken === 0) {
     if (r.retried_since !== undefined && (yield* isRetried(r.used, r.retried_since))) return 'retried'
     yield* revokeFamily({ id: r.next.family_id, reason: 'refresh_reuse', now: r.now })
+    yield* recordReuse('refresh_token_reused', r.issuance, { family: r.next.family_id }, r.now)
     return 'reused'
   }
   yield* insertRefreshToken(r.next)
@@ -255,21 +258,21 @@ export function* rotateRefreshToken(r: {
 }
 
 /** Revokes a family with its refresh tokens and access tokens. Returns 1 when it was live. */
-export function* revokeFamily({
-  id,
-  reason,
-  now,
-  event,
-}: {
-  id: string
-  reason: EndReason
-  now: number
-  /** Recorded in the same transaction if the family was live. */
-  event?: AuditEvent
-}): Op<number> {
-  const live = yield* endFamilies('id', idBytes(id), reason, now)
-  if (event && live > 0) yield* recordAudit(event)
-  return live
+export function* revokeFamily({ id, reason, now }: { id: string; reason: EndReason; now: number }): Op<number> {
+  return yield* endFamilies('id', idBytes(id), reason, now)
+}
+
+/**
+ * Records that a code or refresh token was used twice, in the transaction that revokes its tokens. The event is made here, because a token
+ * request that is not refused needs none.
+ */
+function* recordReuse(
+  action: 'auth_code_reused' | 'refresh_token_reused',
+  { id: request_id, sub: actor_id, client_id, ip }: NewIssuance,
+  detail: AuditEvent['detail'],
+  created_at: number,
+): Op<void> {
+  yield* recordAudit({ id: newId(), action, actor_id, client_id, ip, request_id, detail, created_at })
 }
 
 /** The number of families that are not revoked. */

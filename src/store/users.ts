@@ -172,7 +172,7 @@ export function* saveFederatedUser({ user }: { user: User }): Op<FederatedUser |
   return { user: next, created: false, ...(next.email === known.email ? {} : { email_before: known.email ?? '' }) }
 }
 
-interface FederatedUser {
+export interface FederatedUser {
   user: User
   created: boolean
   /** Empty when there was no email. */

@@ -6,7 +6,7 @@ import type { Issuance } from '../../src/records/issuance.ts'
 import { callAdmin, okAdmin } from '../support/admin.ts'
 import { RECEIVERS_ALLOWED, TestReceiver } from '../support/receiver.ts'
 import { anIssuance } from '../support/records.ts'
-import { addClient, addUser, SEALED, startService, type TestService } from '../support/service.ts'
+import { addClient, addResource, addUser, SEALED, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -40,6 +40,35 @@ function isSignedBy(secret: string, { headers, text }: TestReceiver['got'][numbe
   const wanted = createHmac('sha256', key).update(input).digest('base64')
   return String(headers['webhook-signature']).split(' ').includes(`v1,${wanted}`)
 }
+
+test('a list that is made while a receiver is deleted has the others', async () => {
+  const create = () =>
+    okAdmin<{ id: string }>(service, 'POST', '/admin/webhooks', {
+      url: 'https://hooks.invalid/',
+      events: ['*'],
+      paused: true,
+    })
+  const [gone, kept] = [await create(), await create()]
+  const { client_id } = await addClient(service)
+  await addResource(service, { policy: { runtime: { client_ids: [client_id] } } })
+  const stream = await okAdmin<{ stream_id: string }>(service, 'POST', '/admin/streams', { client_id })
+  const known = await service.app.store.listReceivers({})
+  const idsOf = async (path: string) =>
+    (await okAdmin<{ id?: string; stream_id?: string }[]>(service, 'GET', path)).map(
+      (each) => each.id ?? each.stream_id,
+    )
+  for (const id of [gone.id, stream.stream_id]) await service.app.store.deleteReceiver({ id })
+  // What the list had read before the deletion.
+  const { listReceivers } = service.app.store
+  const stale = { listReceivers: async ({ kind }: { kind?: string }) => known.filter((each) => each.kind === kind) }
+  Object.assign(service.app.store, stale)
+  try {
+    const listed = [...(await idsOf('/admin/webhooks')), ...(await idsOf('/admin/streams'))]
+    expect([gone.id, kept.id, stream.stream_id].map((id) => listed.includes(id))).toEqual([false, true, false])
+  } finally {
+    Object.assign(service.app.store, { listReceivers })
+  }
+})
 
 test('later events wait for one that is refused; it comes again with its id after growing pauses, and the webhook is failing meanwhile', async () => {
   const receiver = await TestReceiver.start()
@@ -108,13 +137,14 @@ test('an event is sent once more on request, with the same webhook-id', async ()
 
 test('issued tokens are sent to a webhook that names them in full, in the order of their ids, and none from before', async () => {
   const [named, pattern] = [await TestReceiver.start(), await TestReceiver.start()]
-  const now = service.app.clock.now()
-  const issue = (more: Partial<Issuance> = {}) =>
-    service.app.store.recordIssuance(anIssuance({ issued_at: now, expires_at: now + 600, ...more }))
-  const old = anIssuance({ id: idFloor(now - 10), issued_at: now - 10 })
-  await service.app.store.recordIssuance(old)
+  const { store, clock } = service.app
+  const before = clock.now() - 10
+  await store.recordIssuance(anIssuance({ id: idFloor(before), issued_at: before, expires_at: before + 600 }))
   const hooks = [await hookTo(named, ['client_suspended']), await hookTo(pattern, ['token_*', '*'])]
   await okAdmin(service, 'PATCH', `/admin/webhooks/${hooks[0]?.id}`, { events: ['token_issued', 'client_suspended'] })
+  const now = clock.now()
+  const issue = (more: Partial<Issuance> = {}) =>
+    store.recordIssuance(anIssuance({ issued_at: now, expires_at: now + 600, ...more }))
   const ids = [idFloor(now + 1), idFloor(now + 2), idFloor(now + 3)] as const
   // The second id is committed last.
   for (const id of [ids[2], ids[0], ids[1]]) await issue({ id })

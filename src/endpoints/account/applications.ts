@@ -1,7 +1,7 @@
 // The applications that have access to the account. Removing one ends its consent and its tokens at once.
 import type { Params } from '../../http/message.ts'
 import { html, isolated, type Markup } from '../../lib/html.ts'
-import { audit, sentBy } from '../../oauth/audit.ts'
+import { newAuditEvent, sentBy } from '../../oauth/audit.ts'
 import { scopeNames } from '../../oauth/resource.ts'
 import type { Application } from '../../records/application.ts'
 import { dayIn } from '../language.ts'
@@ -52,16 +52,14 @@ const scopesOf = (scope: string, resource: Application['resource']): Markup[] =>
 async function removeAccess({ app, request, signedIn }: AccountRequest, { client_id, resource_id }: Params) {
   const user_id = signedIn.user.id
   if (client_id === undefined) return {}
-  const now = app.clock.now()
-  const ended = await app.store.endApplication({ user_id, client_id, resource_id, now })
-  // Undefined when another tab or an operator was first: the access has ended.
-  if (ended)
-    await audit(app, {
-      action: 'consent_revoked',
-      actor_id: user_id,
-      client_id,
-      ...sentBy(request),
-      detail: { ...ended, user_id, ...(resource_id ? { resource_id } : {}) },
-    })
+  const event = newAuditEvent(app, {
+    action: 'consent_revoked',
+    actor_id: user_id,
+    client_id,
+    ...sentBy(request),
+    detail: { user_id, ...(resource_id ? { resource_id } : {}) },
+  })
+  // When another tab or an operator was first, the access has ended, and there is no event.
+  await app.store.recorded('endApplication', { user_id, client_id, resource_id, now: app.clock.now() }, event)
   return {}
 }

@@ -2,7 +2,7 @@
 import { MAX_PASSWORD_BYTES } from '../../crypto/pool.ts'
 import type { Params } from '../../http/message.ts'
 import { html, isolated, type Markup } from '../../lib/html.ts'
-import { audit, sentBy } from '../../oauth/audit.ts'
+import { audit, newAuditEvent, sentBy } from '../../oauth/audit.ts'
 import { MIN_PASSWORD, newPassword } from '../../oauth/new_password.ts'
 import type { User } from '../../records/user.ts'
 import { beginLogin, delayLogin, endLogin, type LoginResult, loginAttempt } from '../login_limit.ts'
@@ -87,17 +87,14 @@ async function replace(account: AccountRequest, next: string): Promise<boolean> 
   const { app, request, signedIn } = account
   const { user, session } = signedIn
   const to = await app.crypto.hashPassword(next)
-  const sessions = await app.store.changePassword({
-    user_id: user.id,
-    id: session.id,
-    from: user.password_hash ?? '',
-    to,
-    now: app.clock.now(),
+  const change = { user_id: user.id, id: session.id, from: user.password_hash ?? '', to, now: app.clock.now() }
+  const event = newAuditEvent(app, {
+    action: 'user_password_changed',
+    actor_id: user.id,
+    ...sentBy(request),
+    detail: { user_id: user.id },
   })
-  if (sessions === undefined) return false
-  const detail = { user_id: user.id, sessions }
-  await audit(app, { action: 'user_password_changed', actor_id: user.id, ...sentBy(request), detail })
-  return true
+  return (await app.store.recorded('changePassword', change, event)) !== undefined
 }
 
 const record = (

@@ -2,7 +2,7 @@
 import type { Params } from '../../http/message.ts'
 import { html, type Markup } from '../../lib/html.ts'
 import { isId } from '../../lib/id.ts'
-import { audit, sentBy } from '../../oauth/audit.ts'
+import { newAuditEvent, sentBy } from '../../oauth/audit.ts'
 import type { Session } from '../../records/session.ts'
 import { browserName } from '../language.ts'
 import { endSession } from '../session.ts'
@@ -43,21 +43,19 @@ ${sectionForm(
 }
 
 async function endSignIns(account: AccountRequest, { others, session_id = '' }: Params): Promise<Submitted> {
-  const { app, signedIn } = account
+  const { app, request, signedIn } = account
   const user_id = signedIn.user.id
+  const event = newAuditEvent(app, {
+    action: 'user_sessions_ended',
+    actor_id: user_id,
+    ...sentBy(request),
+    detail: { user_id, sessions: 1 },
+  })
   if (others !== undefined) {
-    const sessions = await app.store.endOtherSessions({ user_id, id: signedIn.session.id })
-    if (sessions > 0) await record(account, 'user_sessions_ended', sessions)
+    await app.store.recorded('endOtherSessions', { user_id, id: signedIn.session.id }, event)
     return {}
   }
-  const ended = isId(session_id) && (await app.store.endUserSession({ user_id, id: session_id }))
-  if (ended) await record(account, 'user_sessions_ended', 1)
+  if (isId(session_id)) await app.store.recorded('endUserSession', { user_id, id: session_id }, event)
   if (session_id !== signedIn.session.id) return {}
   return { cookies: await endSession(app, undefined), to: '/login' }
 }
-
-const record = (
-  { app, request, signedIn: { user } }: AccountRequest,
-  action: 'user_sessions_ended',
-  sessions: number,
-) => audit(app, { action, actor_id: user.id, ...sentBy(request), detail: { user_id: user.id, sessions } })

@@ -32,7 +32,7 @@ export function federatedUserRules(bench: Bench): void {
       await session(user, { oidc_sid: sid }),
       await session(user, { oidc_sid: other }),
     ]
-    expect(await end({ sub: user.sub, sid })).toEqual({ user_id: user.id, sessions: 2, families: 0 })
+    expect(await end({ sub: user.sub, sid })).toEqual({ user_id: user.id, sessions: 2, families: 0, connections: 0 })
     expect(await live(mine, twin, elsewhere)).toEqual([false, false, true])
     expect(await end({ sid: other })).toMatchObject({ sessions: 1 })
     expect(await live(elsewhere)).toEqual([false])
@@ -67,7 +67,7 @@ export function federatedUserRules(bench: Bench): void {
     await save(old, user.id, NOW)
     expect(await end({ sid: old })).toBeUndefined()
     expect(await end({ sid, issuer: 'https://other.example.com' })).toBeUndefined()
-    expect(await end({ sid })).toEqual({ user_id: user.id, sessions: 0, families: 1 })
+    expect(await end({ sid })).toEqual({ user_id: user.id, sessions: 0, families: 1, connections: 0 })
     expect(await end({ sid })).toBeUndefined()
   })
 

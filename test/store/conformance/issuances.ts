@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { idFloor, newId } from '../../../src/lib/id.ts'
 import type { Issuance } from '../../../src/records/issuance.ts'
-import { anEvent, anIssuance, NOW } from '../../support/records.ts'
+import { aClient, anEvent, anIssuance, aUser, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
 import { type SignedIn, signedIn } from './scenes.ts'
 
@@ -55,26 +55,61 @@ export function issuanceRules(bench: Bench): void {
     expect((await bench.store.findIssuance({ id: issuance.id }))?.scope).toBe('first')
   })
 
-  test('a revocation and its event are committed together or not at all, for a token and for a family', async () => {
+  test('a change and its event are committed together or not at all', async () => {
     const { store } = bench
-    const { family } = await signedIn(bench.store)
+    const { family } = await signedIn(store)
     const issuance = await recorded()
     const known = anEvent()
     await store.recordAudit(known)
-    await expect(store.revokeIssuance({ id: issuance.id, now: NOW, event: known })).rejects.toThrow()
-    await expect(
-      store.revokeFamily({ id: family.id, reason: 'client_request', now: NOW, event: known }),
-    ).rejects.toThrow()
+    const token = { id: issuance.id, now: NOW }
+    const sign_in = { id: family.id, reason: 'client_request', now: NOW } as const
+    await expect(store.recorded('revokeIssuance', token, known)).rejects.toThrow()
+    await expect(store.recorded('revokeFamily', sign_in, known)).rejects.toThrow()
     expect((await state(issuance))?.live).toBe(true)
-    const event = anEvent({ detail: { jti: issuance.id, tokens: 0 } })
-    expect(await store.revokeIssuance({ id: issuance.id, now: NOW, event })).toBe(1)
-    expect(await store.findAuditEvent({ id: event.id })).toEqual({ ...event, detail: { jti: issuance.id, tokens: 1 } })
-    const second = anEvent()
-    expect(await store.revokeFamily({ id: family.id, reason: 'client_request', now: NOW, event: second })).toBe(1)
+    const [first, second] = [anEvent({ detail: { jti: issuance.id, tokens: 0 } }), anEvent()]
+    expect(await store.recorded('revokeIssuance', token, first)).toBe(1)
+    expect(await store.findAuditEvent({ id: first.id })).toEqual({ ...first, detail: { jti: issuance.id, tokens: 1 } })
+    expect(await store.recorded('revokeFamily', sign_in, second)).toBe(1)
     expect(await store.findAuditEvent({ id: second.id })).toEqual(second)
-    const late = anEvent()
-    expect(await store.revokeIssuance({ id: issuance.id, now: NOW, event: late })).toBe(0)
-    expect(await store.findAuditEvent({ id: late.id })).toBeUndefined()
+  })
+
+  test('an operation that changes nothing records no event', async () => {
+    const { store } = bench
+    const [client, user] = [aClient(), aUser()]
+    await store.createClient(client)
+    await store.createUser(user)
+    const event = anEvent()
+    const outcomes = [
+      await store.recorded('updateClient', { ...client, version: 7 }, event),
+      await store.recorded('deleteClient', { client_id: 'none', force: true, now: NOW, oldest: '' }, event),
+      await store.recorded('updateUser', { user: { ...user, version: 7 }, signOut: false, now: NOW }, event),
+      await store.recorded('deleteUser', { id: 'none', force: true, now: NOW }, event),
+      await store.recorded('revokeConsent', { id: newId(), now: NOW }, event),
+      await store.recorded('endUserSession', { user_id: user.id, id: newId() }, event),
+      await store.recorded('changePassword', { user_id: user.id, id: newId(), from: 'x', to: 'y', now: NOW }, event),
+      await store.recorded('endApplication', { user_id: user.id, client_id: 'none', now: NOW }, event),
+      await store.recorded('endFederatedSessions', { issuer: 'none', sub: 'x', families: true, now: NOW }, event),
+      await store.recorded('usePasswordLink', { id: newId(), hash: '', password_hash: '', now: NOW }, event),
+    ]
+    expect(outcomes.filter((outcome) => outcome && outcome !== 'stale')).toEqual([])
+    expect(await store.findAuditEvent({ id: event.id })).toBeUndefined()
+  })
+
+  test('a change with its event invalidates the caches, and the result completes the event', async () => {
+    const { store } = bench
+    const client = aClient()
+    await store.createClient(client)
+    await store.findClient(client)
+    await store.recorded('updateClient', { ...client, status: 'suspended' }, anEvent())
+    expect((await store.findClient(client))?.status).toBe('suspended')
+    const user = aUser({ provider: 'oidc', provider_issuer: 'https://id.example.com', provider_sub: newId() })
+    await store.createUser(user)
+    const event = anEvent({ actor_id: '' })
+    await store.recorded('saveFederatedUser', { user: { ...user, email: `new-${user.email}` } }, event)
+    expect(await store.findAuditEvent({ id: event.id })).toMatchObject({
+      actor_id: user.id,
+      detail: { email: `new-${user.email}`, email_before: user.email },
+    })
   })
 
   describe('the validity of a token', () => {

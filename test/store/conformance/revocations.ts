@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { newId } from '../../../src/lib/id.ts'
 import type { Issuance } from '../../../src/records/issuance.ts'
 import type { Store } from '../../../src/store/index.ts'
-import type { Description } from '../../../src/store/revocations.ts'
-import { anIssuance, NOW } from '../../support/records.ts'
+import type { Description, RevocationWindow } from '../../../src/store/revocations.ts'
+import { anEvent, anIssuance, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
 import { approved, signedIn } from './scenes.ts'
 
@@ -34,6 +34,31 @@ export function revocationRules(bench: Bench): void {
   const isLive = async ({ id }: Issuance) => (await bench.store.findTokenState({ id }))?.live
   const tokens = (fitting: Description, more: object = {}) => sweep(bench.store, 'revokeTokens', fitting, more)
   const families = (fitting: Description, more: object = {}) => sweep(bench.store, 'revokeFamilies', fitting, more)
+
+  test('the event of a revocation is recorded with its first change, and again only for what was issued after the last event', async () => {
+    const client_id = newId()
+    const at = (seconds: number) => recorded({ client_id, issued_at: NOW + seconds })
+    const [event, later] = [anEvent({ created_at: NOW + 5 }), anEvent({ created_at: NOW + 9 })]
+    const revoke = async (more: object, record: RevocationWindow['record']) => {
+      const window = { client_id, after: '', rows: 1_000_000, now: NOW + 5, dry_run: false, record, ...more }
+      return (await bench.store.revokeTokens(window)).recorded
+    }
+    const isKnown = async ({ id }: { id: string }) => (await bench.store.findAuditEvent({ id })) !== undefined
+    expect(await revoke({}, { event })).toBe(false)
+    await at(1)
+    expect(await revoke({ dry_run: true }, { event })).toBe(false)
+    const known = anEvent()
+    await bench.store.recordAudit(known)
+    await expect(revoke({}, { event: known })).rejects.toThrow()
+    expect(await revoke({}, { event })).toBe(true)
+    await at(5)
+    expect(await revoke({}, { event: later, last: event.created_at })).toBe(false)
+    expect([await isKnown(event), await isKnown(later)]).toEqual([true, false])
+    await at(6)
+    expect(await revoke({}, { event: later, last: event.created_at })).toBe(true)
+    await bench.store.completeAudit({ id: later.id, detail: { tokens: 3 } })
+    expect((await bench.store.findAuditEvent({ id: later.id }))?.detail).toEqual({ tokens: 3 })
+  })
 
   describe('tokens', () => {
     test.each<[string, (token: Issuance) => Description]>([

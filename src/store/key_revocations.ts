@@ -1,0 +1,14 @@
+// The note that a signing key is being revoked, and the event of the revocation.
+import type { AuditEvent } from '../records/audit_event.ts'
+import { recordAudit } from './issuances.ts'
+import { change, idBytes, type Op, one } from './op.ts'
+
+/** The setting that has the note. */
+export const KEY_REVOCATION = 'key_revocation'
+
+/** Records the event of a revoked key, unless another instance has recorded it, and deletes the note. */
+export function* recordKeyRevocation({ event }: { event: AuditEvent }): Op<void> {
+  yield* change('DELETE FROM runtime_settings WHERE name = ?', KEY_REVOCATION)
+  const known = yield* one('SELECT 1 AS found FROM audit_events WHERE id = ?', idBytes(event.id))
+  if (!known) yield* recordAudit(event)
+}
