@@ -278,7 +278,7 @@ async function changeStatus(
   by: Recorder,
 ): Promise<ActionResult> {
   await changeClient(app, client_id, by, (client) => {
-    if (client.status !== from) throw conflict(`the client is ${client.status}`, 'wrong_state')
+    if (client.status !== from) throw conflict(`the client is ${client.status} already`, 'wrong_state')
     return { ...client, status: to }
   })
   return { shown: { status: to }, changed: 'recorded' }

@@ -1,10 +1,17 @@
 // Flags for the bounds of a period: a time, or how long ago it was.
 import { parseDuration, parseTime, rfc3339, systemClock } from '../lib/time.ts'
 import type { FlagRule } from './action.ts'
+import { invalid } from './outcome.ts'
 
 const FORMS = 'RFC 3339, or how long ago: 90s, 24h, 7d.'
 
-/** A flag for a field that takes a time. Other texts stay, for the message of the operation. */
+const unreadable = (field: string, text: string) =>
+  invalid(
+    `--${field} ${text}: write a time such as 2026-03-01T10:00:00Z, or how long ago it was, such as 24h`,
+    'bad_time',
+  )
+
+/** A flag for a field that takes a time. Throws invalid_request for a text that is neither a time nor a duration. */
 export const timeFlag = (field: string, doc: string): FlagRule => ({
   field,
   doc: `${doc} ${FORMS}`,
@@ -12,7 +19,9 @@ export const timeFlag = (field: string, doc: string): FlagRule => ({
   read(values) {
     const text = values.at(-1) ?? ''
     const seconds = parseDuration(text)
-    return seconds === undefined ? text : rfc3339(systemClock.now() - Math.ceil(seconds))
+    if (seconds !== undefined) return rfc3339(systemClock.now() - Math.ceil(seconds))
+    if (parseTime(text) === undefined) throw unreadable(field, text)
+    return text
   },
 })
 /** The flags of both bounds. */
@@ -32,6 +41,8 @@ export const periodFlag: FlagRule = {
   read(values) {
     const text = values.at(-1) ?? ''
     const time = parseTime(text)
-    return time === undefined ? text : `${Math.max(0, systemClock.now() - Math.floor(time))}s`
+    if (time !== undefined) return `${Math.max(0, systemClock.now() - Math.floor(time))}s`
+    if (parseDuration(text) === undefined) throw unreadable('since', text)
+    return text
   },
 }

@@ -71,7 +71,7 @@ async function getWebhook({ store }: App, id: string): Promise<EventReceiver> {
 function checkFields({ config }: App, { url, events }: { url?: string; events?: string[] }): void {
   if (url !== undefined) checkReceiverUrl(config, url)
   const unknown = unknownPatterns(events ?? [])
-  if (unknown.length > 0) throw badInput(unknown.map((pattern) => `events: no event is called ${pattern}`))
+  if (unknown.length > 0) throw badInput(unknown.map((pattern) => `events: no audit action is named ${pattern}`))
 }
 
 /** Audit detail. The path of a URL may be a secret. */

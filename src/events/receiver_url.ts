@@ -18,7 +18,8 @@ export function checkReceiverUrl(config: Config, text: string): void {
   const fault = (reason: string, description: string) => new OAuthError('invalid_request', description, { reason })
   if (!url) throw fault('bad_receiver_url', 'the URL must be a well-formed https URL')
   const blocked = literalFault(url, rules)
-  if (blocked) throw fault('blocked_receiver_url', `the URL has a private address: ${blocked.message}`)
+  if (blocked)
+    throw fault('blocked_receiver_url', `the URL has a private address: ${blocked.detail ?? blocked.message}`)
   if (url.protocol !== 'https:' && !rules.hosts?.names(url.hostname))
     throw fault('insecure_receiver_url', 'the URL must use https, unless events.allow_hosts has its host')
 }

@@ -34,7 +34,7 @@ export function differences(
 
 const notNamed = ({ server }: Config, slug: string): Difference => ({
   message: 'does not name this server',
-  fix: `serve what ${server.issuer}/.well-known/oauth-protected-resource/${slug} says there, or point WWW-Authenticate resource_metadata at it`,
+  fix: `publish the document of ${server.issuer}/.well-known/oauth-protected-resource/${slug} there, or name that URL as resource_metadata in the WWW-Authenticate header`,
 })
 
 /** Python servers add a slash to the issuer, and clients compare character by character. */

@@ -149,3 +149,16 @@ test.each([
   const flags = flagsFor('idp update').filter(({ name }) => name === 'enabled')
   expect(readFlags(flags, { enabled: given }).body).toEqual({ enabled: sent })
 })
+
+test.each([
+  ['audit list', 'until', '2026-03-01T10:00:00Z', '2026-03-01T10:00:00Z'],
+  ['audit export', 'since', '24h', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/],
+  ['revoke', 'since', '7d', /Z$/],
+  ['issuance list', 'since', '7d', '7d'],
+  ['issuance list', 'since', '2026-03-01T10:00:00Z', /^\d+s$/],
+])('%s --%s %s is a time, or how long ago it was', (command, name, text, field) => {
+  const flags = flagsFor(command)
+  const said = readFlags(flags, { [name]: [text] })
+  expect({ ...said.query, ...said.body }[name]).toEqual(field instanceof RegExp ? expect.stringMatching(field) : field)
+  expect(() => readFlags(flags, { [name]: ['yesterday'] })).toThrow(`--${name} yesterday: write a time such as`)
+})

@@ -211,3 +211,14 @@ test('a listed item that depends on a deleted one is refused before any change',
   expect(stderr).toContain('policies https://idp.example.com all needs idps https://idp.example.com')
   expect(await exported()).toBe(before)
 })
+
+test('a listed resource whose policy names a deleted client is refused before any change', async () => {
+  const before = await exported()
+  const resources = RESOURCES.replace('scopes: [{ name: read }] }', 'policy: { runtime: { client_ids: [robot] } } }')
+  const { code, stderr } = await apply(`clients: []${resources}`, '--prune', '--yes')
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringContaining('resources notes needs clients robot, which the document'),
+  ])
+  expect(await exported()).toBe(before)
+})

@@ -216,7 +216,10 @@ test('the secret is encrypted in the database, and shown once', async () => {
 })
 
 test.each([
-  [{ url: 'https://hooks.example.com/', events: ['no_such_action'] }, 'events: no event is called no_such_action'],
+  [
+    { url: 'https://hooks.example.com/', events: ['no_such_action'] },
+    'events: no audit action is named no_such_action',
+  ],
   [{ url: 'https://hooks.example.com/', events: [] }, 'events must not be empty'],
   [{ url: 'ftp://hooks.example.com/', events: ['*'] }, 'url must be a well-formed http or https URL'],
 ])('a webhook of %j is refused', async (body, because) => {

@@ -172,7 +172,8 @@ async function resourceAt(config: Config, fetcher: Fetcher, resource: ShownResou
   const got = await get(fetcher, url)
   const document = 'reply' in got && got.reply.status === 200 ? jsonOf(got.reply) : {}
   const [difference] = differences(config, resource, document)
-  const said = 'reply' in got ? `answers ${got.reply.status} and ${difference?.message}` : got.error
+  const said =
+    'reply' in got ? `answers ${got.reply.status} and ${difference?.message}` : `cannot be fetched: ${got.error}`
   return [
     difference ? warn(check, `${url} ${said}`, difference.fix) : ok(check, `${url} names this server`),
     ...(!difference ? missingScopes(config, check, url, resource, document['scopes_supported']) : []),

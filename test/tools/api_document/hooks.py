@@ -49,7 +49,7 @@ RULES = [
     r"the client has no (secret|metadata document)",
     r"the resource has no URI, so it has no metadata",
     r"only (broker|mint) resources have this list",
-    r"events: no event is called .*",
+    r"events: no audit action is named .*",
     # Values with an inner form: keys, redirect URIs, and the cost of a hash.
     r"jwks\.keys.*",
     r"[\w.\[\]]+ must be an https URL \(or http on localhost.*",
