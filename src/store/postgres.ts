@@ -10,8 +10,7 @@ import { type Driver, MAX_QUEUE } from './index.ts'
 import { isRead } from './operations.ts'
 import { settled } from './postgres_batched.ts'
 import { clientSettings } from './postgres_client.ts'
-import { fuse } from './postgres_fused.ts'
-import { type Groups, openGroups, type Task } from './postgres_groups.ts'
+import { type Groups, openGroups } from './postgres_groups.ts'
 import { openLink, type PostgresLink, type PostgresSettings } from './postgres_link.ts'
 import { keepPartitions } from './postgres_partitions.ts'
 import { Performer } from './postgres_perform.ts'
@@ -43,19 +42,18 @@ export async function openPostgres(
     settle: () => unsettled.settle(),
   })
   const { pool, listener, durability, refusal } = link
-  const performer = new Performer({ lend: pool.lend, announcement: listener.announcement, log })
-  const { perform } = performer
+  const { perform } = new Performer({ lend: pool.lend, announcement: listener.announcement })
   const unsettled = new Unsettled({ perform, refusal: () => refusal('writing'), onNoted: link.mend })
   if (serves) await firstCommit(link, log)
   const partitions = makesPartitions ? await keepPartitions(settings, systemClock, log) : undefined
   const lane = openStoreLane(settings, perform)
-  const groups = openGroups({ lend: pool.lend, perform, lane })
-  const call = callerOf({ link, performer, unsettled, lane, groups })
+  const groups = openGroups({ lend: pool.lend, lane, log })
+  const call = callerOf({ link, unsettled, lane, groups })
 
   return {
     name: 'postgres',
     get stats() {
-      return sum([lane, ...groups.all].map(({ stats }) => stats))
+      return sum([lane, ...groups.all()].map(({ stats }) => stats))
     },
     connections: pool.counts,
     isHealthy: () => listener.isHealthy() && durability.works(),
@@ -64,7 +62,7 @@ export async function openPostgres(
     call: (op, input, onBatch) => call({ op, input }, onBatch),
     onForeignWrite: (each) => listeners.push(each),
     async close() {
-      await Promise.all(groups.all.map((each) => each.drained()))
+      await Promise.all(groups.all().map((each) => each.drained()))
       // Operations that could not be batched are in this lane.
       await lane.drained()
       await Promise.all([link.close(), partitions?.close()])
@@ -79,7 +77,7 @@ const firstCommit = ({ durability }: Pick<PostgresLink, 'durability'>, log: Logg
   )
 
 /** The queue of the operations that are not batched. Each of its workers has a connection of the pool. */
-const openStoreLane = ({ max_conns }: PostgresSettings, perform: Performer['perform']): Lane<Task, unknown> =>
+const openStoreLane = ({ max_conns }: PostgresSettings, perform: Performer['perform']): Lane<Job, unknown> =>
   new Lane({
     name: 'store',
     workers: max_conns,
@@ -90,20 +88,15 @@ const openStoreLane = ({ max_conns }: PostgresSettings, perform: Performer['perf
 
 interface CallerParts {
   link: PostgresLink
-  performer: Performer
   unsettled: Unsettled
-  lane: Lane<Task, unknown>
+  lane: Lane<Job, unknown>
   groups: Groups
 }
 
 /** Returns the function that refuses an operation, or puts it into its queue, and notes an unknown outcome. */
-function callerOf({ link, performer, unsettled, lane, groups }: CallerParts) {
-  const route = (job: Job, onBatch?: BatchListener): Promise<unknown> => {
-    const group = groups.of(job)
-    if (group) return group.push(job, onBatch)
-    const fused = performer.canFuse ? fuse(job) : undefined
-    return fused ? groups.changes.push({ ...job, fused }, onBatch) : lane.push(job, onBatch)
-  }
+function callerOf({ link, unsettled, lane, groups }: CallerParts) {
+  const route = (job: Job, onBatch?: BatchListener): Promise<unknown> =>
+    groups.push(job, onBatch) ?? lane.push(job, onBatch)
   return async (job: Job, onBatch?: BatchListener): Promise<unknown> => {
     const refused = link.refusal(isRead(job.op) ? 'reading' : 'writing')
     if (refused) throw refused

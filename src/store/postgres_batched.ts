@@ -7,6 +7,7 @@ import type { Job } from './database.ts'
 import type { Op, Statement } from './op.ts'
 import { ops } from './operations.ts'
 import { command, execute } from './postgres_client.ts'
+import { type Fused, LOCK_MS } from './postgres_fused.ts'
 import { lookups, type Run } from './postgres_lookups.ts'
 import { preparePlans } from './postgres_plans.ts'
 import { encodeSets, setsOf, typeOf } from './postgres_sets.ts'
@@ -35,8 +36,6 @@ export async function readBatched(client: pg.ClientBase, jobs: readonly Job[]): 
   return Promise.all(jobs.map((job) => settled(steps(job, run))))
 }
 
-/** Milliseconds that a batch waits for a row lock of another transaction. */
-export const LOCK_MS = 100
 /**
  * Failures after which each operation of a batch is run individually: the lock timeout, or a table that a newer version changed after
  * this connection had prepared a statement for it.
@@ -52,12 +51,13 @@ export const isCollision = (error: unknown): boolean => COLLISION.test(codeOf(er
 /** Begins the transaction of several operations. It must be awaited: statements that are sent after a BEGIN that fails would be executed. */
 const begin = (client: pg.ClientBase) => command(client, `BEGIN; SET LOCAL lock_timeout = ${LOCK_MS}`)
 
-/** Makes changes in one transaction. Each is one statement that returns a row if it made its change. Resolves to whether each was made. Rejects when none was made, or with 503 when the outcome is unknown. */
-export async function changeBatched(client: pg.ClientBase, changes: readonly Statement[]): Promise<boolean[]> {
-  await begin(client)
-  // After a statement that fails, the server refuses the following ones and rolls back at the COMMIT.
-  const rows = await Promise.all([...changes.map((statement) => execute(client, statement)), command(client, 'COMMIT')])
-  return changes.map((_, i) => rows[i] !== undefined)
+/** Makes the changes of several operations with the same SQL. Resolves to whether those of each were made. Rejects when none was made, or with 503 when the outcome is unknown. */
+export async function changeBatched(client: pg.ClientBase, changes: readonly Fused[]): Promise<boolean[]> {
+  const sql = changes[0]?.sql ?? ''
+  const params = [encodeSets(changes.map((each) => each.params))]
+  const made = (await execute(client, { sql, params, want: 'all' })) as { nth: number }[]
+  const numbers = new Set(made.map(({ nth }) => nth))
+  return changes.map((_, i) => numbers.has(i))
 }
 
 /** Runs operations that read rows and then add some, in one transaction. Resolves to their results; rejects as changeBatched() does. */

@@ -1,40 +1,37 @@
 // Which operations are batched on PostgreSQL, and how they are run when a batch fails.
 import type pg from 'pg'
-import { OAuthError } from '../lib/error.ts'
-import { Lane, type Outcome } from '../lib/lane.ts'
-import { withTimeout } from '../lib/timeout.ts'
+import { codeOf, OAuthError } from '../lib/error.ts'
+import { type BatchListener, Lane, type Outcome } from '../lib/lane.ts'
+import type { Logger } from '../telemetry/logger.ts'
 import type { Job } from './database.ts'
 import { MAX_QUEUE } from './index.ts'
 import {
   appendBatched,
   changeBatched,
   isCollision,
-  LOCK_MS,
   readBatched,
   recordBatched,
   runsIndividually,
-  settled,
 } from './postgres_batched.ts'
-import type { Fused } from './postgres_fused.ts'
+import { type Fused, fuse } from './postgres_fused.ts'
 import type { Lend } from './postgres_pool.ts'
 
-/** An operation, with its one statement if it has one. */
-export type Task = Job & { fused?: Fused }
-type Change = Task & { fused: Fused }
 type Outcomes = Outcome<unknown>[]
+interface Change {
+  job: Job
+  fused: Fused
+}
 
 interface GroupsOptions {
   lend: Lend
-  /** Runs one operation individually. */
-  perform(task: Task): Promise<unknown>
   /** The queue of operations that run individually. */
-  lane: Lane<Task, unknown>
+  lane: Lane<Job, unknown>
+  log: Logger
 }
 export interface Groups {
-  /** The queue in which an operation is batched. Undefined for operations that are not batched, or only as a change. */
-  of(job: Job): Lane<Job, unknown> | undefined
-  changes: Lane<Change, unknown>
-  all: readonly Pick<Lane<unknown, unknown>, 'stats' | 'drained'>[]
+  /** Puts an operation into the queue of its batches. Undefined for operations that are not batched. */
+  push(job: Job, onBatch?: BatchListener): Promise<unknown> | undefined
+  all(): readonly Pick<Lane<unknown, unknown>, 'stats' | 'drained'>[]
 }
 
 /** Maximum number of operations in a batch, and of concurrent batches of each kind. */
@@ -43,38 +40,68 @@ const [GROUP, GROUPS] = [64, 4]
 /** Opens the lanes of batched operations. */
 export function openGroups(options: GroupsOptions): Groups {
   const batches = batchesOf(options)
-  const grouping = <J extends Task>(run: (jobs: J[]) => Promise<Outcomes>) =>
+  const grouping = <J>(run: (jobs: J[]) => Promise<Outcomes>) =>
     new Lane<J, unknown>({ name: 'store', workers: GROUPS, maxBatch: GROUP, maxQueue: MAX_QUEUE, run })
   const [reads, issuances, events] = [grouping(batches.read), grouping(batches.append), grouping(batches.append)]
-  const [exchanges, changes] = [grouping(batches.record), grouping(batches.change)]
+  const exchanges = grouping(batches.record)
+  /** The changes, by their SQL. */
+  const changes = new Map<string, Lane<Change, unknown>>()
 
+  const laneOf = ({ op, input }: Job): Lane<Job, unknown> | undefined => {
+    if (op.startsWith('find')) return reads
+    if (op === 'recordAudit') return events
+    if (op === 'recordExchange') return exchanges
+    // An issuance that consumes a proof or assertion is more than one row.
+    return op === 'recordIssuance' && !(input as { uses?: unknown }).uses ? issuances : undefined
+  }
   return {
-    of({ op, input }) {
-      if (op.startsWith('find')) return reads
-      if (op === 'recordAudit') return events
-      if (op === 'recordExchange') return exchanges
-      // An issuance that consumes a proof or assertion is more than one row.
-      return op === 'recordIssuance' && !(input as { uses?: unknown }).uses ? issuances : undefined
+    push(job, onBatch) {
+      const lane = laneOf(job)
+      if (lane) return lane.push(job, onBatch)
+      const fused = batches.canFuse() ? fuse(job) : undefined
+      if (!fused) return undefined
+      let same = changes.get(fused.sql)
+      if (!same) {
+        same = grouping(batches.change)
+        changes.set(fused.sql, same)
+      }
+      return same.push({ job, fused }, onBatch)
     },
-    changes,
-    all: [reads, issuances, events, exchanges, changes],
+    all: () => [reads, issuances, events, exchanges, ...changes.values()],
   }
 }
 
+/** Error codes of other servers with the PostgreSQL protocol for SQL that they do not support. */
+const UNKNOWN_SQL = /^42/
+
 /** How each kind of batch is run. */
-function batchesOf({ lend, perform, lane }: GroupsOptions) {
+function batchesOf({ lend, lane, log }: GroupsOptions) {
+  let canFuse = true
   /** Runs an operation individually. The rest of its batch does not wait for it. */
-  const individually = (task: Task): Outcome<unknown> => ({ value: lane.push(task) })
+  const individually = (job: Job): Outcome<unknown> => ({ value: lane.push(job) })
   /** Work that succeeds for all operations of a batch or for none. If one operation makes it fail, each of them is run individually. */
-  const forAll = async (jobs: Task[], work: (client: pg.PoolClient) => Promise<Outcomes>): Promise<Outcomes> => {
+  const forAll = async (
+    jobs: Job[],
+    work: (client: pg.PoolClient) => Promise<Outcomes>,
+    onError?: (error: unknown) => void,
+  ): Promise<Outcomes> => {
     try {
       return await lend(work, { use: 'writing' })
     } catch (error) {
       if (error instanceof OAuthError && !runsIndividually(error)) throw error
+      onError?.(error)
       return jobs.map(individually)
     }
   }
+  const noteUnknown = (error: unknown) => {
+    if (!canFuse || !UNKNOWN_SQL.test(codeOf(error) ?? '')) return
+    canFuse = false
+    const reason = (error as Error).message
+    log.info({ reason }, 'the database does not support several changes as one statement')
+  }
   return {
+    /** Whether the database supports several changes in one statement, as far as is known. */
+    canFuse: () => canFuse,
     async read(jobs: Job[]): Promise<Outcomes> {
       const isLost = (outcome: Outcome<unknown>) => 'error' in outcome && outcome.error instanceof OAuthError
       const outcomes = await lend((client) => readBatched(client, jobs), {
@@ -94,21 +121,14 @@ function batchesOf({ lend, perform, lane }: GroupsOptions) {
       }),
     record: (jobs: Job[]): Promise<Outcomes> =>
       forAll(jobs, async (client) => (await recordBatched(client, jobs)).map((value) => ({ value }))),
-    async change(tasks: Change[]): Promise<Outcomes> {
-      const [only] = tasks
-      if (only && tasks.length === 1) {
-        // The next batch waits for it only for this time.
-        const value = perform(only)
-        await withTimeout(LOCK_MS, settled(value))
-        return [{ value }]
+    change(changes: Change[]): Promise<Outcomes> {
+      const jobs = changes.map(({ job }) => job)
+      const work = async (client: pg.PoolClient) => {
+        const fused = changes.map((change) => change.fused)
+        const made = await changeBatched(client, fused)
+        return changes.map(({ job }, i) => (made[i] ? { value: fused[i]?.value } : individually(job)))
       }
-      return forAll(tasks, async (client) => {
-        const made = await changeBatched(
-          client,
-          tasks.map(({ fused }) => fused.statement),
-        )
-        return tasks.map((task, i) => (made[i] ? { value: task.fused.value } : individually(task)))
-      })
+      return forAll(jobs, work, noteUnknown)
     },
   }
 }

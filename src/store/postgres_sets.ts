@@ -9,6 +9,9 @@ const TYPES: Readonly<Record<string, string>> = {
   consent_id: 'bytea',
   parent_id: 'bytea',
   request_id: 'bytea',
+  authorization_id: 'bytea',
+  next_id: 'bytea',
+  hash: 'bytea',
   agent: 'smallint',
   retry: 'smallint',
 }

@@ -18,7 +18,8 @@ afterAll(() => server.close())
 test('a column has the type that its name says, in every table of batched rows', async () => {
   const columns = await server.sql(
     dsn,
-    `SELECT column_name, data_type FROM information_schema.columns WHERE column_default IS NULL AND table_name IN ('issuances', 'audit_events')`,
+    `SELECT column_name, data_type FROM information_schema.columns WHERE column_default IS NULL AND (table_name IN ('issuances', 'audit_events', 'refresh_tokens', 'token_families', 'single_uses')
+       OR table_name = 'authorization_requests' AND column_name IN ('id', 'consumed_at'))`,
   )
   expect(columns.length).toBeGreaterThan(20)
   for (const { column_name, data_type } of columns)
