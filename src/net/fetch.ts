@@ -1,6 +1,8 @@
 // The HTTP client for all outgoing requests. A name is resolved once, all of its addresses are checked, and the connection goes to a
 // checked address. Each request has its own connection, so that no request depends on an older check.
 
+import { createRequire } from 'node:module'
+import type { buildConnector as BuildConnector, Dispatcher, Client as HttpClient } from 'undici'
 import type { Config } from '../config/schema.ts'
 import { userAgent } from '../lib/build.ts'
 import { codeOf, OAuthError } from '../lib/error.ts'
@@ -22,16 +24,18 @@ export interface FetcherOptions extends AddressRules {
   maxPerHost?: number
 }
 
+const require = createRequire(import.meta.url)
+type SendRequest = (this: HttpClient, options: Dispatcher.RequestOptions) => Promise<Dispatcher.ResponseData>
+
 /**
- * Loads the HTTP library. This blocks the thread for 20 ms, once. A server loads it while it waits for other parts to start;
- * a command loads it with its first request. The entry point of undici would load five times as much.
+ * Loads the HTTP library. This blocks the thread for 20 ms, once. A server loads it while it waits for other parts to start; a command loads
+ * it with its first request. The entry point of undici would load five times as much. Its files are not imported, because Node would first
+ * search them for the names that they export.
  */
-export async function loadHttpClient() {
-  const [{ default: Client }, { default: buildConnector }, { default: request }] = await Promise.all([
-    import('undici/lib/dispatcher/client.js'),
-    import('undici/lib/core/connect.js'),
-    import('undici/lib/api/api-request.js'),
-  ])
+export function loadHttpClient() {
+  const Client = require('undici/lib/dispatcher/client.js') as typeof HttpClient
+  const buildConnector = require('undici/lib/core/connect.js') as typeof BuildConnector
+  const request = require('undici/lib/api/api-request.js') as SendRequest
   return { Client, buildConnector, request }
 }
 
@@ -128,7 +132,7 @@ async function resolveOrFail(resolve: LookUp, hostname: string, host: string) {
 
 async function exchange(url: URL, wanted: FetchRequest, addresses: string[], signal: AbortSignal): Promise<FetchReply> {
   const { method = 'GET', headers, body: sent, maxBytes, timeoutMs, showRedirect } = wanted
-  const { Client, buildConnector, request } = await loadHttpClient()
+  const { Client, buildConnector, request } = loadHttpClient()
   // The host and the TLS server name are those of the URL. TLS sessions are off: a ticket could carry bytes of one peer to another.
   const connect = buildConnector({
     lookup: socketLookup(async () => addresses),

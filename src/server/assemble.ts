@@ -122,7 +122,7 @@ async function openParts(config: Config, log: Logger, settings: Settings): Promi
   const branding = openBranding(config, serves ? readLogo(config) : undefined)
   const store = await openDatabase(config, log, settings)
   // The storage thread starts meanwhile.
-  if (serves) await loadHttpClient()
+  if (serves) loadHttpClient()
   const mayCreate = firstKeyRules(config, { store, clock, log }, { creates, newKeys })
   const { keyring, ...begun } = await begin(config, { store, env, clock, log, serves, ...mayCreate })
   const crypto = openCryptoPool(config, log, settings)
