@@ -11,6 +11,7 @@ import { renderErrors } from './reference/errors.ts'
 import { renderHttpApi } from './reference/http_api.ts'
 import { renderMetrics } from './reference/metrics.ts'
 import { renderPublicOpenApi } from './reference/openapi_public.ts'
+import { renderPerformancePlot } from './reference/performance_plot.ts'
 import { renderAttacks } from './security/attacks.ts'
 import { renderConformance } from './security/conformance.ts'
 
@@ -18,6 +19,7 @@ export const GENERATED: readonly { file: string; render(): string | Promise<stri
   { file: 'config.example.yaml', render: renderExample },
   { file: 'docs/reference/config.schema.json', render: renderJsonSchema },
   { file: 'docs/reference/configuration.md', render: renderConfiguration },
+  { file: 'docs/images/performance.svg', render: renderPerformancePlot },
   { file: 'docs/reference/audit-events.md', render: renderAuditEvents },
   { file: 'docs/reference/bench-report.schema.json', render: renderBenchSchema },
   { file: 'docs/reference/cli.md', render: renderCli },

@@ -171,7 +171,6 @@ function settingsOf(scenarios: string[], flags: BenchFlags, env: Env): Settings 
     instances: isShared ? SHARED.instances : 1,
     ...(isScaling && {
       shapes: shapesFor(CORES),
-      connections: Math.max(flags.connections, SCALING.connections),
       seconds: flags.seconds ?? (smoke ? 1 : SCALING.seconds),
     }),
     algs: flags.alg,

@@ -59,6 +59,8 @@ export interface BenchTarget {
   readonly gateway?: Gateway
   /** The resource of the tokens that are introspected. */
   readonly introspectedResource?: string
+  /** Connections of the load generator. Default: those of the run. */
+  readonly connections?: number
   /** The processors of the load generator, as a list for taskset. Default: all. */
   readonly loadProcessors?: string
   /** What to observe to measure its resource usage. */

@@ -183,7 +183,7 @@ async function attempt({ end, progress }: Run, result: WorkResult, measure: () =
 
 async function climb({ settings, progress }: Run, { target, load, result }: Measured, ceiling: number): Promise<void> {
   const seconds = ladderSeconds(settings)
-  await withGenerator(load, target, settings.connections, async (measure) => {
+  await withGenerator(load, target, target.connections ?? settings.connections, async (measure) => {
     await measure({ seconds: settings.warmup })
     const tryOut = async (rate: number, again?: string) => {
       const sample = await measure({ seconds, rate })
@@ -220,7 +220,8 @@ function emptyResult(work: Work, target: BenchTarget, part: Part, { generator }:
 
 /** One measurement of the maximum rate, after a warm-up. */
 async function measureClosed(work: Work, load: WorkLoad, target: BenchTarget, settings: Settings): Promise<Sample> {
-  const { connections, seconds, warmup } = settings
+  const { seconds, warmup } = settings
+  const { connections = settings.connections } = target
   if (work.cold) await target.restart?.()
   const { feed } = load
   const generator = generatorOf(load, settings)

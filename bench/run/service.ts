@@ -24,7 +24,7 @@ import { pinned, start, stop, tempDir } from './children.ts'
 import { storageEnv } from './databases.ts'
 import type { BenchDatabase } from './probe.ts'
 import type { AlgName } from './settings.ts'
-import { processorsOf, restOf, type ServerShape, shapeName } from './shapes.ts'
+import { connectionsFor, processorsOf, restOf, type ServerShape, shapeName } from './shapes.ts'
 
 export interface ServiceOptions {
   clients: BenchClients
@@ -97,6 +97,7 @@ export async function startService({
     keyedMachines,
     name: shape ? shapeName(shape) : 'service',
     isService: true,
+    connections: shape && connectionsFor(shape),
     loadProcessors: shape && restOf(shape),
     base,
     paths: PATHS,

@@ -8,8 +8,7 @@ export interface ServerShape {
   frontThreads: number
 }
 
-/** With fewer connections, several front threads wait for the next request of each connection. */
-export const SCALING = { name: 'scaling', works: ['client_credentials', 'refresh_token'], connections: 256, seconds: 6 }
+export const SCALING = { name: 'scaling', works: ['client_credentials', 'refresh_token'], seconds: 6 }
 
 const MOST_FRONT_THREADS = 16
 /** One front thread for every two processors, as the documentation recommends. */
@@ -27,6 +26,9 @@ export const shapeName = ({ processors, frontThreads }: ServerShape): string =>
 
 /** The processors of a shape, as a list for taskset. */
 export const processorsOf = ({ processors }: ServerShape): string => `0-${processors - 1}`
+
+/** Enough to keep the processors busy. With more, a server of one processor refuses requests. */
+export const connectionsFor = ({ processors }: ServerShape): number => 32 * processors
 
 /** The other processors, on which the load generator runs. Undefined when there are none: it then shares those of the service. */
 export const restOf = ({ processors }: ServerShape, cores = CORES): string | undefined =>

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { pinned } from '../../bench/run/children.ts'
-import { processorsOf, restOf, shapeName, shapesFor } from '../../bench/run/shapes.ts'
+import { connectionsFor, processorsOf, restOf, shapeName, shapesFor } from '../../bench/run/shapes.ts'
 
 const shapes = (cores: number) => shapesFor(cores).map(({ processors, frontThreads }) => [processors, frontThreads])
 
@@ -26,6 +26,7 @@ test('scaling measures all processors with 1, 2 and 4 front threads, and each po
 test('the load generator runs on the processors that the service does not have', () => {
   const four = { processors: 4, frontThreads: 2 }
   expect([processorsOf(four), restOf(four, 8), restOf(four, 4)]).toEqual(['0-3', '4-7', undefined])
+  expect(connectionsFor(four)).toBe(128)
   expect(shapeName(four)).toBe('service, 4 processors, 2 front threads')
   expect(pinned('0-3', 'wrk', ['-t1'])).toEqual(['taskset', ['-c', '0-3', 'wrk', '-t1']])
   expect(pinned(undefined, 'wrk', ['-t1'])).toEqual(['wrk', ['-t1']])

@@ -19,7 +19,7 @@ const NOT_RUN: Readonly<Record<string, number>> = {
   'needs root': 2,
   'needs systemd': 2,
   'starts a second service': 1,
-  'takes minutes': 2,
+  'takes minutes': 3,
 }
 
 /** The tool chain that a document requires with `needs:`. Without it the document is skipped, with one line that says why. */
