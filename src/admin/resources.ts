@@ -72,7 +72,7 @@ export async function writeResource(app: App, stored: Resource, next: Resource):
   await checkClients(app, next.policy, stored.policy)
   await checkRootTwin(app, next)
   const changed = { ...next, updated_at: app.clock.now() }
-  const isMoved = stored.backend_kind === 'mint' && (next.uri !== stored.uri || next.backend_kind !== 'mint')
+  const isMoved = stored.backend_kind === 'mint' && next.backend_kind === 'mint' && next.uri !== stored.uri
   const outcome = await app.store.updateResource(isMoved ? { ...changed, uri_before: stored.uri } : changed)
   checkOutcome(outcome)
   return outcome === 'stale' ? outcome : changed
@@ -237,7 +237,7 @@ export const resources: AdminResource = {
         cascade: bool()
           .prefault(false)
           .describe(
-            'Delete its fronting links, remove it as the default_resource of clients, and revoke its consents, sign-ins and live tokens.',
+            'Delete its fronting links, and revoke its consents, sign-ins and live tokens. Clients keep it as their default_resource, and their requests that name no resource are refused.',
           ),
       }),
       audit: 'resource_deleted',
@@ -257,7 +257,10 @@ export const resources: AdminResource = {
         if (outcome === 'has_issuances')
           throw conflict('tokens were issued for it; cascade revokes the live ones', 'has_issuances')
         if (outcome === 'has_clients')
-          throw conflict('it is the default_resource of a client; cascade removes it there', 'has_clients')
+          throw conflict(
+            'it is the default_resource of a client; with cascade, requests of that client that name no resource are refused',
+            'has_clients',
+          )
         const toll = cascade ? await revokeFitting(app, { resource: nameOf(resource) }, { dry_run: false }) : undefined
         for (const { source_slug: source, target_slug: target } of links)
           await audit(app, {

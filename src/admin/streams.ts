@@ -30,7 +30,7 @@ const patchable = z
 
 const deliveryFlag: FlagRule = {
   field: 'delivery',
-  doc: 'JSON file with the delivery: {"method":"urn:ietf:rfc:8935","endpoint_url":"https://…"}. Default: the receiver polls (urn:ietf:rfc:8936). - reads standard input.',
+  doc: 'JSON file with the delivery: {"method":"urn:ietf:rfc:8935","endpoint_url":"https://rs.example.com/events"}. Default: the receiver polls (urn:ietf:rfc:8936). - reads standard input.',
   value: 'file',
   json: true,
 }

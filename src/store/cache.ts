@@ -55,7 +55,6 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
       deleteClient: (input: InputOf<'deleteClient'>) => input.client_id,
       reapClients: everything,
       // Clients contain the URI of their default resource.
-      deleteResource: everything,
       updateResource: ({ uri_before }: InputOf<'updateResource'>) => (uri_before === undefined ? undefined : null),
     },
   },

@@ -91,7 +91,7 @@ export function* createResource(r: Resource): Op<'created' | 'exists' | 'no_prov
   return added === 1 ? 'created' : 'exists'
 }
 
-/** Writes a resource that was read at `r.version`. `uri_before` is its earlier URI if clients can no longer have that one as their default resource. */
+/** Writes a resource that was read at `r.version`. `uri_before` is its earlier URI: clients that have it as their default resource follow. */
 export function* updateResource(
   r: Resource & { uri_before?: string },
 ): Op<'updated' | 'stale' | 'exists' | 'no_provider'> {
@@ -110,8 +110,7 @@ export function* updateResource(
     r.version,
   )
   if (changed === 0) return 'stale'
-  if (r.uri_before !== undefined)
-    yield* replaceDefaultResource(r.uri_before, r.backend_kind === 'mint' ? orNull(r.uri) : null, r.updated_at)
+  if (r.uri_before !== undefined) yield* replaceDefaultResource(r.uri_before, orNull(r.uri), r.updated_at)
   return 'updated'
 }
 
@@ -121,7 +120,10 @@ export interface Deletion {
   links: FrontingLink[]
 }
 
-/** Deletes a resource. If links, consents, tokens or clients refer to it, only with `cascade`: its links are deleted, its consents revoked, and clients lose it as their default. */
+/**
+ * Deletes a resource. If links, consents, tokens or clients refer to it, only with `cascade`: its links are deleted and its consents revoked.
+ * Clients keep it as their default: without one they would get tokens without an audience.
+ */
 export function* deleteResource({
   id,
   now,
@@ -149,7 +151,6 @@ export function* deleteResource({
   if (client && !cascade) return { outcome: 'has_clients', links }
   for (const link of links) yield* deleteFrontingLink(link)
   yield* change('UPDATE consent_grants SET revoked_at = ? WHERE resource_id = ? AND revoked_at IS NULL', now, id)
-  yield* replaceDefaultResource(name, null, now)
   yield* change('DELETE FROM connect_states WHERE resource_id = ?', id)
   yield* change('DELETE FROM resources WHERE id = ?', id)
   return { outcome: 'deleted', links }

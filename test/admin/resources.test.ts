@@ -183,7 +183,7 @@ test('a deleted client leaves the policies, unless an empty exchange list would 
   expect(policy.exchange.allowed_client_ids).toEqual([])
 })
 
-test('the default resource of a client follows a new URI, and ends with its resource', async () => {
+test('the default resource of a client follows a new URI; after a deletion with cascade the client keeps its name', async () => {
   const resource = await addResource(service)
   const { client_id } = await addClient(service)
   const at = `/admin/clients/${client_id}`
@@ -194,10 +194,10 @@ test('the default resource of a client follows a new URI, and ends with its reso
   const refused = await callAdmin(service, 'DELETE', `/admin/resources/${resource.slug}`)
   expect([refused.status, refused.body['error_description']]).toEqual([
     409,
-    'it is the default_resource of a client; cascade removes it there',
+    'it is the default_resource of a client; with cascade, requests of that client that name no resource are refused',
   ])
   await okAdmin(service, 'DELETE', `/admin/resources/${resource.slug}?cascade=true`)
-  expect(await okAdmin(service, 'GET', at)).not.toHaveProperty('default_resource')
+  expect(await okAdmin(service, 'GET', at)).toMatchObject({ default_resource: moved })
 })
 
 test.each([

@@ -218,6 +218,17 @@ test('export notes each client that registered itself and that a resource names;
   await okAdmin(service, 'DELETE', `/admin/resources/${slug}`)
 })
 
+test('export notes a client whose default resource was deleted', async () => {
+  const { uri, slug } = await addResource(service)
+  const { client_id } = await addClient(service, { grant_types: ['client_credentials'] }, { default_resource: uri })
+  await okAdmin(service, 'DELETE', `/admin/resources/${slug}?cascade=true`)
+  const { stderr } = await runHere(['admin', 'export'], env)
+  expect(stderr).toBe(
+    `note: clients ${client_id}: default_resource names ${uri}, which was deleted; name another one before you apply it at another installation\n`,
+  )
+  await okAdmin(service, 'DELETE', `/admin/clients/${client_id}?force=true`)
+})
+
 test('groups of users are applied and exported; users are neither created nor listed without groups', async () => {
   const user = await addUser(service, { email: 'Ada@example.com', operator_groups: ['staff'] })
   await addUser(service)

@@ -136,12 +136,16 @@ class Installation {
     await this.call('DELETE', ['idp', 'policy', 'stream'].includes(kind) ? path : path + flags)
   }
 
-  /** Deletes the clients that registered themselves, which a document does not contain, and empties the lists that keep one. */
-  async removeRegistrations(): Promise<void> {
+  /** Deletes what a document does not contain: the clients that registered themselves, with the lists that keep one, and the names of deleted default resources. */
+  async removeUnlisted(): Promise<void> {
     for (const { id } of await this.list('broker'))
       await this.call('PATCH', `/admin/resources/${id}`, { policy: { exchange: { allowed_client_ids: [] } } })
     for (const { client_id } of await this.list('registration'))
       await this.call('DELETE', `/admin/clients/${client_id}?force=true`)
+    const known = (await this.list('mint')).map(({ uri }) => uri)
+    for (const { client_id, default_resource } of await this.list('client'))
+      if (default_resource && !known.includes(default_resource))
+        await this.call('PATCH', `/admin/clients/${client_id}`, { default_resource: '' })
   }
 
   readonly admin = (...args: string[]) => runHere(['admin', ...args], envOf(this.service))
@@ -155,7 +159,7 @@ test('the export after any changes and deletions can be applied to an empty inst
       try {
         const [old, fresh] = [new Installation(here), new Installation(there)]
         for (const step of steps) await old.run(step)
-        await old.removeRegistrations()
+        await old.removeUnlisted()
         const { stdout, stderr } = await old.admin('export')
         expect(stderr).toBe('')
         exported += stdout.length

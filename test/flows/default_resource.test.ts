@@ -61,7 +61,7 @@ test('default_resource must be a registered mint resource', async () => {
 test('when the default resource no longer exists the request is refused, and no token without an audience is issued', async () => {
   const resource = await addResource(service)
   const client = await created({ default_resource: resource.uri })
-  await okAdmin(service, 'DELETE', `/admin/resources/${resource.id}`)
+  await okAdmin(service, 'DELETE', `/admin/resources/${resource.id}?cascade=true`)
   expect((await machineToken(service, client)).body).toMatchObject({ error: 'invalid_target' })
 })
 

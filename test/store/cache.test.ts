@@ -108,7 +108,7 @@ describe('writes', () => {
     [
       'deleteResource',
       (o) => o.deleteResource({ id: resource.id, now: NOW, cascade: false }),
-      ['findClient', 'findResource', 'listResources'],
+      ['findResource', 'listResources'],
     ],
     ['saveSetting', (o) => o.saveSetting({ name: 'dcr', value: 'x', now: NOW }), ['findSetting']],
     ['createIdp', (o) => o.createIdp(idp), ['findIdpByIssuer']],

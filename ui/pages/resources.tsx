@@ -169,8 +169,9 @@ const ResourceHead = ({ resource, onChange }: HeadProps) => (
       path={`/admin/resources/${resource.id}?cascade=true`}
       onGone={() => go(from[1])}
     >
-      Clients can no longer get tokens for it. Its consents and live tokens are revoked, its fronting links are deleted,
-      and it is no longer the default resource of any client. The record of its tokens stays. This cannot be undone.
+      Clients can no longer get tokens for it. Its consents and live tokens are revoked, and its fronting links are
+      deleted. Clients whose default resource it is are refused until they get another one. The record of its tokens
+      stays. This cannot be undone.
     </DeleteButton>
   </PageHead>
 )

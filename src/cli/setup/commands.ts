@@ -15,9 +15,6 @@ import { confirmRemovals, describeRemoval, removalsOf, remove } from './prune.ts
 
 const FILE = ['-f, --file <file>', 'Document in YAML or JSON. - reads it from standard input.'] as const
 
-const UNLISTED =
-  'which is not in the document because it registered itself; remove it from the document before you apply it at another installation'
-
 /** Adds the commands to `service admin`. `exit` takes the exit code of a comparison. */
 export function addSetupCommands(program: Command, env: Env, exit: (code: number) => void): void {
   const within = (work: (sender: AdminClient, config: Config) => Promise<void>) => {
@@ -56,7 +53,8 @@ export function addSetupCommands(program: Command, env: Env, exit: (code: number
       within(async (sender) => {
         const kinds = kindsNamed(only.split(',').filter(Boolean))
         const document = await setUpOf(sender, kinds)
-        for (const unlisted of unlistedIn(document, kinds)) process.stderr.write(`note: ${unlisted}, ${UNLISTED}\n`)
+        for (const unlisted of unlistedIn(document, kinds))
+          process.stderr.write(`note: ${unlisted} before you apply it at another installation\n`)
         if (json()) print(document, true)
         else process.stdout.write(formatYaml(document))
       }),

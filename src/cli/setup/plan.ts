@@ -87,7 +87,12 @@ export async function extraOf(
   return extra
 }
 
-/** A sentence for each client that an exported document names and does not contain, because it registered itself. */
+const WHY_UNLISTED: Readonly<Record<string, string>> = {
+  clients: 'is not in the document because it registered itself; remove it from the document',
+  resources: 'was deleted; name another one',
+}
+
+/** A sentence for each item that an exported document names and does not contain: a client that registered itself, or a deleted resource. */
 export function unlistedIn(document: Readonly<Record<string, readonly Item[]>>, kinds: readonly Kind[]): string[] {
   const namings = kinds.flatMap((kind) => namingMembers(kind).map((naming) => ({ kind, naming })))
   return namings.flatMap(({ kind, naming }) => {
@@ -96,7 +101,10 @@ export function unlistedIn(document: Readonly<Record<string, readonly Item[]>>, 
     return (document[kind.name] ?? []).flatMap((item) =>
       namedIn(item, naming)
         .filter((name) => other && !listed.some((each) => isNamedBy(naming, name, other, each)))
-        .map((name) => `${kind.name} ${itemKey(kind, item)}: ${naming.member} names ${name}`),
+        .map(
+          (name) =>
+            `${kind.name} ${itemKey(kind, item)}: ${naming.member} names ${name}, which ${WHY_UNLISTED[naming.kind]}`,
+        ),
     )
   })
 }
