@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
-import { AdminBrowser, adminSignIn, GROUPS, openAdminFederation } from '../support/admin_page.ts'
+import { AdminBrowser, adminSignIn, GROUPS, idOfPerson, openAdminFederation } from '../support/admin_page.ts'
 import { FederatedBrowser } from '../support/federated_browser.ts'
 import { addClient, type TestService } from '../support/service.ts'
 
@@ -92,7 +92,7 @@ describe('people', () => {
     become([GROUPS.viewer], { email_verified: undefined })
     const other = browser()
     await other.signInAsPerson()
-    const [{ id } = { id: '' }] = await okAdmin<{ id: string }[]>(service, 'GET', '/admin/users?order=newest&limit=1')
+    const id = await idOfPerson(service, world.op)
     expect((await other.operator())?.actor_id).toBe(`admin:${id}`)
   })
 
@@ -113,7 +113,7 @@ describe('people', () => {
     become(['others'])
     const user = new FederatedBrowser(service, world.op)
     await user.signInAt('Corporate SSO')
-    const [{ id } = { id: '' }] = await okAdmin<{ id: string }[]>(service, 'GET', '/admin/users?order=newest&limit=1')
+    const id = await idOfPerson(service, world.op)
     await okAdmin(service, 'PATCH', `/admin/users/${id}`, { groups: [GROUPS.admin] })
     expect((await browser().signInAsPerson()).status).toBe(403)
   })

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { adminResources } from '../../src/admin/index.ts'
 import { newBearer } from '../../src/lib/id.ts'
 import { callAdmin, okAdmin } from '../support/admin.ts'
-import { AdminBrowser, adminSignIn, GROUPS } from '../support/admin_page.ts'
+import { AdminBrowser, adminSignIn, GROUPS, idOfPerson } from '../support/admin_page.ts'
 import { FederatedBrowser } from '../support/federated_browser.ts'
 import { tempFile } from '../support/folder.ts'
 import { CLIENT_ID, CLIENT_SECRET } from '../support/openid_fake.ts'
@@ -200,7 +200,7 @@ test.each<[string, (id: string) => Promise<unknown>]>([
   ['is signed out at the provider', () => op.logOut(op.sids.at(-1))],
 ])('N18 a person who %s has no access at the next request', async (_what, act) => {
   const tab = await signedIn([GROUPS.admin])
-  const [{ id } = { id: '' }] = await okAdmin<{ id: string }[]>(service, 'GET', '/admin/users?order=newest&limit=1')
+  const id = await idOfPerson(service, op)
   expect((await tab.send('GET', '/admin/stats')).status).toBe(200)
   await act(id)
   expect((await tab.send('GET', '/admin/stats')).status).toBe(401)
@@ -215,7 +215,7 @@ test('N19 a group from an operator, or from another provider, gives no capabilit
   expect(partner.asked).toEqual([])
 
   const outsider = await signedIn([])
-  const [{ id } = { id: '' }] = await okAdmin<{ id: string }[]>(service, 'GET', '/admin/users?order=newest&limit=1')
+  const id = await idOfPerson(service, op)
   await okAdmin(service, 'PATCH', `/admin/users/${id}`, { groups })
   expect((await outsider.signInAsPerson()).status).toBe(403)
   expect(await outsider.operator()).toBeUndefined()

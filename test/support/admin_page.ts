@@ -37,6 +37,10 @@ export async function openAdminFederation(
   }
 }
 
+/** The id of the user that signed in as the present person of a provider. The newest user may be another one of the same second. */
+export const idOfPerson = async ({ app }: TestService, { issuer, person }: RealProvider): Promise<string> =>
+  (await app.store.findSubjectUser({ issuer, sub: person.sub })) ?? ''
+
 /** A browser at the admin page. */
 export class AdminBrowser extends FederatedBrowser {
   private readonly admin: string
