@@ -117,7 +117,7 @@ function openSigning(workers: number, eager: boolean, known: ReadonlyMap<string,
   const lane = new Lane<CryptoJob, string | boolean>({
     name: 'crypto',
     workers,
-    ahead: true,
+    ahead: 1,
     maxBatch: SIGN_BATCH,
     maxQueue: QUEUE.crypto,
     batchMs: BATCH_MS,

@@ -8,8 +8,8 @@ export interface LaneOptions<J, R> {
   name: string
   /** Maximum number of concurrent batches. */
   workers: number
-  /** Whether a busy worker receives the next full batch in advance, so that it need not wait for the dispatching thread. */
-  ahead?: boolean
+  /** Number of full batches that a busy worker receives in advance, so that it need not wait for the dispatching thread. None when missing. */
+  ahead?: number
   /** Maximum number of jobs in one batch. */
   maxBatch: number
   /** Maximum duration of a batch in milliseconds, so that the following jobs are not delayed; unbounded when missing. */
@@ -152,8 +152,8 @@ export class Lane<J, R> {
 
   /** Whether a worker can accept a full batch. */
   private get hasRoom(): boolean {
-    const { workers, ahead } = this.options
-    return this.stats.running < (ahead ? 2 * workers : workers)
+    const { workers, ahead = 0 } = this.options
+    return this.stats.running < workers * (1 + ahead)
   }
 
   private take(count: number): Waiting<J, R>[] {

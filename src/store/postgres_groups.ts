@@ -34,14 +34,19 @@ export interface Groups {
   all(): readonly Pick<Lane<unknown, unknown>, 'stats' | 'drained'>[]
 }
 
-/** Maximum number of operations in a batch, and of concurrent batches of each kind. */
-const [GROUP, GROUPS] = [64, 4]
+/** Maximum number of operations in a batch. */
+const GROUP = 64
+/**
+ * While a batch of a kind is in progress, only full ones are sent beside it, up to this number. A fast database gets few large batches, which
+ * cost least. A slow one, or one that waits for a locked row, still commits several at the same time.
+ */
+const FULL_BESIDE = 3
 
 /** Opens the lanes of batched operations. */
 export function openGroups(options: GroupsOptions): Groups {
   const batches = batchesOf(options)
   const grouping = <J>(run: (jobs: J[]) => Promise<Outcomes>) =>
-    new Lane<J, unknown>({ name: 'store', workers: GROUPS, maxBatch: GROUP, maxQueue: MAX_QUEUE, run })
+    new Lane<J, unknown>({ name: 'store', workers: 1, ahead: FULL_BESIDE, maxBatch: GROUP, maxQueue: MAX_QUEUE, run })
   const [reads, issuances, events] = [grouping(batches.read), grouping(batches.append), grouping(batches.append)]
   const exchanges = grouping(batches.record)
   /** The changes, by their SQL. */

@@ -31,7 +31,7 @@ export function openSqlite(
   const lane = new Lane<Job, unknown>({
     name: 'store',
     workers: 1,
-    ahead: true,
+    ahead: 1,
     maxBatch: 256,
     maxQueue: MAX_QUEUE,
     async run(jobs, worked) {

@@ -94,21 +94,22 @@ describe('batches', () => {
     expect(batches).toEqual([['a', 'b']])
   })
 
-  test('a busy worker gets one full batch in advance, and no other', async () => {
-    const { lane, batches, release } = heldLane({ maxBatch: 2, ahead: true })
+  test.each([1, 3])('a busy worker gets %i full batches in advance, and no other', async (ahead) => {
+    const { lane, batches, release } = heldLane({ maxBatch: 2, ahead })
     const first = lane.push('a')
     await turn()
     void lane.push('b')
     await turn()
     expect(batches).toEqual([['a']])
-    for (const job of ['c', 'd', 'e', 'f']) void lane.push(job)
+    const full = Array.from({ length: ahead }, (_, i) => [i === 0 ? 'b' : `${i}`, `second ${i}`])
+    for (const job of [...full.flat().slice(1), 'c', 'd', 'e']) void lane.push(job)
     await turn()
-    expect(batches).toEqual([['a'], ['b', 'c']])
+    expect(batches).toEqual([['a'], ...full])
     release()
     await first
     await turn()
-    expect(batches).toEqual([['a'], ['b', 'c'], ['d', 'e']])
-    expect(lane.stats).toMatchObject({ waiting: 1, running: 2 })
+    expect(batches).toEqual([['a'], ...full, ['c', 'd']])
+    expect(lane.stats).toMatchObject({ waiting: 1, running: 1 + ahead })
   })
 
   test('the busy time of a worker is the time that it reports, whenever the report arrives', async () => {
