@@ -6,6 +6,7 @@ import type { Method } from '../http/route.ts'
 import type { AuditAction } from '../oauth/audit_events.ts'
 import type { Capability } from '../records/api_key.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
+import type { InputOf, RecordedOp, ResultOf } from '../store/operations.ts'
 import type { CounterName } from '../telemetry/metric_names.ts'
 
 /** The operations on one kind of item. */
@@ -66,7 +67,7 @@ export interface ActionOf<P extends string, Q extends z.ZodType, B extends z.Zod
   readonly needs?: Capability
   /** The audit event of a change. */
   readonly audit?: AuditAction
-  /** The counter of a change. */
+  /** The counter of a change, or of a noted event. */
   readonly count?: readonly [CounterName, Readonly<Record<string, string>>?]
   /** How the command differs from the default that follows from the fields. false: REST only. */
   readonly cli?: Cli | false
@@ -83,13 +84,18 @@ export interface Caller {
   capability: Capability
 }
 
-/** The caller, and the audit event of the operation for a store operation that records it with the change. */
+/** The caller, and how a change is made: with the audit event of the operation, in one transaction. */
 export interface Recorder extends Caller {
+  /** Runs an operation of the store, and records the event with it if it changed something. */
+  record<K extends RecordedOp>(op: K, input: InputOf<K>, change: Change): Promise<ResultOf<K>>
+  /** The event of an operation that records it in its own way. */
   event(change: Change): AuditEvent
 }
 
 /** A change, for its audit event: details as declared in oauth/audit_events.ts. */
 export interface Change {
+  /** Id of the event. Default: a new one. */
+  event_id?: string
   client_id?: string
   detail: Record<string, unknown>
 }
@@ -108,8 +114,8 @@ export interface ActionResult {
   shown?: unknown
   /** Whether it was a dry run. */
   dry?: true
-  /** The change, for the audit event and the counter; `recorded` when its event is recorded already. Absent when nothing changed. */
-  changed?: Change | 'recorded'
+  /** An event of something that changed no record. */
+  noted?: Change
 }
 
 interface Cli {

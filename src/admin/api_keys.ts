@@ -52,13 +52,14 @@ export const apiKeys: AdminResource = {
       needs: 'admin',
       body: newApiKey,
       audit: 'api_key_created',
-      async run({ config, store, clock }, { body: { name, capability } }) {
+      async run({ config, clock }, { body: { name, capability } }, by) {
         const { id, hash, value } = newBearer(API_KEY_PREFIX)
         const key: ApiKey = { id, name, capability, hash, created_at: clock.now() }
         const isConfigured = config.admin.api_keys.some((each) => each.name === name)
-        if (isConfigured || (await store.createApiKey(key)) === 'exists')
+        const change = { detail: { api_key_id: id, name, capability } }
+        if (isConfigured || (await by.record('createApiKey', key, change)) === 'exists')
           throw conflict('an API key with this name exists already', 'name_taken')
-        return { shown: { ...apiKeyJson(key), key: value }, changed: { detail: { api_key_id: id, name, capability } } }
+        return { shown: { ...apiKeyJson(key), key: value } }
       },
     }),
     revoke: action({
@@ -68,10 +69,10 @@ export const apiKeys: AdminResource = {
       status: 204,
       needs: 'admin',
       audit: 'api_key_revoked',
-      async run({ store }, { params: { id } }) {
-        const key = isId(id) ? await store.deleteApiKey({ id }) : undefined
+      async run(_app, { params: { id } }, by) {
+        const key = isId(id) ? await by.record('deleteApiKey', { id }, { detail: { api_key_id: id } }) : undefined
         if (!key) throw notFound('API key')
-        return { changed: { detail: { api_key_id: id, name: key.name, capability: key.capability } } }
+        return {}
       },
     }),
   },

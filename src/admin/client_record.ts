@@ -1,6 +1,5 @@
 // Reading and changing the record of one client.
 import type { App } from '../context.ts'
-import type { AuditEvent } from '../records/audit_event.ts'
 import type { Client } from '../records/client.ts'
 import type { Change, Recorder } from './action.ts'
 import { notFound, retryStale } from './outcome.ts'
@@ -22,9 +21,6 @@ export const changeClient = (
 ): Promise<Client> =>
   retryStale(async () => {
     const changed = { ...next(await getClient(app, client_id)), updated_at: app.clock.now() }
-    return writeClient(app, changed, by.event({ client_id, detail: detailOf(changed) }))
+    const outcome = await by.record('updateClient', changed, { client_id, detail: detailOf(changed) })
+    return outcome === 'stale' ? outcome : changed
   })
-
-/** Writes a client that was read before, with its event. */
-export const writeClient = async (app: App, client: Client, event: AuditEvent): Promise<Client | 'stale'> =>
-  (await app.store.recorded('updateClient', client, event)) === 'stale' ? 'stale' : client

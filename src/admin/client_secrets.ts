@@ -54,7 +54,7 @@ export const rotateSecret = action({
       const earlier = secrets[1]?.expires_at
       return { secret_id, ...(earlier ? { earlier_until: rfc3339(earlier) } : {}) }
     })
-    return { shown: { client_id, client_secret, secret_id }, changed: 'recorded' }
+    return { shown: { client_id, client_secret, secret_id } }
   },
 })
 
@@ -96,7 +96,7 @@ export const clientSecrets: AdminResource = {
       async run(app, { params: { client_id, secret_id } }, by) {
         const end = (client: Client) => withoutSecret(client, secret_id, app.clock.now())
         await changeClient(app, client_id, by, end, () => ({ secret_id }))
-        return { changed: 'recorded' }
+        return {}
       },
     }),
   },

@@ -25,7 +25,7 @@ import {
   readKeys,
   secretsJson,
 } from './client_members.ts'
-import { changeClient, getClient, writeClient } from './client_record.ts'
+import { changeClient, getClient } from './client_record.ts'
 import { rotateSecret } from './client_secrets.ts'
 import { federatedFlag } from './federated_flag.ts'
 import { AFTER, cursorOf, order, q, search } from './lists.ts'
@@ -134,7 +134,7 @@ export const clients: AdminResource = {
         },
         without: ['response_types'],
       },
-      async run(app, { body }) {
+      async run(app, { body }, by) {
         const { client_id, agent, default_resource, limits = null, jwks, ...fields } = body
         const metadata = { ...fields, jwks: readKeys(jwks) }
         checkClient(metadata, offeredBy(app))
@@ -143,13 +143,12 @@ export const clients: AdminResource = {
         const made = newClient({ ...metadata, is_agent: agent }, 'admin', app.clock.now(), client_id)
         const { client_secret } = made
         const client = { ...made.client, default_resource: uri, limits: limitsAfter(undefined, limits) }
-        if ((await app.store.createClient(client)) === 'exists')
+        const { client_id: id, client_name, grant_types } = client
+        const change = { client_id: id, detail: { client_name, grant_types } }
+        if ((await by.record('createClient', client, change)) === 'exists')
           throw conflict('a client with this client_id exists already', 'client_exists')
-        const { client_id: id, ...shown } = await withKeyWarning(app, client)
-        return {
-          shown: { client_id: id, ...(client_secret ? { client_secret } : {}), ...shown },
-          changed: { client_id: id, detail: { client_name: client.client_name, grant_types: client.grant_types } },
-        }
+        const { client_id: _, ...shown } = await withKeyWarning(app, client)
+        return { shown: { client_id: id, ...(client_secret ? { client_secret } : {}), ...shown } }
       },
     }),
     get: action({
@@ -202,9 +201,9 @@ export const clients: AdminResource = {
           if (fields.length === 0) return { shown: await shownAlone(app, client) }
           checkClient(next, offeredBy(app), client)
           if (patch.federated_credentials) checkFederated(app.config, next)
-          const event = by.event({ client_id: client.client_id, detail: { fields } })
-          if ((await writeClient(app, next, event)) === 'stale') return 'stale'
-          return { shown: await shownAlone(app, next), changed: 'recorded' }
+          const change = { client_id: client.client_id, detail: { fields } }
+          if ((await by.record('updateClient', next, change)) === 'stale') return 'stale'
+          return { shown: await shownAlone(app, next) }
         }),
     }),
     suspend: action({
@@ -238,7 +237,7 @@ export const clients: AdminResource = {
         if (client && client.registration_source !== 'cimd')
           throw invalid('the client has no metadata document', 'no_document')
         const shown = await inspectDocument(app, client_id, caller)
-        return { shown, changed: { client_id, detail: { usable: shown.problem === undefined } } }
+        return { shown, noted: { client_id, detail: { usable: shown.problem === undefined } } }
       },
     }),
     rotateSecret,
@@ -255,8 +254,8 @@ export const clients: AdminResource = {
       async run(app, { params: { client_id }, query: { force } }, by) {
         const now = app.clock.now()
         const oldest = idFloor(now - longestLife(app.config))
-        const event = by.event({ client_id, detail: { force } })
-        const outcome = await app.store.recorded('deleteClient', { client_id, force, now, oldest }, event)
+        const change = { client_id, detail: { force } }
+        const outcome = await by.record('deleteClient', { client_id, force, now, oldest }, change)
         if (outcome === undefined) throw notFound('client')
         if (outcome === 'has_tokens') throw conflict('the client has live tokens; force revokes them', 'has_tokens')
         if (outcome !== 'deleted')
@@ -264,7 +263,7 @@ export const clients: AdminResource = {
             `the exchange list of ${outcome.only_at} contains only this client, and an empty list would allow other clients; change the list first`,
             'only_exchange',
           )
-        return { changed: 'recorded' }
+        return {}
       },
     }),
   },
@@ -281,5 +280,5 @@ async function changeStatus(
     if (client.status !== from) throw conflict(`the client is ${client.status} already`, 'wrong_state')
     return { ...client, status: to }
   })
-  return { shown: { status: to }, changed: 'recorded' }
+  return { shown: { status: to } }
 }

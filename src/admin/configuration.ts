@@ -41,7 +41,7 @@ export const configResource: AdminResource = {
           throw error
         })
         const { applied, needs_restart } = shown
-        return applied.length > 0 ? { shown, changed: { detail: { applied, needs_restart } } } : { shown }
+        return applied.length > 0 ? { shown, noted: { detail: { applied, needs_restart } } } : { shown }
       },
     }),
   },

@@ -7,7 +7,7 @@ import { rfc3339 } from '../lib/time.ts'
 import { catalogOf } from '../oauth/resource.ts'
 import type { FrontingLink } from '../records/fronting_link.ts'
 import type { Resource } from '../records/resource.ts'
-import { type ActionResult, type AdminResource, action, type FlagRule } from './action.ts'
+import { type AdminResource, action, type Change, type FlagRule } from './action.ts'
 import * as answers from './answers.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
 import { getResource } from './resources.ts'
@@ -76,7 +76,7 @@ async function checkedEnds(app: App, { source, target }: Ends, map: FrontingLink
   return [front, behind]
 }
 
-const facts = ({ source_slug, target_slug, scope_map }: FrontingLink): ActionResult['changed'] => ({
+const facts = ({ source_slug, target_slug, scope_map }: FrontingLink): Change => ({
   detail: { source: source_slug, target: target_slug, scope_map },
 })
 
@@ -114,20 +114,26 @@ export const frontingLinks: AdminResource = {
       }),
       audit: 'fronting_link_created',
       cli: { flags: { 'scope-map': scopeMapFlag } },
-      run: (app, { query: { dry_run }, body: { scope_map, ...ends } }, { actor_id }) =>
+      run: (app, { query: { dry_run }, body: { scope_map, ...ends } }, by) =>
         retryStale(async () => {
           const now = app.clock.now()
           const [source_slug, target_slug] = [ends.source, ends.target]
-          const link = { source_slug, target_slug, scope_map, created_by: actor_id, created_at: now, updated_at: now }
-          const outcome = await app.store.createFrontingLink({
-            link,
-            ends: await checkedEnds(app, ends, scope_map),
-            dry_run,
-          })
+          const link = {
+            source_slug,
+            target_slug,
+            scope_map,
+            created_by: by.actor_id,
+            created_at: now,
+            updated_at: now,
+          }
+          const write = { link, ends: await checkedEnds(app, ends, scope_map), dry_run }
+          const outcome = await (dry_run
+            ? app.store.createFrontingLink(write)
+            : by.record('createFrontingLink', write, facts(link)))
           if (outcome === 'stale') return outcome
           if (outcome === 'exists') throw conflict('a fronting link between them exists already', 'fronting_exists')
           if (outcome === 'cycle') throw invalid('the target leads back to the source', 'fronting_cycle')
-          return dry_run ? { shown: linkJson(link), dry: true } : { shown: linkJson(link), changed: facts(link) }
+          return { shown: linkJson(link), ...(dry_run ? { dry: true } : {}) }
         }),
     }),
     get: action({
@@ -145,16 +151,16 @@ export const frontingLinks: AdminResource = {
       body: z.strictObject({ scope_map: scope_map.optional() }),
       audit: 'fronting_link_updated',
       cli: { flags: { 'scope-map': scopeMapFlag } },
-      run: (app, { params, body }) =>
+      run: (app, { params, body }, by) =>
         retryStale(async () => {
           const link = await getLink(app, params)
           if (changedFields(link, body).length === 0) return { shown: linkJson(link) }
           const next = { ...link, ...body, updated_at: app.clock.now() }
           const ends = await checkedEnds(app, params, next.scope_map)
-          const outcome = await app.store.updateFrontingLink({ link: next, ends })
+          const outcome = await by.record('updateFrontingLink', { link: next, ends }, facts(next))
           if (outcome === 'stale') return outcome
           if (!outcome) throw notFound('fronting link')
-          return { shown: linkJson(next), changed: facts(next) }
+          return { shown: linkJson(next) }
         }),
     }),
     delete: action({
@@ -163,10 +169,10 @@ export const frontingLinks: AdminResource = {
       doc: 'Deletes a fronting link. No new tokens are issued through it. Issued tokens stay valid until they expire.',
       status: 204,
       audit: 'fronting_link_deleted',
-      async run({ store }, { params: { source, target } }) {
-        const link = await store.deleteFrontingLink({ source_slug: source, target_slug: target })
-        if (!link) throw notFound('fronting link')
-        return { changed: facts(link) }
+      async run(_app, { params: { source, target } }, by) {
+        const ends = { source_slug: source, target_slug: target }
+        if (!(await by.record('deleteFrontingLink', ends, { detail: {} }))) throw notFound('fronting link')
+        return {}
       },
     }),
     ofResource: action({

@@ -75,9 +75,9 @@ export const consentGrants: AdminResource = {
         const known = isId(id) ? await store.findConsentById({ id }) : undefined
         if (!known) throw notFound('consent')
         const { client_id, user_id, resource_id } = known
-        const event = by.event({ client_id, detail: { consent_id: id, user_id, resource_id } })
-        const revoked = await store.recorded('revokeConsent', { id, now: clock.now() }, event)
-        return revoked?.consent.revoked_at === undefined ? { changed: 'recorded' } : {}
+        const change = { client_id, detail: { consent_id: id, user_id, resource_id } }
+        await by.record('revokeConsent', { id, now: clock.now() }, change)
+        return {}
       },
     }),
     createBroker: action({
@@ -94,17 +94,16 @@ export const consentGrants: AdminResource = {
         impersonate_sub: name(320).describe('Subject that the service account impersonates at the provider.'),
       }),
       cli: { flags: { user: { field: 'user_id' }, provider: { field: 'broker_provider' } } },
-      async run(app, { body: { user_id, broker_provider, impersonate_sub } }) {
+      async run(app, { body: { user_id, broker_provider, impersonate_sub } }, by) {
         const user = await getUser(app, user_id)
         const provider = await getProvider(app, broker_provider)
         if (provider.protocol !== 'service_account')
           throw invalid('this provider has no service account: users connect to it themselves', 'not_a_service_account')
         const credential = { impersonate_sub, tokens: [] }
-        const made = await connect(app, provider, { user_id: user.id, credential, granted: [] })
+        const connection = { user_id: user.id, credential, granted: [] }
+        const made = await connect(app, provider, connection, by, { impersonate_sub })
         if (!made) throw notFound('broker provider')
-        const { id, detail } = made
-        const shown = { id, user_id: user.id, broker_provider_id: provider.id, impersonate_sub }
-        return { shown, changed: { detail: { ...detail, impersonate_sub } } }
+        return { shown: { id: made.id, user_id: user.id, broker_provider_id: provider.id, impersonate_sub } }
       },
     }),
     revokeBroker: action({
@@ -114,10 +113,9 @@ export const consentGrants: AdminResource = {
       status: 204,
       audit: 'broker_grant_revoked',
       cli: { flags: { id: { field: 'id', doc: 'Id of the connection, as list-user-grants shows it.' } } },
-      async run(app, { params: { id } }) {
-        const ended = isId(id) ? await disconnect(app, id) : undefined
-        if (!ended) throw notFound('upstream connection')
-        return ended.detail ? { changed: { detail: ended.detail } } : {}
+      async run(app, { params: { id } }, by) {
+        if (!isId(id) || !(await disconnect(app, id, by))) throw notFound('upstream connection')
+        return {}
       },
     }),
   },

@@ -132,7 +132,7 @@ export const idps: AdminResource = {
       needs: 'admin',
       audit: 'idp_created',
       count: counted('create'),
-      async run(app, { body }) {
+      async run(app, { body }, by) {
         const own = issuerOf(app.config)
         if (isOwnIssuer(app.config, body.issuer)) throw invalid('issuer must not be that of this server', 'own_issuer')
         checkJwksUri(app.config, body.jwks_uri)
@@ -141,9 +141,9 @@ export const idps: AdminResource = {
         const idp: Idp = { ...body, name, audience, id: `i_${newId()}`, version: 1, created_at: now, updated_at: now }
         checkAudiences(idp)
         await checkApart(app, body.issuer)
-        if ((await app.store.createIdp(idp)) === 'exists')
+        if ((await by.record('createIdp', idp, { detail: facts(idp) })) === 'exists')
           throw conflict('an identity provider with this issuer exists already', 'idp_exists')
-        return { shown: await idpShown(app, idp), changed: { detail: facts(idp) } }
+        return { shown: await idpShown(app, idp) }
       },
     }),
     get: action({
@@ -163,7 +163,7 @@ export const idps: AdminResource = {
       audit: 'idp_updated',
       cli: { without: ['issuer'] },
       count: counted('update'),
-      run: (app, { params, body: { issuer, ...patch } }) =>
+      run: (app, { params, body: { issuer, ...patch } }, by) =>
         retryStale(async () => {
           const idp = await getIdp(app, params.id)
           if (issuer !== undefined && issuer !== idp.issuer) throw invalid('issuer cannot be changed', 'fixed_field')
@@ -172,9 +172,10 @@ export const idps: AdminResource = {
           if (fields.includes('jwks_uri')) checkJwksUri(app.config, patch.jwks_uri ?? idp.jwks_uri)
           const next = { ...idp, ...patch, updated_at: app.clock.now() }
           checkAudiences(next)
-          if ((await app.store.updateIdp(next)) === 'stale') return 'stale'
+          const change = { detail: { ...facts(next), fields } }
+          if ((await by.record('updateIdp', next, change)) === 'stale') return 'stale'
           if (next.jwks_uri !== idp.jwks_uri) await forgetKeys(app, idp)
-          return { shown: await idpShown(app, next), changed: { detail: { ...facts(next), fields } } }
+          return { shown: await idpShown(app, next) }
         }),
     }),
     refreshKeys: action({
@@ -187,7 +188,7 @@ export const idps: AdminResource = {
       async run(app, { params }) {
         const idp = await getIdp(app, params.id)
         const keys = await refreshKeys(app, idp)
-        return { shown: { status: 'refreshed' }, changed: { detail: { ...facts(idp), keys } } }
+        return { shown: { status: 'refreshed' }, noted: { detail: { ...facts(idp), keys } } }
       },
     }),
     delete: action({
@@ -198,12 +199,11 @@ export const idps: AdminResource = {
       needs: 'admin',
       audit: 'idp_deleted',
       count: counted('delete'),
-      async run(app, { params }) {
+      async run(app, { params }, by) {
         const idp = await getIdp(app, params.id)
-        const counts = await app.store.deleteIdp({ id: idp.id })
-        if (!counts) throw notFound('identity provider')
+        if (!(await by.record('deleteIdp', { id: idp.id }, { detail: facts(idp) }))) throw notFound('identity provider')
         await forgetKeys(app, idp)
-        return { changed: { detail: { ...facts(idp), ...counts } } }
+        return {}
       },
     }),
   },

@@ -134,9 +134,9 @@ export const issuances: AdminResource = {
         if (!issuance) throw notFound('issuance')
         if (issuance.broker_provider)
           throw conflict('tokens of a provider can be revoked only at the provider', 'not_revocable')
-        const event = by.event({ client_id: issuance.client_id, detail: { jti: id, tokens: 0 } })
-        const tokens = await store.recorded('revokeIssuance', { id, now: clock.now() }, event)
-        return tokens > 0 ? { changed: 'recorded' } : {}
+        const change = { client_id: issuance.client_id, detail: { jti: id, tokens: 0 } }
+        await by.record('revokeIssuance', { id, now: clock.now() }, change)
+        return {}
       },
     }),
   },

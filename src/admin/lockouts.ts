@@ -39,10 +39,9 @@ export const lockouts: AdminResource = {
       doc: 'Ends a lockout at once, at every instance. Its failed logins no longer count.',
       status: 204,
       audit: 'lockout_deleted',
-      async run({ store, clock }, { params: { id } }) {
-        const ended = await store.deleteLockout({ id, now: clock.now() })
-        if (!ended) throw notFound('lockout')
-        return { changed: { detail: { ...ended } } }
+      async run({ clock }, { params: { id } }, by) {
+        if (!(await by.record('deleteLockout', { id, now: clock.now() }, { detail: {} }))) throw notFound('lockout')
+        return {}
       },
     }),
   },

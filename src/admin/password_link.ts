@@ -12,7 +12,7 @@ export const passwordLink = action({
   doc: 'Creates a link with which the user sets a password: once, within 24 hours. The link is shown only in this response. It replaces the earlier links of the user. Setting the password ends the sessions and refresh tokens of the user.',
   answer: answers.passwordLinkAnswer,
   audit: 'user_password_link_created',
-  async run(app, { params: { id } }) {
+  async run(app, { params: { id } }, by) {
     const user = await app.store.findUser({ id })
     if (!user) throw notFound('user')
     if (user.provider !== 'local')
@@ -25,10 +25,7 @@ export const passwordLink = action({
         'passwords_disabled',
       )
     const { url, link } = newPasswordLink(app.config, id, app.clock.now())
-    await app.store.savePasswordLink(link)
-    return {
-      shown: { url, expires_at: rfc3339(link.expires_at) },
-      changed: { detail: { user_id: id } },
-    }
+    await by.record('savePasswordLink', link, { detail: { user_id: id } })
+    return { shown: { url, expires_at: rfc3339(link.expires_at) } }
   },
 })

@@ -4,8 +4,10 @@ import type { App } from '../context.ts'
 import { clip } from '../lib/bounded.ts'
 import { issuesOf } from '../lib/field.ts'
 import { audit, newAuditEvent } from '../oauth/audit.ts'
-import { type AuditAction, isLater } from '../oauth/audit_events.ts'
-import { type Action, type ActionResult, type Caller, type Change, paramNames } from './action.ts'
+import { isLone } from '../oauth/audit_events.ts'
+import type { AuditEvent } from '../records/audit_event.ts'
+import { eventsOfChange } from '../store/recorded.ts'
+import { type Action, type ActionResult, type Caller, type Change, paramNames, type Recorder } from './action.ts'
 import { badInput } from './outcome.ts'
 
 export interface RawInput {
@@ -23,25 +25,24 @@ export async function perform(
   action: Action,
   raw: RawInput,
   caller: Caller,
-): Promise<Omit<ActionResult, 'changed'>> {
-  const { actor_id, ip, request_id } = caller
-  const entry = <A extends AuditAction>(name: A, { client_id, detail }: Change) => ({
-    action: name,
-    actor_id,
-    client_id,
-    ip,
-    request_id,
-    detail,
-  })
-  const event = (change: Change) => {
+): Promise<Omit<ActionResult, 'noted'>> {
+  let isChanged = false
+  const entryOf = ({ client_id, detail }: Change) => ({ ...caller, client_id, detail })
+  const event = (change: Change): AuditEvent => {
     if (!action.audit) throw new Error(`${action.method} ${action.path} declares no audit event`)
-    return newAuditEvent(app, entry(action.audit, change))
+    return newAuditEvent(app, { ...entryOf(change), action: action.audit }, change.event_id)
   }
-  const { changed, ...rest } = await action.run(app, readInput(action, raw), { ...caller, event })
-  if (changed && action.count) app.metrics.count(...action.count)
-  if (changed && changed !== 'recorded' && action.audit) {
-    if (!isLater(action.audit)) throw new Error(`${action.audit} must be recorded with its change`)
-    await audit(app, entry(action.audit, changed))
+  const record: Recorder['record'] = async (op, input, change) => {
+    const recorded = event(change)
+    const result = await app.store.recorded(op, input, recorded)
+    isChanged ||= eventsOfChange(op, result, recorded).length > 0
+    return result
+  }
+  const { noted, ...rest } = await action.run(app, readInput(action, raw), { ...caller, event, record })
+  if ((isChanged || noted) && action.count) app.metrics.count(...action.count)
+  if (noted && action.audit) {
+    if (!isLone(action.audit)) throw new Error(`${action.audit} must be recorded with its change`)
+    await audit(app, { ...entryOf(noted), action: action.audit })
   }
   return rest
 }

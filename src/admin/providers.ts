@@ -98,11 +98,11 @@ export const providers: AdminResource = {
       needs: 'admin',
       audit: 'broker_provider_created',
       cli,
-      async run(app, { body }) {
+      async run(app, { body }, by) {
         checkEndpoints(app, body)
         const provider = newProvider(body, app.clock.now())
-        if ((await app.store.createProvider(provider)) === 'exists') throw taken()
-        return { shown: await providerShown(app, provider), changed: { detail: facts(provider) } }
+        if ((await by.record('createProvider', provider, { detail: facts(provider) })) === 'exists') throw taken()
+        return { shown: await providerShown(app, provider) }
       },
     }),
     get: action({
@@ -134,16 +134,16 @@ export const providers: AdminResource = {
       needs: 'admin',
       audit: 'broker_provider_updated',
       cli,
-      run: (app, { params, body }) =>
+      run: (app, { params, body }, by) =>
         retryStale(async () => {
           const stored = await getProvider(app, params.id)
           const fields = changedFields(stored, body)
           if (fields.length === 0) return { shown: await providerShown(app, stored) }
           const next = { ...stored, ...merged(app, stored, body), updated_at: app.clock.now() }
-          const outcome = await app.store.updateProvider(next)
+          const outcome = await by.record('updateProvider', next, { detail: { ...facts(next), fields } })
           if (outcome === 'exists') throw taken()
           if (outcome === 'stale') return outcome
-          return { shown: await providerShown(app, next), changed: { detail: { ...facts(next), fields } } }
+          return { shown: await providerShown(app, next) }
         }),
     }),
     delete: action({
@@ -154,14 +154,15 @@ export const providers: AdminResource = {
       query: z.strictObject({ cascade: bool().prefault(false).describe('End the connections of users too.') }),
       needs: 'admin',
       audit: 'broker_provider_deleted',
-      async run(app, { params, query: { cascade } }) {
+      async run(app, { params, query: { cascade } }, by) {
         const provider = await getProvider(app, params.id)
-        const outcome = await app.store.deleteProvider({ id: provider.id, cascade, now: app.clock.now() })
+        const deletion = { id: provider.id, cascade, now: app.clock.now() }
+        const outcome = await by.record('deleteProvider', deletion, { detail: { ...facts(provider), cascade } })
         if (outcome === undefined) throw notFound('broker provider')
         if (outcome === 'has_resources') throw conflict('resources use it', 'has_resources')
         if (outcome === 'has_grants')
           throw conflict('users are connected to it; cascade ends their connections', 'has_grants')
-        return { changed: { detail: { ...facts(provider), cascade } } }
+        return {}
       },
     }),
   },

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { App } from '../context.ts'
 import { text } from '../lib/field.ts'
 import type { Resource, ResourcePolicy } from '../records/resource.ts'
-import { type ActionResult, type AdminResource, action } from './action.ts'
+import { type ActionResult, type AdminResource, action, type Recorder } from './action.ts'
 import * as answers from './answers.ts'
 import { invalid, retryStale } from './outcome.ts'
 import { getResource, writeResource } from './resources.ts'
@@ -55,18 +55,16 @@ const changeList = (
   list: PolicyList,
   op: 'added' | 'removed',
   item: string,
+  by: Recorder,
 ): Promise<ActionResult> =>
   retryStale(async () => {
     const stored = await getHolder(app, slug, list)
     const items = list.read(stored.policy)
     if (items.includes(item) === (op === 'added')) return { shown: shownList(list, stored) }
     const changed = op === 'added' ? [...items, item] : items.filter((each) => each !== item)
-    const written = await writeResource(app, stored, { ...stored, policy: list.write(stored.policy, changed) })
-    if (written === 'stale') return written
-    return {
-      shown: shownList(list, written),
-      changed: { detail: { resource_id: stored.id, slug: stored.slug, policy: list.name, [op]: item } },
-    }
+    const next = { ...stored, policy: list.write(stored.policy, changed) }
+    const written = await writeResource(app, stored, next, by, { policy: list.name, [op]: item })
+    return written === 'stale' ? written : { shown: shownList(list, written) }
   })
 
 const added = { audit: 'resource_updated', count: ['ext_allowlist_ops_total', { op: 'add' }] } as const
@@ -106,7 +104,8 @@ function policyOf(list: PolicyList, { path, doc, member, item, field }: Listed):
         doc: `Adds a ${item}. If the list already contains it, nothing changes.`,
         answer,
         body: named,
-        run: (app, { params, body }) => changeList(app, params['slug'] ?? '', list, 'added', body[member] ?? ''),
+        run: (app, { params, body }, by) =>
+          changeList(app, params['slug'] ?? '', list, 'added', body[member] ?? '', by),
       }),
       remove: action({
         ...removed,
@@ -115,8 +114,8 @@ function policyOf(list: PolicyList, { path, doc, member, item, field }: Listed):
         doc: `Removes a ${item}. If the list does not contain it, nothing changes.`,
         answer,
         ...(inPath ? {} : { query: named }),
-        run: (app, { params, query }) =>
-          changeList(app, params['slug'] ?? '', list, 'removed', { ...params, ...(query as object) }[member] ?? ''),
+        run: (app, { params, query }, by) =>
+          changeList(app, params['slug'] ?? '', list, 'removed', { ...params, ...(query as object) }[member] ?? '', by),
       }),
     },
   }

@@ -4,13 +4,13 @@ import { type ResourceRecord, resourceFields, resourceRecord } from '../config/r
 import type { App } from '../context.ts'
 import { quoteNames } from '../lib/bounded.ts'
 import { bool, int, name, slug, text, word } from '../lib/field.ts'
+import { newId } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { canonicalUrl, rootTwin } from '../lib/url.ts'
-import { audit } from '../oauth/audit.ts'
 import { nameOf } from '../oauth/resource.ts'
 import { newResource, resourceFieldsOf } from '../oauth/resource_record.ts'
 import type { Resource, ResourcePolicy } from '../records/resource.ts'
-import { type AdminResource, action } from './action.ts'
+import { type AdminResource, action, type Change, type Recorder } from './action.ts'
 import * as answers from './answers.ts'
 import { AFTER, cursorOf, q } from './lists.ts'
 import { changedFields, conflict, invalid, notFound, parsed, retryStale } from './outcome.ts'
@@ -67,16 +67,25 @@ export async function getResource({ store }: App, name: string): Promise<Resourc
   return resource
 }
 
-/** Writes a resource that was read before. Throws conflict for a taken slug or uri, invalid_request for unknown clients. */
-export async function writeResource(app: App, stored: Resource, next: Resource): Promise<Resource | 'stale'> {
+/** Writes a resource that was read before, with the event whose detail has these members. Throws conflict for a taken slug or uri, invalid_request for unknown clients. */
+export async function writeResource(
+  app: App,
+  stored: Resource,
+  next: Resource,
+  by: Recorder,
+  detail: Change['detail'],
+): Promise<Resource | 'stale'> {
   await checkClients(app, next.policy, stored.policy)
   await checkRootTwin(app, next)
   const changed = { ...next, updated_at: app.clock.now() }
   const isMoved = stored.backend_kind === 'mint' && next.backend_kind === 'mint' && next.uri !== stored.uri
-  const outcome = await app.store.updateResource(isMoved ? { ...changed, uri_before: stored.uri } : changed)
+  const written = isMoved ? { ...changed, uri_before: stored.uri } : changed
+  const outcome = await by.record('updateResource', written, { detail: { ...facts(next), ...detail } })
   checkOutcome(outcome)
   return outcome === 'stale' ? outcome : changed
 }
+
+const facts = ({ id, slug }: Resource) => ({ resource_id: id, slug })
 
 function checkOutcome(outcome: string): void {
   if (outcome === 'exists') throw conflict('a resource with this slug or uri exists already', 'resource_exists')
@@ -174,15 +183,12 @@ export const resources: AdminResource = {
       audit: 'resource_created',
       count: ['ext_resource_server_ops_total', { op: 'create' }],
       cli: { flags: { ...providerFlag, scopes: scopesFlag, 'scope-map': scopeMapFlag, access: accessFlag }, without },
-      async run(app, { body }) {
+      async run(app, { body }, by) {
         const resource = newResource(await withProvider(app, body), app.clock.now())
         await checkClients(app, resource.policy)
         await checkRootTwin(app, resource)
-        checkOutcome(await app.store.createResource(resource))
-        return {
-          shown: await resourceJson(app, resource),
-          changed: { detail: { resource_id: resource.id, slug: resource.slug } },
-        }
+        checkOutcome(await by.record('createResource', resource, { detail: facts(resource) }))
+        return { shown: await resourceJson(app, resource) }
       },
     }),
     get: action({
@@ -213,19 +219,15 @@ export const resources: AdminResource = {
         flags: { ...bySlug, ...providerFlag, scopes: scopesFlag, 'scope-map': scopeMapFlag, access: accessFlag },
         without: [...without, 'slug'],
       },
-      run: (app, { params, body }) =>
+      run: (app, { params, body }, by) =>
         retryStale(async () => {
           const stored = await getResource(app, params.id)
           const patched = resourceFieldsOf(mergeResource(stored, await withProvider(app, body)))
           const fields = changedFields(stored, patched)
           if (fields.length === 0) return { shown: await resourceJson(app, stored) }
           await checkLinks(app, stored, patched)
-          const written = await writeResource(app, stored, { ...stored, ...patched })
-          if (written === 'stale') return written
-          return {
-            shown: await resourceJson(app, written),
-            changed: { detail: { resource_id: stored.id, slug: written.slug, fields } },
-          }
+          const written = await writeResource(app, stored, { ...stored, ...patched }, by, { fields })
+          return written === 'stale' ? written : { shown: await resourceJson(app, written) }
         }),
     }),
     delete: action({
@@ -243,10 +245,11 @@ export const resources: AdminResource = {
       audit: 'resource_deleted',
       count: ['ext_resource_server_ops_total', { op: 'delete' }],
       cli: { flags: bySlug },
-      async run(app, { params, query: { cascade } }, caller) {
+      async run(app, { params, query: { cascade } }, by) {
         const resource = await getResource(app, params.id)
-        const { id, slug } = resource
-        const deletion = await app.store.deleteResource({ id, cascade, now: app.clock.now() })
+        const { id } = resource
+        const change = { event_id: newId(), detail: { ...facts(resource), cascade } }
+        const deletion = await by.record('deleteResource', { id, cascade, now: app.clock.now() }, change)
         if (!deletion) throw notFound('resource')
         const { outcome, links } = deletion
         const dependents = links.map(({ source_slug, target_slug }) => ({ source_slug, target_slug }))
@@ -261,14 +264,11 @@ export const resources: AdminResource = {
             'it is the default_resource of a client; with cascade, requests of that client that name no resource are refused',
             'has_clients',
           )
-        const toll = cascade ? await revokeFitting(app, { resource: nameOf(resource) }, { dry_run: false }) : undefined
-        for (const { source_slug: source, target_slug: target } of links)
-          await audit(app, {
-            ...caller,
-            action: 'fronting_link_deleted',
-            detail: { source, target, reason: 'resource_cascade' },
-          })
-        return { changed: { detail: { resource_id: id, slug, cascade, cascaded_links: links.length, ...toll } } }
+        if (!cascade) return {}
+        const toll = await revokeFitting(app, { resource: nameOf(resource) }, { dry_run: false })
+        const detail = { ...change.detail, cascaded_links: links.length, ...toll }
+        await app.store.completeAudit({ id: change.event_id, detail })
+        return {}
       },
     }),
   },

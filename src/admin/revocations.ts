@@ -87,7 +87,6 @@ export const revocations: AdminResource = {
       answer: answers.revoked,
       body,
       audit: 'tokens_revoked',
-      count: ['core_tokens_revoked_total', { reason: 'emergency' }],
       cli: {
         command: 'revoke',
         flags: timeFlags('Tokens issued at or after this time.', 'Tokens issued before this time.'),
@@ -97,7 +96,8 @@ export const revocations: AdminResource = {
         const event = () => by.event({ client_id: fitting.client_id, detail: fitting })
         const toll = await revokeFitting(app, fitting, { dry_run, event })
         const shown = { dry_run, ...toll }
-        return dry_run || toll.clients === 0 ? { shown } : { shown, changed: 'recorded' }
+        if (!dry_run && toll.clients > 0) app.metrics.count('core_tokens_revoked_total', { reason: 'emergency' })
+        return { shown }
       },
     }),
   },

@@ -96,10 +96,10 @@ export const streams: AdminResource = {
       needs: 'admin',
       audit: 'stream_created',
       cli: { flags: { delivery: deliveryFlag } },
-      async run(app, { body: { client_id, ...input } }) {
+      async run(app, { body: { client_id, ...input } }, by) {
         if (!(await resolveClient(app, client_id))) throw invalid('client_id names no client', 'unknown_client')
-        const stream = await createStream(app, client_id, input)
-        return { shown: await shownStream(app, stream), changed: changed(stream) }
+        const stream = await createStream(app, client_id, input, {}, (stream) => by.event(changed(stream)))
+        return { shown: await shownStream(app, stream) }
       },
     }),
     get: action({
@@ -128,9 +128,8 @@ export const streams: AdminResource = {
           const fields = changedFields(before, { ...written, updated_at: undefined })
           if (fields.length === 0) return { shown: await shownStream(app, stored) }
           const named = Object.keys({ ...input, ...(status ? { status } : {}), ...(reason ? { reason } : {}) })
-          const event = by.event(changed(written, named))
-          if ((await app.store.recorded('updateReceiver', written, event)) === 'stale') return 'stale'
-          return { shown: await shownStream(app, written), changed: 'recorded' }
+          if ((await by.record('updateReceiver', written, changed(written, named))) === 'stale') return 'stale'
+          return { shown: await shownStream(app, written) }
         }),
     }),
     verify: action({
@@ -143,7 +142,7 @@ export const streams: AdminResource = {
       audit: 'stream_verification_requested',
       async run(app, { params, body: { state } }) {
         const { id, client_id } = await getStream(app, params.id)
-        return { changed: { client_id, detail: { stream_id: id, ...(state === undefined ? {} : { state }) } } }
+        return { noted: { client_id, detail: { stream_id: id, ...(state === undefined ? {} : { state }) } } }
       },
     }),
     redeliver: action({
@@ -157,7 +156,7 @@ export const streams: AdminResource = {
         if (stream.url === undefined) throw invalid('events of this stream are polled', 'poll_stream')
         const shown = await redeliver(app, stream, params.event_id)
         const { client_id, detail } = changed(stream)
-        return { shown, changed: { client_id, detail: { ...detail, event_id: params.event_id } } }
+        return { shown, noted: { client_id, detail: { ...detail, event_id: params.event_id } } }
       },
     }),
     delete: action({
@@ -169,9 +168,8 @@ export const streams: AdminResource = {
       audit: 'stream_deleted',
       async run(app, { params }, by) {
         const stream = await getStream(app, params.id)
-        const deleted = await app.store.recorded('deleteReceiver', { id: stream.id }, by.event(changed(stream)))
-        if (!deleted) throw notFound('stream')
-        return { changed: 'recorded' }
+        if (!(await by.record('deleteReceiver', { id: stream.id }, changed(stream)))) throw notFound('stream')
+        return {}
       },
     }),
   },

@@ -27,7 +27,7 @@ const mappingJson = (mapping: SubjectMapping) => ({
   created_at: rfc3339(mapping.created_at),
 })
 
-const changed = ({ id, idp_id, federated_subject, local_subject }: SubjectMapping) => ({
+const facts = ({ id, idp_id, federated_subject, local_subject }: SubjectMapping) => ({
   detail: { mapping_id: id, idp_id, federated_subject, local_subject },
 })
 
@@ -62,12 +62,12 @@ export const subjectMappings: AdminResource = {
       body: creatable,
       needs: 'admin',
       audit: 'subject_mapping_created',
-      async run(app, { body }) {
+      async run(app, { body }, by) {
         const mapping: SubjectMapping = { ...body, id: `m_${newId()}`, created_at: app.clock.now() }
-        const outcome = await app.store.createSubjectMapping(mapping)
+        const outcome = await by.record('createSubjectMapping', mapping, facts(mapping))
         if (outcome === undefined) throw notFound('identity provider')
         if (outcome === 'exists') throw conflict('this subject is mapped already', 'mapping_exists')
-        return { shown: mappingJson(mapping), changed: changed(mapping) }
+        return { shown: mappingJson(mapping) }
       },
     }),
     delete: action({
@@ -77,10 +77,9 @@ export const subjectMappings: AdminResource = {
       status: 204,
       needs: 'admin',
       audit: 'subject_mapping_deleted',
-      async run({ store }, { params }) {
-        const mapping = await store.deleteSubjectMapping({ id: params.id })
-        if (!mapping) throw notFound('subject mapping')
-        return { changed: changed(mapping) }
+      async run(_app, { params: { id } }, by) {
+        if (!(await by.record('deleteSubjectMapping', { id }, { detail: {} }))) throw notFound('subject mapping')
+        return {}
       },
     }),
   },

@@ -7,11 +7,11 @@ import { revokeKey } from '../events/key_revocation.ts'
 import { grants } from '../grants/index.ts'
 import { time, word } from '../lib/field.ts'
 import { formatDuration, rfc3339 } from '../lib/time.ts'
-import { effectiveDcrMode, saveDcrMode } from '../oauth/registration_mode.ts'
+import { dcrModeSetting, effectiveDcrMode } from '../oauth/registration_mode.ts'
 import type { HeadroomShown } from '../telemetry/headroom.ts'
 import { allLanes } from '../telemetry/lanes.ts'
 import { PERIOD } from '../telemetry/series.ts'
-import { type AdminResource, action } from './action.ts'
+import { type AdminResource, action, type Recorder } from './action.ts'
 import * as answers from './answers_service.ts'
 import { notFound } from './outcome.ts'
 import { concernsOf } from './posture.ts'
@@ -63,7 +63,7 @@ export const keys: AdminResource = {
             : undefined
         return {
           shown: { current_kid, previous_kid, rotated_at: rfc3339(rotated_at), ...(warning ? { warning } : {}) },
-          changed: { detail: { current_kid, previous_kid } },
+          noted: { detail: { current_kid, previous_kid } },
         }
       },
     }),
@@ -84,7 +84,7 @@ export const keys: AdminResource = {
         const detail = { kid, current_kid: keyring.current().kid, tokens, clients }
         if (!event) return { shown: { dry_run, ...detail } }
         await store.completeAudit({ id: event.id, detail })
-        return { shown: { dry_run, ...detail }, changed: 'recorded' }
+        return { shown: { dry_run, ...detail } }
       },
     }),
   },
@@ -111,15 +111,23 @@ export const dcr: AdminResource = {
       answer: answers.dcrMode,
       run: async (app) => ({ shown: { mode: await effectiveDcrMode(app) } }),
     }),
-    set: action({ ...setMode, method: 'PATCH', run: (app, { body }) => changeMode(app, body.mode) }),
-    replace: action({ ...setMode, method: 'PUT', cli: false, run: (app, { body }) => changeMode(app, body.mode) }),
+    set: action({ ...setMode, method: 'PATCH', run: (app, { body }, by) => changeMode(app, body.mode, by) }),
+    replace: action({
+      ...setMode,
+      method: 'PUT',
+      cli: false,
+      run: (app, { body }, by) => changeMode(app, body.mode, by),
+    }),
   },
 }
 
-async function changeMode(app: App, mode: z.output<typeof setMode.body>['mode']) {
+async function changeMode(app: App, mode: z.output<typeof setMode.body>['mode'], by: Recorder) {
   const before = await effectiveDcrMode(app)
-  await saveDcrMode(app, mode)
-  return { shown: { mode }, ...(mode === before ? {} : { changed: { detail: { mode, before } } }) }
+  const setting = dcrModeSetting(app, mode)
+  // Also the mode in force is stored, so that it stays when the configuration changes.
+  if (mode === before) await app.store.saveSetting(setting)
+  else await by.record('saveSetting', setting, { detail: { mode, before } })
+  return { shown: { mode } }
 }
 
 export const system: AdminResource = {
@@ -172,7 +180,7 @@ export const system: AdminResource = {
       cli: false,
       run: async ({ build }, _input, { actor_id, capability }) => ({
         shown: { valid: true, version: build.version, actor_id, capability },
-        changed: { detail: {} },
+        noted: { detail: {} },
       }),
     }),
   },

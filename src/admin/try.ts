@@ -102,13 +102,13 @@ export const tries: AdminResource = {
         const { client_id } = body
         try {
           const response = await mint(app, { grant_type: clientCredentials.type, ...body }, caller)
-          return { shown: { granted: true, response }, changed: { client_id, detail: { granted: true } } }
+          return { shown: { granted: true, response }, noted: { client_id, detail: { granted: true } } }
         } catch (error) {
           if (!(error instanceof OAuthError) || error.status >= 500) throw error
           const { reason } = error
           return {
             shown: { granted: false, refusal: refusalAnswer(error) },
-            changed: { client_id, detail: { granted: false, reason } },
+            noted: { client_id, detail: { granted: false, reason } },
           }
         }
       },
@@ -126,7 +126,7 @@ export const tries: AdminResource = {
         const shown = await examine(app, body.token)
         return {
           shown,
-          changed: { detail: { ours: shown.ours, jti: 'issuance_id' in shown ? shown.issuance_id : undefined } },
+          noted: { detail: { ours: shown.ours, jti: 'issuance_id' in shown ? shown.issuance_id : undefined } },
         }
       },
     }),

@@ -112,7 +112,7 @@ export const tryIdJag: AdminResource = {
         const { header, payload: claims } = decodeJws(asked.assertion, MAX_IDP_TOKEN) ?? {}
         return {
           shown: { ...shown, header, claims },
-          changed: {
+          noted: {
             client_id,
             detail: { assertion: true, ...(shown.refusal ? { reason: shown.refusal.reason } : {}) },
           },

@@ -61,16 +61,16 @@ export const userImport = action({
   audit: 'users_imported',
   // The command reads a file and sends it in batches (cli/import_users.ts).
   cli: { byHand: true },
-  async run({ store, clock }, { query: { dry_run }, body: { users, existing } }) {
+  async run({ store, clock }, { query: { dry_run }, body: { users, existing } }, by) {
     const now = clock.now()
     const imported = users.map((user) => newLocalUser(user, now))
+    const batch = { users: imported, skip: existing === 'skip', dry_run }
     const { created, taken } = await retryStale(() =>
-      store.importUsers({ users: imported, skip: existing === 'skip', dry_run }),
+      dry_run ? store.importUsers(batch) : by.record('importUsers', batch, { detail: {} }),
     )
     if (existing === 'refuse' && taken.length > 0) throw emailsTaken(taken)
     const shown = { created, skipped: taken.length }
-    if (dry_run) return { shown, dry: true }
-    return created === 0 ? { shown } : { shown, changed: { detail: { users: created, skipped: taken.length } } }
+    return dry_run ? { shown, dry: true } : { shown }
   },
 })
 

@@ -49,11 +49,10 @@ export const userSessions: AdminResource = {
       audit: 'user_sessions_ended',
       async run(app, { params: { id, session_id } }, by) {
         await checkUser(app, id)
-        const event = by.event({ detail: { user_id: id, sessions: 1 } })
+        const change = { detail: { user_id: id, sessions: 1 } }
         const named = { user_id: id, id: session_id }
-        const ended = isId(session_id) && (await app.store.recorded('endUserSession', named, event))
-        if (!ended) throw notFound('session')
-        return { changed: 'recorded' }
+        if (!isId(session_id) || !(await by.record('endUserSession', named, change))) throw notFound('session')
+        return {}
       },
     }),
   },

@@ -4,9 +4,8 @@ import type { App } from '../context.ts'
 import { bool, groupName, int, text } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { newLocalUser } from '../oauth/local_user.ts'
-import type { AuditEvent } from '../records/audit_event.ts'
 import { groupsOf, type User } from '../records/user.ts'
-import { type ActionResult, type AdminResource, action, type Recorder } from './action.ts'
+import { type ActionResult, type AdminResource, action, type Change, type Recorder } from './action.ts'
 import * as answers from './answers.ts'
 import { AFTER, cursorOf, order, q, search } from './lists.ts'
 import { changedFields, conflict, notFound, retryStale } from './outcome.ts'
@@ -91,16 +90,14 @@ export const users: AdminResource = {
       body: newUser,
       audit: 'user_created',
       cli: { flags: { password: { field: 'password', secret: true }, name: { field: 'name', required: true } } },
-      async run(app, { body: { password, ...fields } }) {
+      async run(app, { body: { password, ...fields } }, by) {
         // Checked before the expensive hashing. The write checks it again.
         if (await app.store.findUserByEmail({ email: fields.email })) throw emailTaken()
         const password_hash = await app.crypto.hashPassword(password)
         const user = newLocalUser({ ...fields, password_hash }, app.clock.now())
-        if ((await app.store.createUser(user)) === 'exists') throw emailTaken()
-        return {
-          shown: userJson(user),
-          changed: { detail: { user_id: user.id, role: user.role, groups: fields.groups } },
-        }
+        const change = { detail: { user_id: user.id, role: user.role, groups: fields.groups } }
+        if ((await by.record('createUser', user, change)) === 'exists') throw emailTaken()
+        return { shown: userJson(user) }
       },
     }),
     import: userImport,
@@ -148,9 +145,9 @@ export const users: AdminResource = {
       audit: 'user_signed_out',
       async run(app, { params: { id } }, by) {
         await getUser(app, id)
-        const event = by.event({ detail: { user_id: id } })
-        const tokens_revoked = await app.store.recorded('signOutUser', { id, now: app.clock.now() }, event)
-        return { shown: { user_id: id, tokens_revoked }, changed: 'recorded' }
+        const change = { detail: { user_id: id } }
+        const tokens_revoked = await by.record('signOutUser', { id, now: app.clock.now() }, change)
+        return { shown: { user_id: id, tokens_revoked } }
       },
     }),
     delete: action({
@@ -163,11 +160,11 @@ export const users: AdminResource = {
       }),
       audit: 'user_deleted',
       async run(app, { params: { id }, query: { force } }, by) {
-        const event = by.event({ detail: { user_id: id, force } })
-        const outcome = await app.store.recorded('deleteUser', { id, force, now: app.clock.now() }, event)
+        const change = { detail: { user_id: id, force } }
+        const outcome = await by.record('deleteUser', { id, force, now: app.clock.now() }, change)
         if (outcome === undefined) throw notFound('user')
         if (outcome === 'has_tokens') throw conflict('the user has live refresh tokens; force ends them', 'has_tokens')
-        return { changed: 'recorded' }
+        return {}
       },
     }),
   },
@@ -212,9 +209,9 @@ async function changeUser(
     const fields = [...changedFields(user, patch), ...(password_hash ? ['password'] : [])]
     if (fields.length === 0) return { shown: userJson(user) }
     const next = { ...user, ...patch, ...(password_hash ? { password_hash } : {}) }
-    const event = by.event({ detail: { user_id: id, fields, ...groupChange(user, next) } })
-    const written = await writeUser(app, next, password_hash !== undefined, event)
-    return written === 'stale' ? written : { shown: userJson(written), changed: 'recorded' }
+    const detail = { user_id: id, fields, ...groupChange(user, next) }
+    const written = await writeUser(app, next, password_hash !== undefined, by, detail)
+    return written === 'stale' ? written : { shown: userJson(written) }
   })
 }
 
@@ -226,10 +223,16 @@ function groupChange({ operator_groups: before }: User, { operator_groups: after
 }
 
 /** Writes a user that was read before, with the event. Throws conflict when the email is taken. */
-async function writeUser(app: App, user: User, signOut: boolean, event: AuditEvent): Promise<User | 'stale'> {
+async function writeUser(
+  app: App,
+  user: User,
+  signOut: boolean,
+  by: Recorder,
+  detail: Change['detail'],
+): Promise<User | 'stale'> {
   const now = app.clock.now()
   const next = { ...user, updated_at: now }
-  const outcome = await app.store.recorded('updateUser', { user: next, signOut, now }, event)
+  const outcome = await by.record('updateUser', { user: next, signOut, now }, { detail })
   if (outcome === 'exists') throw emailTaken()
   if (outcome === 'subject_exists')
     throw conflict('another user has this subject at the provider; delete that user first', 'subject_taken')
@@ -240,7 +243,6 @@ const changeStatus = (app: App, id: string, status: User['status'], by: Recorder
   retryStale(async () => {
     const user = await getUser(app, id)
     if (user.status === status) throw conflict(`the user is ${status} already`, 'wrong_state')
-    const event = by.event({ detail: { user_id: id } })
-    const written = await writeUser(app, { ...user, status }, status === 'disabled', event)
-    return written === 'stale' ? written : { shown: { status }, changed: 'recorded' }
+    const written = await writeUser(app, { ...user, status }, status === 'disabled', by, { user_id: id })
+    return written === 'stale' ? written : { shown: { status } }
   })

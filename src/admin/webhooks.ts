@@ -88,10 +88,9 @@ const changeWebhook = (
   retryStale(async () => {
     const receiver = await getWebhook(app, id)
     const next = await decide(receiver)
-    if (next === receiver) return { receiver, before: receiver }
-    const event = by.event({ detail: { ...facts(next), fields } })
-    if ((await app.store.recorded('updateReceiver', next, event)) === 'stale') return 'stale'
-    return { receiver: next, before: receiver }
+    if (next === receiver) return receiver
+    const change = { detail: { ...facts(next), fields } }
+    return (await by.record('updateReceiver', next, change)) === 'stale' ? 'stale' : next
   })
 
 export const webhooks: AdminResource = {
@@ -117,7 +116,7 @@ export const webhooks: AdminResource = {
       body: creatable,
       needs: 'admin',
       audit: 'webhook_created',
-      async run(app, { body: { description, paused, ...body } }) {
+      async run(app, { body: { description, paused, ...body } }, by) {
         checkFields(app, body)
         const now = app.clock.now()
         const id = `wh_${newId()}`
@@ -134,9 +133,9 @@ export const webhooks: AdminResource = {
           updated_at: now,
         }
         const start = (await feedEnd(app.store)) - 1
-        if ((await app.store.createReceiver({ receiver, start })) === 'too_many')
+        if ((await by.record('createReceiver', { receiver, start }, { detail: facts(receiver) })) === 'too_many')
           throw conflict(`there are ${MAX_RECEIVERS} webhooks and streams already`, 'too_many_receivers')
-        return { shown: { ...(await webhookJson(app, receiver)), secret }, changed: { detail: facts(receiver) } }
+        return { shown: { ...(await webhookJson(app, receiver)), secret } }
       },
     }),
     get: action({
@@ -155,7 +154,7 @@ export const webhooks: AdminResource = {
       needs: 'admin',
       audit: 'webhook_updated',
       async run(app, { params, body }, by) {
-        const { receiver, before } = await changeWebhook(app, params.id, by, Object.keys(body), (stored) => {
+        const receiver = await changeWebhook(app, params.id, by, Object.keys(body), (stored) => {
           const shown = {
             url: stored.url,
             events: stored.events,
@@ -170,8 +169,7 @@ export const webhooks: AdminResource = {
           const settings = { ...stored.settings, description, ...issuedSince(stored, events, app.clock.now()) }
           return { ...stored, url, events, status, settings, updated_at: app.clock.now() }
         })
-        const shown = await webhookJson(app, receiver)
-        return receiver === before ? { shown } : { shown, changed: 'recorded' }
+        return { shown: await webhookJson(app, receiver) }
       },
     }),
     rotateSecret: action({
@@ -185,12 +183,12 @@ export const webhooks: AdminResource = {
         const now = app.clock.now()
         const secret = newSigningSecret()
         let earlier_until = now
-        const { receiver } = await changeWebhook(app, params.id, by, ['secret'], async (stored) => {
+        const receiver = await changeWebhook(app, params.id, by, ['secret'], async (stored) => {
           const secrets = rotatedSigningSecrets(await openSigningSecrets(app, stored), secret, now)
           earlier_until = secrets[1]?.until ?? now
           return { ...stored, ...(await sealReceiverSecret(app, stored.id, secrets)), updated_at: now }
         })
-        return { shown: { id: receiver.id, secret, earlier_until: rfc3339(earlier_until) }, changed: 'recorded' }
+        return { shown: { id: receiver.id, secret, earlier_until: rfc3339(earlier_until) } }
       },
     }),
     redeliver: action({
@@ -202,7 +200,7 @@ export const webhooks: AdminResource = {
       async run(app, { params: { id, event_id } }) {
         const receiver = await getWebhook(app, id)
         const shown = await redeliver(app, receiver, event_id)
-        return { shown, changed: { detail: { ...facts(receiver), event_id } } }
+        return { shown, noted: { detail: { ...facts(receiver), event_id } } }
       },
     }),
     delete: action({
@@ -214,9 +212,9 @@ export const webhooks: AdminResource = {
       audit: 'webhook_deleted',
       async run(app, { params }, by) {
         const receiver = await getWebhook(app, params.id)
-        const event = by.event({ detail: facts(receiver) })
-        if (!(await app.store.recorded('deleteReceiver', { id: receiver.id }, event))) throw notFound('webhook')
-        return { changed: 'recorded' }
+        const change = { detail: facts(receiver) }
+        if (!(await by.record('deleteReceiver', { id: receiver.id }, change))) throw notFound('webhook')
+        return {}
       },
     }),
   },

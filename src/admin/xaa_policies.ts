@@ -76,12 +76,12 @@ export const xaaPolicies: AdminResource = {
       body: creatable,
       needs: 'admin',
       audit: 'xaa_policy_created',
-      async run(app, { body }) {
+      async run(app, { body }, by) {
         const now = app.clock.now()
         const scopes = body.scopes ?? undefined
         const policy = { ...body, scopes, id: `p_${newId()}`, version: 1, created_at: now, updated_at: now }
-        if (!(await app.store.createPolicy(policy))) throw notFound('identity provider')
-        return { shown: policyJson(policy), changed: { detail: facts(policy) } }
+        if (!(await by.record('createPolicy', policy, { detail: facts(policy) }))) throw notFound('identity provider')
+        return { shown: policyJson(policy) }
       },
     }),
     get: action({
@@ -100,7 +100,7 @@ export const xaaPolicies: AdminResource = {
       needs: 'admin',
       audit: 'xaa_policy_updated',
       cli: { without: ['idp_id'] },
-      run: (app, { params, body: { idp_id, ...patch } }) =>
+      run: (app, { params, body: { idp_id, ...patch } }, by) =>
         retryStale(async () => {
           const policy = await getPolicy(app, params.id)
           if (idp_id !== undefined && idp_id !== policy.idp_id) throw invalid('idp_id cannot be changed', 'fixed_field')
@@ -109,8 +109,9 @@ export const xaaPolicies: AdminResource = {
           if (fields.length === 0) return { shown: policyJson(policy) }
           const written = { ...before, ...patch, updated_at: app.clock.now() }
           const next = { ...written, scopes: written.scopes ?? undefined }
-          if ((await app.store.updatePolicy(next)) === 'stale') return 'stale'
-          return { shown: policyJson(next), changed: { detail: { ...facts(next), fields } } }
+          const change = { detail: { ...facts(next), fields } }
+          if ((await by.record('updatePolicy', next, change)) === 'stale') return 'stale'
+          return { shown: policyJson(next) }
         }),
     }),
     delete: action({
@@ -120,10 +121,9 @@ export const xaaPolicies: AdminResource = {
       status: 204,
       needs: 'admin',
       audit: 'xaa_policy_deleted',
-      async run({ store }, { params }) {
-        const policy = await store.deletePolicy({ id: params.id })
-        if (!policy) throw notFound('policy')
-        return { changed: { detail: facts(policy) } }
+      async run(_app, { params: { id } }, by) {
+        if (!(await by.record('deletePolicy', { id }, { detail: {} }))) throw notFound('policy')
+        return {}
       },
     }),
   },

@@ -7,7 +7,7 @@ import { asOAuthError } from '../http/problem.ts'
 import { OAuthError } from '../lib/error.ts'
 import { SLUG } from '../lib/field.ts'
 import { digest, equalSecrets, isId, newId } from '../lib/id.ts'
-import { audit } from '../oauth/audit.ts'
+import { type AuditActor, audit } from '../oauth/audit.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { matchesReturnUrl } from '../oauth/redirect_pattern.ts'
 import { catalogOf, scopeNames } from '../oauth/resource.ts'
@@ -138,23 +138,15 @@ export interface ConnectCallback {
   params: Params
 }
 
-/** The user who acts, for the audit trail. */
-export interface AuditActor {
-  actor_id: string
-  ip: string
-  request_id: string
-}
-
-/** Connects a user and records the event. Throws invalid_request when the provider was deleted in the meantime. */
+/** Connects a user. Throws invalid_request when the provider was deleted in the meantime. */
 export async function connectAs(
   app: App,
   actor: AuditActor,
   provider: BrokerProvider,
   connection: Omit<NewConnection, 'user_id'>,
 ): Promise<void> {
-  const connected = await connect(app, provider, { ...connection, user_id: actor.actor_id })
-  if (!connected) throw invalidRequest('the provider is not known', 'unknown_provider')
-  await audit(app, { action: 'broker_grant_created', detail: connected.detail, ...actor })
+  if (!(await connect(app, provider, { ...connection, user_id: actor.actor_id }, actor)))
+    throw invalidRequest('the provider is not known', 'unknown_provider')
 }
 
 /**

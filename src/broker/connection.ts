@@ -1,8 +1,7 @@
 // The connection of a user to a provider: find, create, end.
 import type { App } from '../context.ts'
 import { newId } from '../lib/id.ts'
-import { audit } from '../oauth/audit.ts'
-import type { DetailOf } from '../oauth/audit_events.ts'
+import { type AuditActor, newAuditEvent, SYSTEM } from '../oauth/audit.ts'
 import type { BrokerGrant } from '../records/broker_grant.ts'
 import type { BrokerProvider } from '../records/broker_provider.ts'
 import {
@@ -27,8 +26,7 @@ export async function findConnection(
   const user = initialCredential && (await app.store.findUser({ id: user_id }))
   const credential = user && initialCredential(provider, user)
   if (!credential) return undefined
-  const made = await connect(app, provider, { user_id, credential, granted: [] })
-  if (made) await audit(app, { action: 'broker_grant_created', actor_id: 'system', ip: '', detail: made.detail })
+  await connect(app, provider, { user_id, credential, granted: [] }, SYSTEM)
   const created = await app.store.findBrokerGrant(owner)
   return created && { grant: created, credential }
 }
@@ -40,21 +38,18 @@ export interface NewConnection {
   granted: readonly string[]
 }
 
-/** A connection that was created or ended, with the detail for the audit trail. */
-export interface ConnectionChange {
-  id: string
-  detail: DetailOf<'broker_grant_created' | 'broker_grant_revoked'>
-}
-
-/** Connects a user, or replaces the connection. Undefined when the provider was deleted in the meantime. */
+/** Connects a user, or replaces the connection. `more` is further detail for the audit trail. Undefined when the provider was deleted in the meantime. */
 export async function connect(
   app: App,
   provider: BrokerProvider,
   { user_id, credential, granted }: NewConnection,
-): Promise<ConnectionChange | undefined> {
+  by: AuditActor,
+  more: { impersonate_sub?: string } = {},
+): Promise<{ id: string } | undefined> {
   const now = app.clock.now()
   const owner = { user_id, broker_provider_id: provider.id }
-  const made = await app.store.connectBrokerGrant({
+  const detail = { user_id, provider: provider.slug, scopes: [...granted], ...more }
+  const grant: BrokerGrant = {
     ...owner,
     id: newId(),
     credential: await sealCredential(app, owner, credential),
@@ -62,27 +57,30 @@ export async function connect(
     version: 1,
     created_at: now,
     updated_at: now,
-  })
-  if (!made) return undefined
-  app.metrics.count('core_connection_connect_total', { provider: provider.slug })
-  const detail = { grant_id: made.id, user_id, provider: provider.slug, scopes: [...granted], version: made.version }
-  return { id: made.id, detail }
+  }
+  const event = newAuditEvent(app, { ...by, action: 'broker_grant_created', detail })
+  const made = await app.store.recorded('connectBrokerGrant', grant, event)
+  if (made) app.metrics.count('core_connection_connect_total', { provider: provider.slug })
+  return made
 }
 
 /**
  * Ends a connection and revokes its credential at the provider when the protocol supports that. A failure of that revocation is
- * logged; the connection has ended anyway. Returns undefined when there is no such connection, and a change without detail when the connection was ended before.
+ * logged; the connection has ended anyway. Returns false when there is no such connection.
  */
-export async function disconnect(app: App, id: string): Promise<Partial<ConnectionChange> | undefined> {
-  const grant = await app.store.revokeBrokerGrant({ id, now: app.clock.now() })
-  if (!grant) return undefined
-  if (grant.revoked_at !== undefined) return {}
-  const { user_id, broker_provider_id } = grant
-  const provider = await app.store.findProvider({ name: broker_provider_id })
-  const slug = provider?.slug ?? ''
-  app.metrics.count('core_connection_disconnect_total', { provider: slug })
+export async function disconnect(
+  app: App,
+  id: string,
+  by: AuditActor,
+  more: { reason?: string } = {},
+): Promise<boolean> {
+  const event = newAuditEvent(app, { ...by, action: 'broker_grant_revoked', detail: more })
+  const grant = await app.store.recorded('revokeBrokerGrant', { id, now: app.clock.now() }, event)
+  if (grant?.revoked_at !== undefined || !grant) return grant !== undefined
+  app.metrics.count('core_connection_disconnect_total', { provider: grant.provider })
+  const provider = await app.store.findProvider({ name: grant.broker_provider_id })
   if (provider) await revokeUpstream(app, provider, grant)
-  return { id, detail: { grant_id: id, user_id, provider: slug } }
+  return true
 }
 
 async function revokeUpstream(app: App, provider: BrokerProvider, grant: BrokerGrant): Promise<void> {

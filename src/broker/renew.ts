@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '../context.ts'
 import { OAuthError, unavailable } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
-import { audit } from '../oauth/audit.ts'
+import { newAuditEvent, SYSTEM } from '../oauth/audit.ts'
 import type { ConnectionEnd } from '../records/broker_grant.ts'
 import type { BrokerProvider } from '../records/broker_provider.ts'
 import type { NoTokenReason, RenewalResult } from '../records/upstream_token.ts'
@@ -81,7 +81,7 @@ async function renewWithLease(
     const isRefused = error instanceof UpstreamRefusal
     count(isRefused ? 'refused' : 'unavailable')
     if (isRefused && error.code === 'invalid_grant')
-      return endConnection(app, provider, lease, wasUnsure ? 'answer_lost' : 'refused_by_provider')
+      return endConnection(app, lease, wasUnsure ? 'answer_lost' : 'refused_by_provider')
     await release(app, lease, wasUnsure || (canRotate(connection) && isOutcomeUnknown(error)))
     if (isRefused && error.code === 'invalid_scope') return 'insufficient'
     if (!isRefused) throw error
@@ -110,17 +110,10 @@ const isUnsure = (connection: UpstreamConnection, now: number): boolean => {
 }
 
 /** The provider no longer accepts the credential. The connection ends, so no further request is sent until the user connects again. */
-async function endConnection(
-  app: App,
-  provider: BrokerProvider,
-  lease: GrantLease,
-  reason: ConnectionEnd,
-): Promise<NoTokenReason | 'changed'> {
-  const grant = await app.store.revokeBrokerGrant({ ...lease, reason, now: app.clock.now() })
-  if (!grant) return 'changed'
-  const detail = { grant_id: grant.id, user_id: grant.user_id, provider: provider.slug, reason }
-  await audit(app, { action: 'broker_grant_revoked', actor_id: 'system', ip: '', detail })
-  return noTokenAfter(reason)
+async function endConnection(app: App, lease: GrantLease, reason: ConnectionEnd): Promise<NoTokenReason | 'changed'> {
+  const event = newAuditEvent(app, { ...SYSTEM, action: 'broker_grant_revoked', detail: { reason } })
+  const grant = await app.store.recorded('revokeBrokerGrant', { ...lease, reason, now: app.clock.now() }, event)
+  return grant ? noTokenAfter(reason) : 'changed'
 }
 
 /** Why there is no token after a connection has ended for a reason. */

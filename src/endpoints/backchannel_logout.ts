@@ -5,7 +5,7 @@ import type { App, LogoutToken, OidcProvider } from '../context.ts'
 import { empty, NO_STORE, parseForm, type Reply, type Request } from '../http/message.ts'
 import { subscriber } from '../http/rate_limit.ts'
 import { OAuthError } from '../lib/error.ts'
-import { audit, newAuditEvent, sentBy } from '../oauth/audit.ts'
+import { newAuditEvent, SYSTEM, sentBy } from '../oauth/audit.ts'
 import { providerNamed } from '../oauth/oidc_providers.ts'
 import { consumeOnce } from '../oauth/single_use.ts'
 
@@ -62,9 +62,6 @@ async function endSessions(
 
 async function endConnections(app: App, request: Request, user_id: string): Promise<void> {
   const live = (await app.store.listBrokerGrants({ user_id })).filter(({ revoked_at }) => revoked_at === undefined)
-  for (const { id } of live) {
-    const ended = await disconnect(app, id)
-    const detail = ended?.detail && { ...ended.detail, reason: 'backchannel_logout' }
-    if (detail) await audit(app, { action: 'broker_grant_revoked', actor_id: 'system', ...sentBy(request), detail })
-  }
+  for (const { id } of live)
+    await disconnect(app, id, { ...SYSTEM, ...sentBy(request) }, { reason: 'backchannel_logout' })
 }

@@ -2,7 +2,6 @@
 
 import { isApiKey } from '../broker/apikey.ts'
 import {
-  type AuditActor,
   beginConnect,
   type ConnectRequest,
   checkBrokerEnabled,
@@ -27,7 +26,7 @@ import {
 import { OAuthError } from '../lib/error.ts'
 import { html, isolated, type Markup } from '../lib/html.ts'
 import { type AccessRule, decideAccess } from '../oauth/access.ts'
-import { sentBy } from '../oauth/audit.ts'
+import { type AuditActor, sentBy } from '../oauth/audit.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { placeOf } from '../oauth/redirect_uri.ts'
 import { catalogOf } from '../oauth/resource.ts'

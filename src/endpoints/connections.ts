@@ -5,7 +5,6 @@ import type { App } from '../context.ts'
 import { empty, json, NO_STORE, parseParams, prefersHtml, type Reply, type Request, redirect } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { rfc3339 } from '../lib/time.ts'
-import { audit } from '../oauth/audit.ts'
 import { scopeNames } from '../oauth/resource.ts'
 import type { BrokerGrant } from '../records/broker_grant.ts'
 import type { BrokerProvider } from '../records/broker_provider.ts'
@@ -76,8 +75,5 @@ export async function disconnectFrom(app: App, request: Request, signedIn: Signe
     .filter(isLive)
     .find(({ provider }) => provider.slug === slug)
   if (!found) return false
-  const ended = await disconnect(app, found.grant.id)
-  if (ended?.detail)
-    await audit(app, { action: 'broker_grant_revoked', detail: ended.detail, ...actorOf(request, signedIn) })
-  return true
+  return disconnect(app, found.grant.id, actorOf(request, signedIn))
 }

@@ -5,7 +5,7 @@ import { parseForm, parseParams, type Reply, type Request, redirect } from '../h
 import { OAuthError } from '../lib/error.ts'
 import { html, isolated, type Markup } from '../lib/html.ts'
 import { equalSecrets, isId, newBearer, newId } from '../lib/id.ts'
-import { audit, sentBy } from '../oauth/audit.ts'
+import { newAuditEvent, sentBy } from '../oauth/audit.ts'
 import { responseUri } from '../oauth/authorization.ts'
 import { checkAdmitted } from '../oauth/cimd.ts'
 import { consentedTo, decided } from '../oauth/consent.ts'
@@ -195,16 +195,20 @@ async function allow(app: App, http: Request, pending: Pending, approved: string
         }
   const scope = approved.join(' ')
   const approval = { id: request.id, scope, consent, now }
+  const event = eventOf(app, http, pending, 'consent_granted', scope)
   const taken = device
-    ? await app.store.approveDeviceRequest({ ...approval, code_hash: device.hash, code_expires_at: device.expires_at })
-    : await app.store.approveAuthorizationRequest({
-        ...approval,
-        code_hash: code.hash,
-        code_expires_at: now + CODE_LIFETIME,
-      })
+    ? await app.store.recorded(
+        'approveDeviceRequest',
+        { ...approval, code_hash: device.hash, code_expires_at: device.expires_at },
+        event,
+      )
+    : await app.store.recorded(
+        'approveAuthorizationRequest',
+        { ...approval, code_hash: code.hash, code_expires_at: now + CODE_LIFETIME },
+        event,
+      )
   if (!taken) return refuse(app, http, 400, 'expired')
   await keepDocumentClient(app, pending.client, { actor_id: user_id, ...sentBy(http) })
-  await note(app, http, pending, 'consent_granted', scope)
   app.metrics.count('core_consent_decisions_total', { decision: 'approved' })
   app.metrics.observe('core_auth_flow_duration_seconds', now - request.created_at)
   return device
@@ -222,26 +226,26 @@ async function afterDecision(app: App, { request }: Pending, resource_id: string
 async function deny(app: App, http: Request, pending: Pending): Promise<Reply> {
   const { request, device } = pending
   const { id } = request
+  const event = eventOf(app, http, pending, 'consent_denied', request.scope)
   const taken = device
-    ? await app.store.denyDeviceRequest({ id, now: app.clock.now() })
-    : await app.store.deleteAuthorizationRequest({ id })
+    ? await app.store.recorded('denyDeviceRequest', { id, now: app.clock.now() }, event)
+    : await app.store.recorded('deleteAuthorizationRequest', { id }, event)
   if (!taken) return refuse(app, http, 400, 'expired')
   const error = new OAuthError('access_denied', 'the user denied the request')
   Object.assign(http.notes, { client_id: request.client_id, refusal: error })
-  await note(app, http, pending, 'consent_denied', request.scope)
   app.metrics.count('core_consent_decisions_total', { decision: 'denied' })
   app.metrics.count('core_auth_denied_total', { reason: 'access_denied' })
   return device ? decidedPage(app, messagesOf(http), 'denied') : redirect(responseUri(app, request, error))
 }
 
-const note = (
+const eventOf = (
   app: App,
   http: Request,
   { request, resource, device }: Pending,
   action: 'consent_granted' | 'consent_denied',
   scope: string,
 ) =>
-  audit(app, {
+  newAuditEvent(app, {
     action,
     actor_id: request.user_id,
     client_id: request.client_id,

@@ -2,7 +2,6 @@
 import type { App } from '../context.ts'
 import { type Params, parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
 import { html, isolated } from '../lib/html.ts'
-import { audit, sentBy } from '../oauth/audit.ts'
 import { type IdTokenHint, verifyIdTokenHint } from '../oauth/id_token_hint.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { accountName } from '../records/user.ts'
@@ -24,14 +23,7 @@ export async function logoutByClient(app: App, request: Request): Promise<Reply>
   const signedIn = await findSignedIn(app, request)
   if (!signedIn && isForeign(app, request)) return fromHere(app, messages, params)
   if (signedIn && signedIn.user.id !== hint?.sub) return askFirst(app, messages, signedIn)
-  const cookies = await endSession(app, signedIn)
-  if (signedIn)
-    await audit(app, {
-      action: 'user_logout',
-      actor_id: signedIn.user.id,
-      client_id: hint?.client_id,
-      ...sentBy(request),
-    })
+  const cookies = await endSession(app, request, signedIn, hint?.client_id)
   const headers = { 'set-cookie': cookies }
   const back = hint && (await returnUri(app, hint, params))
   return back === undefined ? signedOut(app, messages, headers) : redirect(back, headers)

@@ -5,7 +5,7 @@ import { MAX_PASSWORD_BYTES } from '../crypto/pool.ts'
 import { type Params, parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { html, isolated, type Markup } from '../lib/html.ts'
-import { audit, sentBy } from '../oauth/audit.ts'
+import { audit, newAuditEvent, sentBy } from '../oauth/audit.ts'
 import type { DetailOf } from '../oauth/audit_events.ts'
 import { allowsPasswords } from '../oauth/local_login.ts'
 import { accountName, type User } from '../records/user.ts'
@@ -157,19 +157,19 @@ async function attemptLogin(
     named = user
     result = right ? 'success' : 'failure'
     if (!user || !right) {
-      await record(app, request, 'user_login_failed', '', { user_id: user?.id })
+      await record(app, request, 'user_login_failed', { user_id: user?.id })
       return refuse({ result: 'failure', status: 422, email: form.email })
     }
     const target = safeRedirect(app, form.redirect)
-    const cookie = await startSession(app, request, user.id, target)
-    await record(app, request, 'user_login', user.id)
+    const event = newAuditEvent(app, { action: 'user_login', actor_id: user.id, ...sentBy(request) })
+    const cookie = await startSession(app, request, { user_id: user.id, target, event })
     app.metrics.count('core_login_attempts_total', { result: 'success' })
     return redirect(target, { 'set-cookie': cookie })
   } finally {
     const began = await endLogin(app, attempt, result, named?.id)
-    if (began.address) await record(app, request, 'auth_locked_out', '')
+    if (began.address) await record(app, request, 'auth_locked_out')
     // Also for an email without an account: the response must not reveal by its time whether the account exists.
-    if (began.account) await record(app, request, 'account_throttled', '', { user_id: named?.id })
+    if (began.account) await record(app, request, 'account_throttled', { user_id: named?.id })
   }
 }
 
@@ -194,14 +194,12 @@ async function verifyCredentials(app: App, email: string, password = ''): Promis
   return { user, right: true }
 }
 
-type RecordedAction = 'user_login' | 'user_login_failed' | 'user_logout' | 'auth_locked_out' | 'account_throttled'
-const record = <A extends RecordedAction>(
+const record = <A extends 'user_login_failed' | 'auth_locked_out' | 'account_throttled'>(
   app: App,
   request: Request,
   action: A,
-  actor_id: string,
   detail?: DetailOf<A>,
-) => audit(app, { action, actor_id, detail, ...sentBy(request) })
+) => audit(app, { action, actor_id: '', detail, ...sentBy(request) })
 
 /** Signs the user out: ends the session of the browser. */
 export async function logout(app: App, request: Request): Promise<Reply> {
@@ -211,8 +209,7 @@ export async function logout(app: App, request: Request): Promise<Reply> {
     return errorPage(app, t, request.id, options)
   }
   const signedIn = await findSignedIn(app, request)
-  const cookies = await endSession(app, signedIn)
-  if (signedIn) await record(app, request, 'user_logout', signedIn.user.id)
+  const cookies = await endSession(app, request, signedIn)
   return redirect(`${basePath(app)}/login`, { 'set-cookie': cookies })
 }
 

@@ -2,7 +2,7 @@
 import type { App, OidcIdentity } from '../context.ts'
 import { parseParams, type Reply, type Request, redirect } from '../http/message.ts'
 import { html } from '../lib/html.ts'
-import { audit, sentBy } from '../oauth/audit.ts'
+import { newAuditEvent, sentBy } from '../oauth/audit.ts'
 import { providerNamed } from '../oauth/oidc_providers.ts'
 import {
   finishUpstreamSignIn,
@@ -46,9 +46,10 @@ async function signIn(
   { provider: { slug }, identity, login, user, created }: UpstreamSignIn,
   cookie: string,
 ): Promise<Reply> {
-  const cookies = [await startSession(app, request, user.id, login.target, upstreamSession(app, identity)), cookie]
   const detail = { created, provider: slug }
-  await audit(app, { action: 'user_oidc_login', actor_id: user.id, ...sentBy(request), detail })
+  const event = newAuditEvent(app, { action: 'user_oidc_login', actor_id: user.id, ...sentBy(request), detail })
+  const session = { user_id: user.id, target: login.target, upstream: upstreamSession(app, identity), event }
+  const cookies = [await startSession(app, request, session), cookie]
   return app.config.session.same_site === 'strict'
     ? continuePage(app, request, login.target, cookies)
     : redirect(login.target, { 'set-cookie': cookies })

@@ -4,7 +4,7 @@ import { json, NO_STORE, parseJson, type Reply, type Request } from '../http/mes
 import { subscriber } from '../http/rate_limit.ts'
 import { quoteNames } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
-import { audit, sentBy } from '../oauth/audit.ts'
+import { newAuditEvent, sentBy } from '../oauth/audit.ts'
 import { type ClientMetadata, newClient, offeredToAll, shownClient } from '../oauth/client_metadata.ts'
 import { auditedFields } from '../oauth/document_client.ts'
 import { matchesPattern } from '../oauth/redirect_pattern.ts'
@@ -34,16 +34,16 @@ export async function register(app: App, request: Request): Promise<Reply> {
   if (isApprovedOnly) checkApproved(app, metadata.redirect_uris)
   const registered = isApprovedOnly ? withApprovedReturns(app, metadata) : metadata
   const { client, client_secret } = newClient(registered, 'dcr', app.clock.now())
-  await app.store.createClient(client)
-  request.notes.client_id = client.client_id
-  app.metrics.count('core_clients_registered_total', { source: 'dcr' })
-  await audit(app, {
+  const event = newAuditEvent(app, {
     action: 'client_registered',
     actor_id: '',
     client_id: client.client_id,
     ...sentBy(request),
     detail: auditedFields(client),
   })
+  await app.store.recorded('createClient', client, event)
+  request.notes.client_id = client.client_id
+  app.metrics.count('core_clients_registered_total', { source: 'dcr' })
   const { client_id, issued_at, is_agent, agent_description, scope } = client
   return json(
     201,

@@ -2,10 +2,12 @@
 
 import { isProduction } from '../config/rule.ts'
 import type { App } from '../context.ts'
-import { cookieOf, type RequestHead } from '../http/message.ts'
+import { cookieOf, type Request, type RequestHead } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { equalSecrets, isId, newId, newSecret } from '../lib/id.ts'
+import { newAuditEvent, sentBy } from '../oauth/audit.ts'
 import { loginForOf } from '../oauth/required_login.ts'
+import type { AuditEvent } from '../records/audit_event.ts'
 import type { Session } from '../records/session.ts'
 import type { ResultOf } from '../store/operations.ts'
 import { isForeign } from './origin.ts'
@@ -39,16 +41,19 @@ function noteSessionUse(app: App, { id, last_used_at = 0 }: Session): void {
 /** What the upstream provider says about a sign-in. */
 export type UpstreamSession = Pick<Session, 'oidc_issuer' | 'oidc_sid' | 'auth_time' | 'amr' | 'acr'>
 
-/**
- * Starts a session and ends the previous session of the browser. `target` is the local path that the login returns to; `upstream` names the
- * session at the provider. Returns the Set-Cookie header.
- */
+interface NewSession {
+  user_id: string
+  /** The local path that the login returns to. */
+  target: string
+  upstream?: UpstreamSession
+  event: AuditEvent
+}
+
+/** Starts a session, with its event, and ends the previous session of the browser. Returns the Set-Cookie header. */
 export async function startSession(
   app: App,
   request: RequestHead,
-  user_id: string,
-  target: string,
-  upstream: UpstreamSession = {},
+  { user_id, target, upstream, event }: NewSession,
 ): Promise<string> {
   const { max_age } = app.config.session
   const now = app.clock.now()
@@ -62,7 +67,7 @@ export async function startSession(
     ...upstream,
   }
   const previous = await findSignedIn(app, request)
-  await Promise.all([app.store.createSession(session), saveUpstreamSession(app, session)])
+  await Promise.all([app.store.recorded('createSession', session, event), saveUpstreamSession(app, session)])
   if (previous) await app.store.deleteSession({ id: previous.session.id })
   return setCookie(app, sessionName(app), app.sealer.seal({ sid: session.id, login_for: loginForOf(target) }), max_age)
 }
@@ -84,9 +89,18 @@ export const sentFrom = ({ headers, remote }: RequestHead): Pick<Session, 'user_
   ip: remote,
 })
 
-/** Ends a session. Returns the Set-Cookie headers that delete its cookies. */
-export async function endSession(app: App, signedIn: SignedIn | undefined): Promise<string[]> {
-  if (signedIn) await app.store.deleteSession({ id: signedIn.session.id })
+/** Ends a session, with its event. `client_id` is the client that requested it. Returns the Set-Cookie headers that delete its cookies. */
+export async function endSession(
+  app: App,
+  request: Request,
+  signedIn: SignedIn | undefined,
+  client_id?: string,
+): Promise<string[]> {
+  if (signedIn) {
+    const actor = { actor_id: signedIn.user.id, ...sentBy(request) }
+    const event = newAuditEvent(app, { ...actor, action: 'user_logout', client_id })
+    await app.store.recorded('deleteSession', { id: signedIn.session.id }, event)
+  }
   return [sessionName(app), nonceName(app)].map((name) => setCookie(app, name, '', 0))
 }
 

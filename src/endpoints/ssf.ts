@@ -80,8 +80,8 @@ const entryOf = <A extends 'stream_created' | 'stream_deleted'>(
 export async function createOwnStream(app: App, request: Request): Promise<Reply> {
   const client_id = await callerOf(app, request)
   await checkServesResource(app, client_id)
-  const stream = await createStream(app, client_id, bodyOf(streamBody, request), { source: 'client' })
-  await audit(app, entryOf(request, 'stream_created', stream))
+  const eventOf = (stream: EventReceiver) => newAuditEvent(app, entryOf(request, 'stream_created', stream))
+  const stream = await createStream(app, client_id, bodyOf(streamBody, request), { source: 'client' }, eventOf)
   return json(201, streamJson(app, stream), NO_STORE)
 }
 

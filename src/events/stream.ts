@@ -5,6 +5,7 @@ import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { endpoint, listOf, text, word } from '../lib/field.ts'
 import { newId } from '../lib/id.ts'
+import type { AuditEvent } from '../records/audit_event.ts'
 import { type EventReceiver, MAX_RECEIVERS, type ReceiverSettings } from '../records/event_receiver.ts'
 import { POLL, PUSH, STREAM_EVENTS } from './event_types.ts'
 import { feedEnd } from './feed_end.ts'
@@ -68,12 +69,13 @@ export async function checkServesResource(app: App, client_id: string): Promise<
     throw refuse('the client is on the runtime list of no resource', 'not_on_runtime_list', 'access_denied')
 }
 
-/** Creates a stream for the client of a resource server. Throws invalid_request, or conflict when it has too many. */
+/** Creates a stream for the client of a resource server, with its event. Throws invalid_request, or conflict when it has too many. */
 export async function createStream(
   app: App,
   client_id: string,
   input: StreamInput,
-  settings: ReceiverSettings = {},
+  settings: ReceiverSettings,
+  eventOf: (stream: EventReceiver) => AuditEvent,
 ): Promise<EventReceiver> {
   const now = app.clock.now()
   const id = `st_${newId()}`
@@ -93,7 +95,7 @@ export async function createStream(
   const tooMany = refuse('the client has too many streams already: delete one', 'too_many_receivers', 'conflict')
   if (known.filter((each) => each.client_id === client_id).length >= MAX_STREAMS) throw tooMany
   const start = (await feedEnd(app.store)) - 1
-  if ((await app.store.createReceiver({ receiver, start })) === 'too_many')
+  if ((await app.store.recorded('createReceiver', { receiver, start }, eventOf(receiver))) === 'too_many')
     throw refuse(`there are ${MAX_RECEIVERS} webhooks and streams already`, 'too_many_receivers', 'conflict')
   return receiver
 }

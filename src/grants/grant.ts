@@ -2,7 +2,7 @@
 import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 import type { Params, Request } from '../http/message.ts'
-import type { AuditAction } from '../oauth/audit_events.ts'
+import type { LoneAction } from '../oauth/audit_events.ts'
 import type { Proof } from '../oauth/dpop.ts'
 import type { Authorization } from '../oauth/issue.ts'
 import type { Client } from '../records/client.ts'
@@ -29,7 +29,7 @@ export interface Grant {
   /** Metrics of this grant, in addition to the common ones. */
   readonly counters?: { issued?: CounterName; denied?: CounterName }
   /** The audit action of a refusal. */
-  readonly denied: Extract<AuditAction, `${string}_denied`>
+  readonly denied: Extract<LoneAction, `${string}_denied`>
   /** Decides on the request and returns the commit as data. Throws OAuthError. */
   run(app: App, input: GrantInput): Promise<Authorization>
 }

@@ -3,18 +3,25 @@ import type { App } from '../context.ts'
 import type { Request } from '../http/message.ts'
 import { newId } from '../lib/id.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
-import type { AuditAction, DetailOf, LaterAction } from './audit_events.ts'
+import type { AuditAction, DetailOf, LoneAction } from './audit_events.ts'
 
-export interface AuditEntry<A extends AuditAction> {
-  action: A
+/** Who caused an event. */
+export interface AuditActor {
   /** User id, client id, `admin`, `system`, or empty when the actor is unknown. */
   actor_id: string
-  client_id?: string
   /** Address of the caller. */
   ip: string
   request_id?: string
+}
+
+export interface AuditEntry<A extends AuditAction> extends AuditActor {
+  action: A
+  client_id?: string
   detail?: DetailOf<A>
 }
+
+/** The actor of what the service does on its own. */
+export const SYSTEM: AuditActor = { actor_id: 'system', ip: '' }
 
 /** The request that caused an event. */
 export const sentBy = ({ remote, id }: Request) => ({ ip: remote, request_id: id })
@@ -22,11 +29,12 @@ export const sentBy = ({ remote, id }: Request) => ({ ip: remote, request_id: id
 /** An event that an operation of the store records in the transaction of a change (store/recorded.ts). */
 export const newAuditEvent = <A extends AuditAction>(
   { clock }: Pick<App, 'clock'>,
-  { detail, ...entry }: AuditEntry<A>,
-): AuditEvent => ({ id: newId(), created_at: clock.now(), detail: { ...detail }, ...entry })
+  { action, actor_id, client_id, ip, request_id, detail }: AuditEntry<A>,
+  id = newId(),
+): AuditEvent => ({ id, action, actor_id, client_id, ip, request_id, detail: { ...detail }, created_at: clock.now() })
 
-/** Records an event on its own. Resolves when it is committed, or when that has failed, which is logged and counted. */
-export async function audit<A extends LaterAction>(app: App, entry: AuditEntry<A>): Promise<void> {
+/** Records an event of something that changed no record. Resolves when it is committed, or when that has failed, which is logged and counted. */
+export async function audit<A extends LoneAction>(app: App, entry: AuditEntry<A>): Promise<void> {
   const action: AuditAction = entry.action
   try {
     await app.store.recordAudit(newAuditEvent(app, entry))

@@ -247,32 +247,40 @@ export type AuditAction = keyof typeof AUDIT_EVENTS
 export const AUDIT_ACTIONS = Object.keys(AUDIT_EVENTS) as [AuditAction, ...AuditAction[]]
 
 /**
- * Actions from which security events follow, except those that change nothing. Their events are recorded in the transaction of the change: a
- * process that is killed must leave no change that resource servers do not learn of. audit() does not accept them.
+ * Actions that change no record, or only what is not in the database: the keys of a folder or of a key management service, the configuration
+ * file, caches. Every other event is recorded in the transaction of its change (store/recorded.ts), and audit() does not accept it.
  */
-export const WITH_CHANGE = [
-  'auth_code_reused',
-  'client_deleted',
-  'client_suspended',
-  'consent_revoked',
-  'issuance_revoked',
-  'key_revoked',
-  'refresh_token_reused',
-  'stream_updated',
-  'token_revoked',
-  'tokens_revoked',
-  'user_backchannel_logout',
-  'user_deleted',
-  'user_disabled',
-  'user_email_changed',
-  'user_password_changed',
-  'user_password_set',
-  'user_signed_out',
-  'user_updated',
+export const LONE = [
+  'access_refused',
+  'account_throttled',
+  'admin_ui_login',
+  'admin_ui_login_failed',
+  'admin_ui_logout',
+  'auth_locked_out',
+  'broker_connect_failed',
+  'client_authentication_failed',
+  'client_credentials_denied',
+  'client_document_fetched',
+  'config_reloaded',
+  'device_code_denied',
+  'idp_keys_refreshed',
+  'jwt_bearer_denied',
+  'key_rotated',
+  'stream_redelivered',
+  'stream_verification_requested',
+  'token_examined',
+  'token_exchange_denied',
+  'token_issue_denied',
+  'token_refresh_denied',
+  'token_tried',
+  'user_code_rejected',
+  'user_login_failed',
+  'user_oidc_login_failed',
+  'user_password_change_failed',
+  'webhook_redelivered',
 ] as const satisfies readonly AuditAction[]
-/** Actions whose event may be recorded after the change. */
-export type LaterAction = Exclude<AuditAction, (typeof WITH_CHANGE)[number]>
-export const isLater = (action: AuditAction): action is LaterAction => !WITH_CHANGE.some((each) => each === action)
+export type LoneAction = (typeof LONE)[number]
+export const isLone = (action: AuditAction): action is LoneAction => LONE.some((each) => each === action)
 
 /** The detail of an action: only the members that are declared for it. */
 export type DetailOf<A extends AuditAction> = A extends AuditAction

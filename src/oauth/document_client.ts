@@ -6,7 +6,7 @@ import { clip } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { digest } from '../lib/id.ts'
 import type { Client, ClientAuthentication, DocumentFields } from '../records/client.ts'
-import { type AuditEntry, audit } from './audit.ts'
+import { type AuditActor, newAuditEvent } from './audit.ts'
 import { clientRecord, newClient } from './client_metadata.ts'
 import { scopeNames } from './resource.ts'
 
@@ -65,14 +65,15 @@ export async function followDocument(app: App, stored: Client, described: Client
     ...onlyOf(described),
     updated_at: app.clock.now(),
   }
-  if ((await app.store.updateClient(changed)) === 'stale') return (await app.store.findClient({ client_id })) ?? changed
-  await audit(app, {
+  const event = newAuditEvent(app, {
     action: 'client_document_changed',
     actor_id: client_id,
     client_id,
     ip: '',
     detail: { fields, ...auditedFields(changed) },
   })
+  if ((await app.store.recorded('updateClient', changed, event)) === 'stale')
+    return (await app.store.findClient({ client_id })) ?? changed
   return { ...changed, version: stored.version + 1 }
 }
 
@@ -134,17 +135,15 @@ export function setByOperator(client: Client, given: Partial<Client>): Client {
 const withOneKeySource = (patch: Partial<Client>): Partial<Client> =>
   patch.jwks === patch.jwks_uri ? patch : { ...patch, jwks: patch.jwks, jwks_uri: patch.jwks_uri }
 
-/** Who caused a change, as in the audit trail. */
-type By = Pick<AuditEntry<'client_registered'>, 'actor_id' | 'ip' | 'request_id'>
-
 /** Stores a client that was only a document until now, because a user consents to it or an operator wants it. */
-export async function keepDocumentClient(app: App, client: Client, by: By): Promise<void> {
+export async function keepDocumentClient(app: App, client: Client, by: AuditActor): Promise<void> {
   if (!isUnstored(client)) return
   const { client_id } = client
   const kept = { ...client, version: UNSTORED + 1, issued_at: app.clock.now() }
-  if ((await app.store.createClient(kept)) === 'exists') return
-  app.metrics.count('core_clients_registered_total', { source: 'cimd' })
-  await audit(app, { action: 'client_registered', ...by, client_id, detail: auditedFields(client) })
+  const detail = auditedFields(client)
+  const event = newAuditEvent(app, { ...by, action: 'client_registered', client_id, detail })
+  if ((await app.store.recorded('createClient', kept, event)) === 'created')
+    app.metrics.count('core_clients_registered_total', { source: 'cimd' })
 }
 
 const MAX_AUDITED_URI = 256

@@ -14,6 +14,9 @@ export async function effectiveDcrMode({ store, config }: Pick<App, 'store' | 'c
   return DCR_MODES.find((mode) => mode === saved) ?? 'admin_only'
 }
 
-/** Sets the mode permanently. It takes precedence over the configuration, also after a restart. */
-export const saveDcrMode = ({ store, clock }: Pick<App, 'store' | 'clock'>, mode: DcrMode): Promise<void> =>
-  store.saveSetting({ name: SETTING, value: mode, now: clock.now() })
+/** The stored setting of a mode. It takes precedence over the configuration, also after a restart. */
+export const dcrModeSetting = ({ clock }: Pick<App, 'clock'>, mode: DcrMode) => ({
+  name: SETTING,
+  value: mode,
+  now: clock.now(),
+})

@@ -128,6 +128,9 @@ export function* releaseUnsure({ id, lease_id, now }: GrantLease & { now: number
   )
 }
 
+/** A connection as it was before it was revoked, with the slug of its provider. */
+export type RevokedConnection = BrokerGrant & { provider: string }
+
 /** Revokes a connection and deletes its credential. Returns the connection as it was before. With `lease_id` it does so only under that lease. */
 export function* revokeBrokerGrant({
   id,
@@ -139,8 +142,12 @@ export function* revokeBrokerGrant({
   lease_id?: string
   reason?: ConnectionEnd
   now: number
-}): Op<BrokerGrant | undefined> {
-  const row = yield* forUpdate(`SELECT ${COLUMNS}, lease_id FROM broker_grants WHERE id = ?`, idBytes(id))
+}): Op<RevokedConnection | undefined> {
+  const row = yield* forUpdate(
+    `SELECT ${COLUMNS}, lease_id, (SELECT slug FROM broker_providers p WHERE p.id = broker_provider_id) AS provider
+     FROM broker_grants WHERE id = ?`,
+    idBytes(id),
+  )
   if (!row || (lease_id !== undefined && (row.lease_id === null || idText(row.lease_id) !== lease_id))) return undefined
   yield* change(
     `UPDATE broker_grants SET revoked_at = ?, ended_reason = ?, credential = NULL, lease_id = NULL, leased_until = NULL, unsure_since = NULL
@@ -149,7 +156,7 @@ export function* revokeBrokerGrant({
     orNull(reason),
     idBytes(id),
   )
-  return read(row)
+  return { ...read(row), provider: maybeStr(row.provider) ?? '' }
 }
 
 /** Ends every connection of a deleted user. */

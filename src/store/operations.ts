@@ -25,7 +25,7 @@ import { dropPartition, listExported, listPartitions, saveExported } from './par
 import * as passwordLinks from './password_links.ts'
 import * as providers from './providers.ts'
 import * as rateBuckets from './rate_buckets.ts'
-import { type ADDITIONS, completedEvent } from './recorded.ts'
+import { type ADDITIONS, eventsOfChange, type Telling } from './recorded.ts'
 import { findSuccessors, recordRetry } from './refresh_retries.ts'
 import * as resources from './resources.ts'
 import * as retention from './retention.ts'
@@ -92,15 +92,14 @@ const single = {
 
 /** A change with its audit event. */
 interface RecordedChange {
-  op: keyof typeof ADDITIONS
+  op: keyof typeof single
   input: unknown
   event: AuditEvent
 }
-/** Runs an operation, and records its audit event in the same transaction if it changed something. Returns what the operation returns. */
+/** Runs an operation, and records its audit events in the same transaction if it changed something. Returns what the operation returns. */
 function* recordChange({ op, input, event }: RecordedChange): Op<unknown> {
   const result = yield* (single[op] as (input: unknown) => Op<unknown>)(input)
-  const completed = completedEvent(op, result, event)
-  if (completed) yield* recordAudit(completed)
+  for (const each of eventsOfChange(op, result, event)) yield* recordAudit(each)
   return result
 }
 
@@ -113,9 +112,12 @@ export type OpName = keyof Ops
 export type InputOf<K extends OpName> = Parameters<Ops[K]>[0]
 export type ResultOf<K extends OpName> = ReturnType<Ops[K]> extends Op<infer R> ? R : never
 
-/** An operation whose event is recorded with it. One whose result does not fit its row in ADDITIONS does not compile here. */
+/** A row of ADDITIONS that does not fit the result of its operation does not compile here. */
 type Fitting<A extends { [K in keyof A & OpName]: (result: ResultOf<K>, event: AuditEvent) => unknown }> = keyof A
-export type RecordedOp = Fitting<typeof ADDITIONS>
+/** An operation whose event can be recorded with it: its result says whether something changed. */
+export type RecordedOp = {
+  [K in OpName]: K extends Fitting<typeof ADDITIONS> ? K : ResultOf<K> extends Telling ? K : never
+}[OpName]
 
 export type Operations = {
   readonly [K in OpName]: Parameters<Ops[K]> extends []

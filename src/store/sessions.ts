@@ -60,9 +60,9 @@ export function* touchSession({ id, now }: { id: string; now: number }): Op<void
   yield* change('UPDATE sessions SET last_used_at = ? WHERE id = ?', now, idBytes(id))
 }
 
-/** Ends a session. */
-export function* deleteSession({ id }: { id: string }): Op<void> {
-  yield* change('DELETE FROM sessions WHERE id = ?', idBytes(id))
+/** Ends a session. False when it ended before. */
+export function* deleteSession({ id }: { id: string }): Op<boolean> {
+  return (yield* change('DELETE FROM sessions WHERE id = ?', idBytes(id))) === 1
 }
 
 /** Ends one session of a user, with its codes and undecided requests. Returns whether the user had this session. */

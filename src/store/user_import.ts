@@ -4,6 +4,12 @@ import { all, change, type Op } from './op.ts'
 import { addGroups } from './user_groups.ts'
 import { emailKey, insertUsers } from './user_rows.ts'
 
+/** How many users an import created, and the positions of those whose email another user has. */
+export interface ImportedUsers {
+  created: number
+  taken: number[]
+}
+
 /**
  * Adds users with different emails. `taken` contains the positions of those whose email another user has. If there are any, no user is
  * added, or with `skip` only the others. `stale`: another transaction took an email in the meantime, and no user is added.
@@ -16,7 +22,7 @@ export function* importUsers({
   users: readonly User[]
   skip: boolean
   dry_run: boolean
-}): Op<{ created: number; taken: number[] } | 'stale'> {
+}): Op<ImportedUsers | 'stale'> {
   const keys = yield* takenKeys(users)
   const taken = users.flatMap(({ email }, i) => (keys.has(emailKey(email)) ? [i] : []))
   if (taken.length > 0 && !skip) return { created: 0, taken }

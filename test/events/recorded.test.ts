@@ -1,22 +1,46 @@
 // A process may be killed between a change and the record of its event. Here no event can be recorded on its own, which has the same effect:
-// the events of these changes must be there all the same, because they are recorded in the transaction of the change.
+// the events of all changes must be there all the same, because they are recorded in the transaction of the change.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Action } from '../../src/admin/action.ts'
+import { adminResources } from '../../src/admin/index.ts'
+import { perform } from '../../src/admin/perform.ts'
 import { STREAM_ACTIONS } from '../../src/events/security_events.ts'
-import { WITH_CHANGE } from '../../src/oauth/audit_events.ts'
+import { newId } from '../../src/lib/id.ts'
+import { AUDIT_ACTIONS, isLone } from '../../src/oauth/audit_events.ts'
 import { KEY_REVOCATION } from '../../src/store/key_revocations.ts'
-import { accountPage, press, userWith } from '../support/account.ts'
+import { accountPage, browserOf, press, userWith } from '../support/account.ts'
 import { eventsOf, okAdmin } from '../support/admin.ts'
+import { Browser } from '../support/browser.ts'
+import { DocumentServer, LOCAL_DOCUMENTS } from '../support/documents.ts'
 import { aPerson } from '../support/exchange.ts'
-import { authorize, machineToken, post, redeem, refresh } from '../support/flow.ts'
+import { authorize, authorizeUrl, machineToken, post, redeem, refresh, register, walk } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
+import { signed } from '../support/idp.ts'
+import { CLIENT_ID, type FakeProvider, openFederation, signInAt } from '../support/openid_fake.ts'
+import { inputFor } from '../support/operations.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { RECEIVERS_ALLOWED, TestReceiver } from '../support/receiver.ts'
 import { anEvent } from '../support/records.ts'
-import { addClient, addResource, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
+import {
+  addClient,
+  addResource,
+  addUser,
+  PASSWORD,
+  SEALED,
+  startService,
+  type TestService,
+} from '../support/service.ts'
+
+/** The operations of the admin API that change records, by operationId. */
+const OPERATIONS = adminResources.flatMap(({ name, actions }) =>
+  Object.entries(actions).flatMap(([word, action]): [string, Action][] =>
+    action.audit && !isLone(action.audit) ? [[`${name.replaceAll(' ', '.')}.${word}`, action]] : [],
+  ),
+)
 
 test('every action from which security events follow is recorded with its change, unless it changes nothing', () => {
   const alone = ['access_refused', 'stream_verification_requested']
-  expect([...WITH_CHANGE, ...alone].toSorted()).toEqual(STREAM_ACTIONS.toSorted())
+  expect(STREAM_ACTIONS.filter(isLone).toSorted()).toEqual(alone)
 })
 
 let server: PostgresServer
@@ -44,15 +68,40 @@ function loseEvents({ app }: TestService): void {
 
 describe.each(Object.entries(STORAGES))('on %s', (_name, env) => {
   let service: TestService
+  let fake: FakeProvider
+  let documents: DocumentServer
   beforeAll(async () => {
-    service = await startService(await env())
+    const { SERVICE_DCR_MODE: _, ...local } = LOCAL_DOCUMENTS
+    documents = await DocumentServer.start()
+    ;({ service, fake } = await openFederation({
+      ...(await env()),
+      ...local,
+      ...SEALED,
+      SERVICE_OIDC_SHOW_LOCAL_LOGIN: 'true',
+    }))
     loseEvents(service)
   })
-  afterAll(() => service.close())
+  afterAll(async () => {
+    documents.close()
+    await service.close()
+  })
+
+  /** Fails unless `change` records one event. */
+  async function expectEvent(action: string, change: () => Promise<unknown>) {
+    const count = async () => (await eventsOf(service, action)).length
+    const before = await count()
+    await change()
+    expect((await count()) - before).toBe(1)
+  }
+
+  test.each(OPERATIONS)('the event of the operation %s is recorded with its change', async (operationId, action) => {
+    const { params = {}, query = {}, body } = await inputFor(operationId, service)
+    const input = { params, query: action.query ? query : {}, ...(action.body ? { body } : {}) }
+    const operator = { actor_id: 'admin', capability: 'admin', ip: '' } as const
+    await expectEvent(action.audit ?? '', () => perform(service.app, action, input, operator))
+  })
 
   const send = (method: string, path: string, body?: object) => okAdmin<{ id: string }>(service, method, path, body)
-  const clientAt = async (path = '') => `/admin/clients/${(await addClient(service)).client_id}${path}`
-  const userAt = async (path = '') => `/admin/users/${(await addUser(service)).id}${path}`
   const tokenOf = async (client: Awaited<ReturnType<typeof addClient>>) =>
     String((await machineToken(service, client)).body['access_token'])
   async function signedIn() {
@@ -60,26 +109,66 @@ describe.each(Object.entries(STORAGES))('on %s', (_name, env) => {
     const authorized = await authorize(service, client, person.user, {}, person.browser)
     return { client, user: person.user, authorized, answer: await redeem(service, client, authorized) }
   }
+  async function decide(decision: 'allow' | 'deny') {
+    const [client, user, resource] = [await addClient(service), await addUser(service), await addResource(service)]
+    const url = authorizeUrl(service, { client_id: client.client_id, resource: resource.uri })
+    await walk(service, url, user, new Browser(), decision)
+  }
+  /** A new person at the provider, signed in. */
+  const arrive = () => {
+    fake.person = { sub: `up-${newId()}`, email: `${newId()}@example.com`, email_verified: true }
+    return signInAt(service, fake)
+  }
 
-  const CHANGES: Partial<Record<(typeof WITH_CHANGE)[number] | 'access_refused', () => Promise<unknown>>> = {
-    client_suspended: async () => send('PATCH', await clientAt('/suspend')),
-    client_deleted: async () => send('DELETE', await clientAt('?force=true')),
-    user_disabled: async () => send('PATCH', await userAt('/disable')),
-    user_updated: async () => send('PATCH', await userAt(), { password: 'another long password' }),
-    user_signed_out: async () => send('DELETE', await userAt('/tokens')),
-    user_deleted: async () => send('DELETE', await userAt()),
-    tokens_revoked: async () => {
-      const client = await addClient(service)
-      await tokenOf(client)
-      await send('POST', '/admin/revocations', { client_id: client.client_id })
-    },
-    issuance_revoked: async () => {
-      const claims = (await tokenOf(await addClient(service))).split('.')[1] ?? ''
-      await send('DELETE', `/admin/issuances/${JSON.parse(Buffer.from(claims, 'base64url').toString()).jti}`)
-    },
+  /** What users, clients and providers change, by audit action. */
+  const CHANGES: Readonly<Record<string, () => Promise<unknown>>> = {
     token_revoked: async () => {
       const client = await addClient(service)
       await post(`${service.issuer}/oauth/revoke`, client, { token: await tokenOf(client) })
+    },
+    client_registered: async () => {
+      await send('PATCH', '/admin/settings/dcr', { mode: 'open' })
+      expect((await register(service)).status).toBe(201)
+    },
+    client_document_changed: async () => {
+      await send('PATCH', '/admin/settings/dcr', { mode: 'open' })
+      const [user, path] = [await addUser(service), `/${newId()}`]
+      const fresh = { headers: { 'cache-control': 'no-store' } }
+      const client_id = documents.publish(path, {}, fresh)
+      const { browser } = await authorize(service, { client_id }, user)
+      documents.publish(path, { client_name: 'Renamed' }, fresh)
+      await browser.open(authorizeUrl(service, { client_id }))
+    },
+    consent_granted: () => decide('allow'),
+    consent_denied: () => decide('deny'),
+    user_login: async () => browserOf(service, (await addUser(service)).email),
+    user_logout: async () =>
+      (await browserOf(service, (await addUser(service)).email)).post(`${service.issuer}/logout`, {}),
+    user_oidc_login: arrive,
+    user_email_changed: async () => {
+      await arrive()
+      fake.person = { ...fake.person, email: `${newId()}@example.com` }
+      await signInAt(service, fake)
+    },
+    user_backchannel_logout: async () => {
+      await arrive()
+      const { issuer, key } = fake.idp
+      const iat = service.app.clock.now()
+      const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
+      const claims = { iss: issuer, aud: CLIENT_ID, iat, exp: iat + 60, jti: newId(), events, sub: fake.person['sub'] }
+      const logout_token = await signed(key, { kid: key.kid, typ: 'logout+jwt' }, claims)
+      const body = new URLSearchParams({ logout_token })
+      await fetch(`${service.issuer}/oidc/backchannel-logout`, { method: 'POST', body })
+    },
+    user_password_set: async () => {
+      const { url } = await okAdmin<{ url: string }>(
+        service,
+        'POST',
+        `/admin/users/${(await addUser(service)).id}/password-link`,
+      )
+      const again = 'another long password'
+      const form = { token: url.slice(url.lastIndexOf('/') + 1), new_password: again, new_password_again: again }
+      await new Browser().post(`${service.issuer}/password`, form)
     },
     refresh_token_reused: async () => {
       const { client, answer } = await signedIn()
@@ -110,23 +199,14 @@ describe.each(Object.entries(STORAGES))('on %s', (_name, env) => {
       const values = { current_password: PASSWORD, new_password: again, new_password_again: again }
       await press(service, browser, 'current_password', values)
     },
-    stream_updated: async () => {
-      const { client_id } = await addClient(service)
-      await addResource(service, { policy: { runtime: { client_ids: [client_id] } } })
-      const { stream_id } = await okAdmin<{ stream_id: string }>(service, 'POST', '/admin/streams', { client_id })
-      await send('PATCH', `/admin/streams/${stream_id}`, { status: 'paused' })
-    },
-    key_revoked: async () => {
-      const { keys } = await okAdmin<{ keys: { kid: string; status: string }[] }>(service, 'GET', '/admin/keys')
-      await send('POST', `/admin/keys/${keys.find(({ status }) => status === 'next')?.kid}/revoke`, {})
-    },
   }
 
-  test.each(Object.entries(CHANGES))('the event %s is recorded with its change', async (action, change) => {
-    const count = async () => (await eventsOf(service, action)).length
-    const before = await count()
-    await change()
-    expect((await count()) - before).toBe(1)
+  test.each(Object.entries(CHANGES))('the event %s is recorded with its change', expectEvent)
+
+  test('every action that changes records is one of these', () => {
+    const tested = [...OPERATIONS.map(([, { audit }]) => audit), ...Object.keys(CHANGES)]
+    const missing = AUDIT_ACTIONS.filter((action) => !isLone(action) && !tested.includes(action))
+    expect(missing).toEqual(['token_issued', 'upstream_token_issued'])
   })
 })
 

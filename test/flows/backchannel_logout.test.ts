@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { connect } from '../../src/broker/connection.ts'
 import { newId } from '../../src/lib/id.ts'
+import { SYSTEM } from '../../src/oauth/audit.ts'
 import { eventsOf, metricOf } from '../support/admin.ts'
 import { addProvider } from '../support/broker.ts'
 import { Browser } from '../support/browser.ts'
@@ -188,7 +189,7 @@ describe('refresh tokens and connections of the user', () => {
     const user_id = subjectOf(body['access_token'])
     const provider = await addProvider(service)
     const credential = { tokens: [], refresh_token: 'up-refresh' }
-    await connect(service.app, provider, { user_id, credential, granted: [] })
+    await connect(service.app, provider, { user_id, credential, granted: [] }, SYSTEM)
     const { key } = fake.idp
     const text = await signed(key, { kid: key.kid }, { ...claimsOf(), iss: fake.idp.issuer, ...fake.person })
     expect((await send(text, service)).status).toBe(200)

@@ -37,7 +37,7 @@ function setUp({ cimd = {}, mode = 'open' } = {}) {
       return 'updated'
     },
     findSetting: async () => undefined,
-    recordAudit: async () => {},
+    recorded: (op: 'createClient' | 'updateClient', client: Client) => store[op](client),
     ...aloneWithBuckets,
   }
   const config = {

@@ -24,9 +24,23 @@ const named: Make = async (service) => ({
   ...(await slug(service)),
   body: { client_id: (await addClient(service)).client_id },
 })
-const listed: Make = async (service) => ({
-  params: { ...(await slug(service)).params, ...(await client(service)).params },
-})
+/** A client that is on the lists of a resource. */
+const listed: Make = async (service) => {
+  const { client_id } = await addClient(service)
+  const policy = { exchange: { allowed_client_ids: [client_id] }, runtime: { client_ids: [client_id] } }
+  return { params: { slug: (await addResource(service, { policy })).slug, client_id } }
+}
+/** A return URL for the list of a new broker resource, which has these URLs. */
+const connectList =
+  (...allowed_return_urls: string[]): Make =>
+  async ({ app }) => {
+    const { slug: provider } = await addProvider(app)
+    const { policy, ...resource } = aResource({ backend_kind: 'broker', broker_provider_slug: provider })
+    await app.store.createResource({ ...resource, policy: { ...policy, connect: { allowed_return_urls } } })
+    const named = { url: BACK }
+    return { params: { slug: resource.slug }, query: named, body: named }
+  }
+const BACK = 'https://app.example.com/back'
 const issuance: Make = async ({ app }) => {
   const issued = anIssuance()
   await app.store.recordIssuance(issued)
@@ -156,13 +170,8 @@ const MAKERS: Readonly<Record<string, Make>> = {
     const slug = `r-${newId().toLowerCase().replaceAll('_', '-')}`
     return { body: { slug, uri: `https://${slug}.example.com`, backend_kind: 'mint' } }
   },
-  'resource.policy.connect': async ({ app }) => {
-    const { slug: provider } = await addProvider(app)
-    const resource = aResource({ backend_kind: 'broker', broker_provider_slug: provider })
-    await app.store.createResource(resource)
-    const named = { url: 'https://app.example.com/back' }
-    return { params: { slug: resource.slug }, query: named, body: named }
-  },
+  'resource.policy.connect': connectList(),
+  'resource.policy.connect.remove': connectList(BACK),
   'resource.policy.exchange.remove': listed,
   'resource.policy.runtime.remove': listed,
   'resource.policy': named,
@@ -236,9 +245,13 @@ const MAKERS: Readonly<Record<string, Make>> = {
     const { current_kid } = await okAdmin<{ current_kid: string }>(service, 'POST', '/admin/keys/rotate')
     return { params: { kid: current_kid }, body: {} }
   },
-  'dcr.set': async () => ({ body: { mode: 'open' } }),
+  'dcr.set': async () => ({ body: { mode: 'admin_only' } }),
   'dcr.replace': async () => ({ body: { mode: 'open' } }),
-  'revocation.create': async () => ({ body: { client_id: 'nobody' } }),
+  'revocation.create': async (service) => {
+    const { client_id } = await addClient(service)
+    await service.app.store.recordIssuance(anIssuance({ client_id }))
+    return { body: { client_id } }
+  },
 }
 
 /** Creates the items that an operation needs, and returns its input. */

@@ -57,5 +57,5 @@ async function endSignIns(account: AccountRequest, { others, session_id = '' }: 
   }
   if (isId(session_id)) await app.store.recorded('endUserSession', { user_id, id: session_id }, event)
   if (session_id !== signedIn.session.id) return {}
-  return { cookies: await endSession(app, undefined), to: '/login' }
+  return { cookies: await endSession(app, request, undefined), to: '/login' }
 }
