@@ -36,7 +36,6 @@ const KNOWN_BY = {
   'https?|http2|net|tls|dgram|dns|undici':
     'src/(http/(node|problem|proxies)|net/fetch|net/public_names|lib/host_rule|lib/range|lib/system_names|cli/tour/callback)',
   'better-sqlite3|pg': 'src/store/(sqlite|postgres\\w*|database|migrate)',
-  piscina: 'src/lib/threads',
   '@node-rs/argon2': 'workers/password',
   bcryptjs: 'workers/password',
   'lru-cache': 'src/lib/lru',

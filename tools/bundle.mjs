@@ -19,7 +19,7 @@ const INPUT = {
 /** Packages that stay in node_modules: native builds, packages that find their own files by path, and packages that few services load. */
 const EXTERNAL = [
   /^(better-sqlite3|uWebSockets\.js|uwebsockets-glibc227|@node-rs\/)/,
-  /^(piscina|undici\/.*|yaml|pg)$/,
+  /^(undici\/.*|yaml|pg)$/,
   /^@opentelemetry\/(?!api$)/,
 ]
 

@@ -2,8 +2,8 @@
 import { type CryptoBatch, type CryptoBatchResult, type LocalKey, unpackJobs } from '../src/crypto/batch.ts'
 import { createSigningWork } from '../src/crypto/signing_work.ts'
 import { Lru } from '../src/lib/lru.ts'
+import { answerCalls } from '../src/lib/thread.ts'
 import { nameThread } from '../src/lib/thread_name.ts'
-import { answerCalls } from '../src/lib/thread_port.ts'
 
 nameThread('crypto')
 const signing = new Lru<LocalKey>(100)
@@ -17,4 +17,4 @@ function runBatch(batch: CryptoBatch): CryptoBatchResult {
   return { results, ms: performance.now() - startedMs }
 }
 
-export default answerCalls(runBatch)
+answerCalls(runBatch)

@@ -3,6 +3,7 @@ import { hashSync, verifySync } from '@node-rs/argon2'
 import { compareSync } from 'bcryptjs'
 import { argon2Parameters, isBcrypt } from '../src/crypto/password_hash.ts'
 import type { PasswordJob, PasswordResult } from '../src/crypto/pool.ts'
+import { answerCalls } from '../src/lib/thread.ts'
 import { nameThread } from '../src/lib/thread_name.ts'
 
 nameThread('password')
@@ -23,6 +24,4 @@ function perform(job: PasswordJob): PasswordResult {
   return right && !isCurrent(job.hash) ? { right, rehashed: hashSync(job.password, PARAMETERS) } : { right }
 }
 
-export default function runBatch(jobs: readonly PasswordJob[]): PasswordResult[] {
-  return jobs.map(perform)
-}
+answerCalls((jobs: readonly PasswordJob[]): PasswordResult[] => jobs.map(perform))

@@ -1,8 +1,8 @@
 // The storage thread: runs a batch of operations as one transaction and answers after its commit.
 import { workerData } from 'node:worker_threads'
 import { codeOf } from '../src/lib/error.ts'
+import { answerCalls } from '../src/lib/thread.ts'
 import { nameThread } from '../src/lib/thread_name.ts'
-import { answerCalls } from '../src/lib/thread_port.ts'
 import { type BatchResult, type Job, openDatabase } from '../src/store/database.ts'
 import type { Op, Statement } from '../src/store/op.ts'
 import { isRead, ops } from '../src/store/operations.ts'
@@ -99,4 +99,4 @@ function runBatch(batch: string): BatchResult {
   return { outcomes: isSilent ? undefined : outcomes, foreign: foreignWrite(), ms: performance.now() - startedMs }
 }
 
-export default answerCalls(runBatch)
+answerCalls(runBatch)

@@ -67,7 +67,7 @@ export async function measureParts(): Promise<string> {
   const log = openLogger({ ...logging, level: 'warn' })
   const file = path.join(tempDir(), 'parts.db')
   prepareDatabase(file, true, NOW)
-  const lanes = openCrypto({ threads: 0, eager: true }, log)
+  const lanes = openCrypto({ threads: 0 }, log)
   const store = createStore(openSqlite(file, { wal: true, serves: false }, log), new Metrics())
   try {
     const lines: string[][] = []

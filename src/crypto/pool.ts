@@ -65,21 +65,21 @@ const QUEUE = { crypto: 4096, password: 64 }
 const [BATCH_MS, EAGER_MS] = [5, 1]
 /** A signature with ES256, or two. To wake a thread for them costs more processor time and takes longer. RS256 takes longer than this. */
 const HERE = { jobs: 2, ms: 0.3 }
+/** Larger batches that are also signed here while no signing thread has loaded, and the milliseconds of such work after which the first one starts. */
+const COLD = { jobs: 16, ms: 10 }
 
 export interface CryptoOptions {
-  /** 0 means one less than the number of cores. */
+  /** Maximum number of signing threads. 0 means one less than the number of cores. */
   threads: number
-  /** Whether the signing threads start at once, or with the first signature. */
-  eager: boolean
 }
-/** The number of signing threads: as configured, or for 0 by the number of cores. */
+/** The maximum number of signing threads: as configured, or for 0 by the number of cores. */
 export const signingThreads = (configured: number): number =>
   configured || Math.max(1, Math.min(16, availableParallelism() - 1))
 
-/** Opens the lanes and their threads. */
-export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): CryptoLanes {
+/** Opens the lanes. Their threads start when they are needed. */
+export function openCrypto({ threads }: CryptoOptions, log: Logger): CryptoLanes {
   const known = new Map<string, LocalKey>()
-  const crypto = openSigning(signingThreads(threads), eager, known, log)
+  const crypto = openSigning(signingThreads(threads), known, log)
   const password = openPasswords(log)
   return {
     sign(key, claims, onBatch) {
@@ -110,10 +110,12 @@ export function openCrypto({ threads, eager }: CryptoOptions, log: Logger): Cryp
   }
 }
 
-/** The signing threads and their lane. `known` has the key of every header. */
-function openSigning(workers: number, eager: boolean, known: ReadonlyMap<string, LocalKey>, log: Logger) {
-  const threads = openThreads({ name: 'crypto', min: eager ? workers : 0, max: workers }, log)
+/** The signing threads and their lane. `known` has the key of every header. The threads start with the load: many processes never need them. */
+function openSigning(workers: number, known: ReadonlyMap<string, LocalKey>, log: Logger) {
+  const threads = openThreads({ name: 'crypto', max: workers }, log)
   const perform = createSigningWork((header) => known.get(header))
+  const runHere = (jobs: CryptoJob[]) => jobs.map((job) => outcomeOf(perform(job)))
+  let coldMs = 0
   const lane = new Lane<CryptoJob, string | boolean>({
     name: 'crypto',
     workers,
@@ -122,8 +124,15 @@ function openSigning(workers: number, eager: boolean, known: ReadonlyMap<string,
     maxQueue: QUEUE.crypto,
     batchMs: BATCH_MS,
     eagerMs: EAGER_MS,
-    here: { ...HERE, run: (jobs) => jobs.map((job) => outcomeOf(perform(job))) },
+    here: { ...HERE, run: runHere },
     async run(jobs, worked) {
+      if (jobs.length <= COLD.jobs && !threads.isLoaded()) {
+        const startedMs = performance.now()
+        const outcomes = runHere(jobs)
+        coldMs += performance.now() - startedMs
+        if (coldMs > COLD.ms) threads.start()
+        return outcomes
+      }
       const batch = packJobs(jobs)
       // Transferring a key is expensive, and a thread needs it only once.
       let { results, ms } = (await runOn(threads, batch)) as CryptoBatchResult
@@ -141,7 +150,7 @@ function openSigning(workers: number, eager: boolean, known: ReadonlyMap<string,
 /** The password threads and their lane. The threads start with the first login, because most processes never need them. */
 function openPasswords(log: Logger) {
   const workers = Math.max(1, Math.floor(availableParallelism() / 4))
-  const threads = openThreads({ name: 'password', min: 0, max: workers, idleMs: 60_000 }, log)
+  const threads = openThreads({ name: 'password', max: workers, idleMs: 60_000 }, log)
   const lane = new Lane<PasswordJob, PasswordResult>({
     name: 'password',
     workers,

@@ -1,95 +1,87 @@
-// A pool of worker threads, and its orderly shutdown.
-import { createRequire } from 'node:module'
-import type * as Pools from 'piscina'
+// Worker threads that answer calls: they start when they are needed, the next call replaces one that failed, and close() ends them.
 import { programFile } from './paths.ts'
-import { ThreadPort } from './thread_port.ts'
-import { withTimeout } from './timeout.ts'
+import { Thread } from './thread.ts'
 
 export interface ThreadsOptions {
   /** The name of the file in `workers/`, and of the threads in the log. */
   name: string
-  /** Threads that start at once and stay. With 0 they start with the first task. */
-  min: number
   max: number
-  /** Idle threads beyond `min` end after this many milliseconds. Threads without it stay, and their file exports answerCalls(). */
+  /** A thread ends this many milliseconds after its last call. Without it threads stay. */
   idleMs?: number
   /** The data that each thread receives when it starts. */
-  workerData?: unknown
+  workerData?: object
 }
 /** Logs the error of a thread that failed. */
 export interface ThreadLog {
   error(fields: object, message: string): void
 }
 export interface Threads {
-  /** Rejects when the thread fails. The task may then be completed or not. */
-  run(task: unknown): Promise<unknown>
-  /** Terminates the threads. Tasks in progress are lost, so wait for them first. */
+  /** Whether a thread has loaded, so that a call need not wait for it. */
+  isLoaded(): boolean
+  /** Starts the first thread, unless there is one. Without it, the first call does. */
+  start(): void
+  /** Calls the thread with the fewest calls, and starts another one when all are busy. Rejects when the thread fails: the call may then be completed or not. */
+  run(input: unknown): Promise<unknown>
+  /** Terminates the threads. Calls in progress are lost, so wait for them first. */
   close(): Promise<void>
 }
 
-/** Not imported: Node would first search the files for the names that they export, which delays the start by 15 ms. */
-const { Piscina } = createRequire(import.meta.url)('piscina') as typeof Pools
+/** Prepares threads. The error of one that fails is logged. */
+export function openThreads({ name, max, idleMs, workerData }: ThreadsOptions, log: ThreadLog): Threads {
+  const threads = new Set<Thread>()
+  const ending = new Set<Promise<void>>()
+  const idleTimers = new WeakMap<Thread, NodeJS.Timeout>()
 
-/** Longer than any thread needs to load. A thread that hangs is terminated after this time. */
-const LOADING_MS = 10_000
-
-/** Starts the threads. One that fails is logged and replaced. */
-export function openThreads({ name, min, max, idleMs, workerData }: ThreadsOptions, log: ThreadLog): Threads {
-  const pool = new Piscina({
-    filename: programFile(name),
-    minThreads: min,
-    maxThreads: max,
-    idleTimeout: idleMs ?? Number.POSITIVE_INFINITY,
-    recordTiming: false,
-    workerData,
-  })
-  pool.on('error', (error) => log.error({ err: error }, `a ${name} thread failed and is replaced`))
-  const loaded = new Set<number>()
-  let onLoaded = () => {}
-  const add = (id: number) => {
-    loaded.add(id)
-    onLoaded()
-  }
-  // For the pool, the first threads are ready before they have loaded. The first message of a thread shows that it has loaded.
-  const first = new Set(pool.threads.map(({ threadId }) => threadId))
-  for (const thread of pool.threads) thread.once('message', () => add(thread.threadId))
-  pool.on('workerCreate', ({ id }) => {
-    if (!first.has(id)) add(id)
-  })
-  pool.on('workerDestroy', () => onLoaded())
-
-  /** Node 20 aborts the whole process when a thread is terminated while it loads its modules. */
-  const allLoaded = () =>
-    new Promise<void>((resolve) => {
-      onLoaded = () => {
-        if (pool.threads.every(({ threadId }) => loaded.has(threadId))) resolve()
-      }
-      onLoaded()
+  function start(): Thread {
+    const thread = new Thread(programFile(name), workerData)
+    threads.add(thread)
+    void thread.ended.then((reason) => {
+      if (threads.delete(thread)) log.error({ err: reason }, `a ${name} thread failed and is replaced`)
     })
+    return thread
+  }
+
+  function end(thread: Thread): void {
+    threads.delete(thread)
+    clearTimeout(idleTimers.get(thread))
+    const done = thread.end().finally(() => ending.delete(done))
+    ending.add(done)
+  }
+
+  function endWhenIdle(thread: Thread): void {
+    clearTimeout(idleTimers.get(thread))
+    const timer = setTimeout(() => thread.waiting === 0 && end(thread), idleMs)
+    idleTimers.set(thread, timer.unref())
+  }
+
   return {
-    run: idleMs === undefined ? callThreads(pool, max) : (task) => pool.run(task),
+    isLoaded: () => best(threads)?.isLoaded ?? false,
+    start() {
+      if (threads.size === 0) start()
+    },
+    run(input) {
+      let thread = best(threads)
+      if (!thread || (thread.waiting > 0 && threads.size < max)) {
+        const another = start()
+        thread ??= another
+      }
+      const answer = thread.call(input)
+      const called = thread
+      if (idleMs !== undefined) void answer.catch(() => {}).then(() => endWhenIdle(called))
+      return answer
+    },
     async close() {
-      await withTimeout(LOADING_MS, allLoaded())
-      await pool.destroy()
+      for (const thread of threads) end(thread)
+      await Promise.all(ending)
     },
   }
 }
 
-/** Calls the threads of a pool over ports. A busy thread gets the next call in advance when every thread is busy. */
-function callThreads(pool: Pools.Piscina, max: number): Threads['run'] {
-  const ports = new Set<ThreadPort>()
-  const open = () => {
-    const port = new ThreadPort()
-    ports.add(port)
-    pool.run(port.end, { transferList: [port.end.port] }).catch((error) => {
-      ports.delete(port)
-      port.close(error)
-    })
-    return port
-  }
-  return (input) => {
-    let least: ThreadPort | undefined
-    for (const port of ports) if (!least || port.waiting < least.waiting) least = port
-    return (least && (least.waiting === 0 || ports.size === max) ? least : open()).call(input)
-  }
+/** The thread for the next call. A thread that has loaded comes first: a call would wait longer for the modules of another one than for its turn. */
+function best(threads: Iterable<Thread>): Thread | undefined {
+  let found: Thread | undefined
+  for (const thread of threads)
+    if (!found || (thread.isLoaded === found.isLoaded ? thread.waiting < found.waiting : thread.isLoaded))
+      found = thread
+  return found
 }

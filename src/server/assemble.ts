@@ -156,7 +156,7 @@ const openDatabase = (config: Config, log: Logger, settings: Settings): Promise<
 function openCryptoPool({ server }: Config, log: Logger, settings: Settings): CryptoLanes {
   const open = settings.openCrypto ?? openCrypto
   const isSupervisor = server.front_threads > 1
-  return open({ threads: isSupervisor ? 1 : server.crypto_threads, eager: settings.serves && !isSupervisor }, log)
+  return open({ threads: isSupervisor ? 1 : server.crypto_threads }, log)
 }
 
 /** The session secrets. Without them (local use), a secret that is stored in the database, because a retried refresh must also be answered after a restart. */

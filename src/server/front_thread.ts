@@ -73,7 +73,7 @@ async function openThreadApp(
   const source = sharedSource({ name: data.keyStore, keys: data.keys, sign: (input) => supervisor.ask('sign', input) })
   const keyring = await openKeyring({ source, clock })
   const threads = Math.max(1, Math.floor(signingThreads(config.server.crypto_threads) / config.server.front_threads))
-  const crypto = openCrypto({ threads, eager: true }, log)
+  const crypto = openCrypto({ threads }, log)
   const parts: Parts = {
     branding: openBranding(config, readLogo(config)),
     store,

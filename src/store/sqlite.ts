@@ -25,7 +25,8 @@ export function openSqlite(
   { wal, serves, busyMs, unlock = () => {} }: SqliteOptions,
   log: Logger,
 ): Driver {
-  const thread = openThreads({ name: 'store', min: 1, max: 1, workerData: { file, wal, busyMs } }, log)
+  const thread = openThreads({ name: 'store', max: 1, workerData: { file, wal, busyMs } }, log)
+  thread.start()
   const listeners: (() => void)[] = []
 
   const lane = new Lane<Job, unknown>({

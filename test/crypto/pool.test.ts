@@ -4,23 +4,21 @@ import { p256 } from '@noble/curves/nist.js'
 import { argon2id } from '@noble/hashes/argon2.js'
 import { hashSync } from '@node-rs/argon2'
 import { compactVerify } from 'jose'
-import { Piscina } from 'piscina'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { decodeJws, headerSegment, thumbprint } from '../../src/crypto/jws.ts'
 import { type CryptoLanes, openCrypto, type SigningKey } from '../../src/crypto/pool.ts'
+import { Thread } from '../../src/lib/thread.ts'
 import type { Alg, Jwk } from '../../src/records/jwk.ts'
 import { silentLog } from '../support/log.ts'
 import { PROOF, PROOF_JWK, PROOF_THUMBPRINT } from './vectors.ts'
 
-const pools = new Set<Piscina>()
+const called = vi.spyOn(Thread.prototype, 'call')
 let lanes: CryptoLanes
-beforeAll(() => {
-  const run = Piscina.prototype.run
-  vi.spyOn(Piscina.prototype, 'run').mockImplementation(function (this: Piscina, ...task) {
-    pools.add(this)
-    return run.apply(this, task)
-  })
-  lanes = openCrypto({ threads: 2, eager: true }, silentLog)
+beforeAll(async () => {
+  lanes = openCrypto({ threads: 2 }, silentLog)
+  // So many that a thread starts.
+  const { key } = newKey('ES256', 'many')
+  await Promise.all(Array.from({ length: 64 }, () => lanes.sign(key, {})))
 })
 afterAll(() => lanes.close())
 
@@ -67,7 +65,7 @@ describe('signatures', () => {
 
   test('concurrent signatures are sent in one batch, and each caller receives its own', async () => {
     // The pool has not signed yet, so it does not know how many jobs it may send at once.
-    const own = openCrypto({ threads: 1, eager: false }, silentLog)
+    const own = openCrypto({ threads: 1 }, silentLog)
     try {
       const { key, publicKey } = newKey('ES256', 'batch')
       const signed = await Promise.all(Array.from({ length: 200 }, (_, i) => own.sign(key, { n: i })))
@@ -82,7 +80,7 @@ describe('signatures', () => {
   test.each<Alg>(['ES256', 'RS256'])(
     '%s: an access token and its ID token are signed in one job, and the ID token has the hash of the access token',
     async (alg) => {
-      const own = openCrypto({ threads: 1, eager: false }, silentLog)
+      const own = openCrypto({ threads: 1 }, silentLog)
       try {
         const { key, publicKey } = newKey(alg, 'both')
         const idToken = { header: headerSegment('JWT', alg, 'both'), claims: { sub: 'ä\t' } }
@@ -104,6 +102,20 @@ describe('signatures', () => {
       }
     },
   )
+
+  test('a few signatures start no thread, and are right; with more of them a thread starts', async () => {
+    called.mockClear()
+    const own = openCrypto({ threads: 1 }, silentLog)
+    try {
+      const { key, publicKey } = newKey('RS256', 'few')
+      const few = await Promise.all([own.sign(key, {}), own.sign(key, {}), own.sign(key, {})])
+      for (const compact of few) await compactVerify(compact, publicKey)
+      expect(called).not.toHaveBeenCalled()
+      while (called.mock.calls.length === 0) await compactVerify(await own.sign(key, {}), publicKey)
+    } finally {
+      await own.close()
+    }
+  })
 
   test('jobs with several keys in one batch use the right keys', async () => {
     const keys = [newKey('ES256', 'one'), newKey('ES256', 'two'), newKey('RS256', 'three')]
@@ -140,7 +152,7 @@ describe('signatures', () => {
     const { key } = newKey('RS256', 'survivor')
     const waiting = Promise.allSettled(Array.from({ length: 300 }, () => lanes.sign(key, {})))
     await new Promise((resolve) => setImmediate(resolve))
-    for (const pool of pools) for (const thread of pool.threads) void thread.terminate()
+    for (const thread of new Set(called.mock.contexts as Thread[])) void thread.end()
     const refused = (await waiting).filter((each) => each.status === 'rejected')
     expect(refused.length).toBeGreaterThan(0)
     for (const { reason } of refused)
@@ -191,9 +203,9 @@ describe('passwords', () => {
     const known = await lanes.hashPassword('pass')
     const checked: string[] = []
     for (const hash of [known, undefined]) {
-      vi.mocked(Piscina.prototype.run).mockClear()
+      called.mockClear()
       expect(await lanes.verifyPassword('wrong', hash)).toEqual({ right: false })
-      const [[jobs] = []] = vi.mocked(Piscina.prototype.run).mock.calls
+      const [[jobs] = []] = called.mock.calls
       checked.push(...(jobs as { hash: string }[]).map((job) => job.hash))
     }
     // An unreadable hash would be refused at once.
@@ -229,7 +241,7 @@ describe('passwords', () => {
 })
 
 test('close() waits for the work in progress', async () => {
-  const own = openCrypto({ threads: 1, eager: false }, silentLog)
+  const own = openCrypto({ threads: 1 }, silentLog)
   const { key } = newKey('ES256', 'closing')
   const last = own.sign(key, {})
   await own.close()

@@ -60,7 +60,7 @@ async function setUp(key: Partial<TransitKeyOptions> = {}, prepare: (store: Tran
 }
 const kids = (keys: Keyring) => (JSON.parse(keys.jwks().body).keys as { kid: string }[]).map(({ kid }) => kid)
 
-const lanes = openCrypto({ threads: 1, eager: false }, silentLog)
+const lanes = openCrypto({ threads: 1 }, silentLog)
 afterAll(() => lanes.close())
 const token = (keys: Keyring, claims: object = {}) => lanes.sign(keys.current(), claims)
 const verified = (keys: Keyring, jwt: string) => jwtVerify(jwt, createLocalJWKSet(JSON.parse(keys.jwks().body)))

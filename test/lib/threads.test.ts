@@ -1,40 +1,45 @@
-import { Piscina } from 'piscina'
-import { expect, test, vi } from 'vitest'
+import { Worker } from 'node:worker_threads'
+import { afterEach, expect, test, vi } from 'vitest'
+import { Thread } from '../../src/lib/thread.ts'
 import { openThreads } from '../../src/lib/threads.ts'
 import { silentLog } from '../support/log.ts'
 
-test('threads are ended only after they have loaded, however early the end is asked for', async () => {
-  let loaded = 0
-  const on = vi.spyOn(Piscina.prototype, 'on')
-  const seen: { loaded: number; threads: number }[] = []
-  const destroy = Piscina.prototype.destroy
-  vi.spyOn(Piscina.prototype, 'destroy').mockImplementation(function (this: Piscina) {
-    seen.push({ loaded, threads: this.threads.length })
-    return destroy.call(this)
-  })
-  const threads = openThreads({ name: 'crypto', min: 2, max: 2 }, silentLog)
-  const pool = on.mock.contexts[0] as Piscina
-  // What a thread says first is that it has loaded.
-  for (const thread of pool.threads) thread.once('message', () => loaded++)
-  await threads.close()
-  expect(seen).toEqual([{ loaded: 2, threads: 2 }])
-})
+afterEach(() => vi.restoreAllMocks())
 
-test('threads that nothing was asked of were never started', async () => {
-  const destroy = vi.spyOn(Piscina.prototype, 'destroy')
-  const threads = openThreads({ name: 'crypto', min: 0, max: 2 }, silentLog)
-  await threads.close()
-  expect((destroy.mock.contexts.at(-1) as Piscina).threads).toEqual([])
-})
+/** The threads that were called or ended since the last test, each once. */
+function seenThreads() {
+  const spies = [vi.spyOn(Thread.prototype, 'call'), vi.spyOn(Thread.prototype, 'end')]
+  return () => [...new Set(spies.flatMap((spy) => spy.mock.contexts as Thread[]))]
+}
 
 /** A signing thread answers this with the number of its jobs. */
 const jobs = (count: number) => ({ headers: [], lines: Array(count).fill('{}').join('\n') })
 
-test('threads that stay answer calls in their order, and a call that fails does not affect the others', async () => {
-  const threads = openThreads({ name: 'crypto', min: 1, max: 1 }, silentLog)
-  const calls = [jobs(1), { headers: [], lines: null }, jobs(3)].map((call) => threads.run(call))
+test('a thread is ended only after it has loaded, however early the end is asked for', async () => {
+  const threads = seenThreads()
+  const terminate = Worker.prototype.terminate
+  const loaded: boolean[] = []
+  vi.spyOn(Worker.prototype, 'terminate').mockImplementation(function (this: Worker) {
+    loaded.push(threads()[0]?.isLoaded ?? false)
+    return terminate.call(this)
+  })
+  const pool = openThreads({ name: 'crypto', max: 2 }, silentLog)
+  pool.start()
+  await pool.close()
+  expect(loaded).toEqual([true])
+})
+
+test('threads that nothing was asked of are never started', async () => {
+  const threads = seenThreads()
+  await openThreads({ name: 'crypto', max: 2 }, silentLog).close()
+  expect(threads()).toEqual([])
+})
+
+test('threads answer calls in their order, and a call that fails does not affect the others', async () => {
+  const pool = openThreads({ name: 'crypto', max: 1 }, silentLog)
+  const calls = [jobs(1), { headers: [], lines: null }, jobs(3)].map((call) => pool.run(call))
   const [first, second, third] = await Promise.allSettled(calls)
-  await threads.close()
+  await pool.close()
   expect([first, third].map((each) => each?.status === 'fulfilled' && each.value)).toEqual([
     expect.objectContaining({ results: expect.toSatisfy((results) => results.length === 1) }),
     expect.objectContaining({ results: expect.toSatisfy((results) => results.length === 3) }),
@@ -42,40 +47,41 @@ test('threads that stay answer calls in their order, and a call that fails does 
   expect(second).toMatchObject({ status: 'rejected', reason: expect.any(TypeError) })
 })
 
-test('a call gets a thread of its own until all threads are busy', async () => {
-  let started = 0
-  const on = vi.spyOn(Piscina.prototype, 'on')
-  const threads = openThreads({ name: 'crypto', min: 0, max: 2 }, silentLog)
-  const pool = on.mock.contexts.at(-1) as Piscina
-  pool.on('workerCreate', () => started++)
-  await threads.run(jobs(1))
-  await threads.run(jobs(1))
-  expect(started).toBe(1)
-  await Promise.all([threads.run(jobs(1)), threads.run(jobs(1)), threads.run(jobs(1))])
-  await threads.close()
-  expect(started).toBe(2)
+test('another thread starts when all are busy, and gets calls when it has loaded', async () => {
+  const threads = seenThreads()
+  const pool = openThreads({ name: 'crypto', max: 2 }, silentLog)
+  await pool.run(jobs(1))
+  await pool.run(jobs(1))
+  await Promise.all([pool.run(jobs(1)), pool.run(jobs(1)), pool.run(jobs(1))])
+  expect(threads()).toHaveLength(1)
+  while (threads().length === 1) await Promise.all([pool.run(jobs(1)), pool.run(jobs(1))])
+  await pool.close()
+  expect(threads()).toHaveLength(2)
 })
 
-test('calls of a thread that ends are rejected, and the next call has a new thread', async () => {
-  const on = vi.spyOn(Piscina.prototype, 'on')
-  const threads = openThreads({ name: 'crypto', min: 1, max: 1 }, silentLog)
-  const pool = on.mock.contexts.at(-1) as Piscina
-  await threads.run(jobs(1))
-  const ended = pool.threads[0]?.terminate()
-  await expect(threads.run(jobs(1))).rejects.toThrow('worker exited')
+test('calls of a thread that ends are rejected, the error is logged, and the next call has a new thread', async () => {
+  const threads = seenThreads()
+  const error = vi.fn()
+  const pool = openThreads({ name: 'crypto', max: 1 }, { error })
+  await pool.run(jobs(1))
+  const ended = threads()[0]?.end()
+  await expect(pool.run(jobs(1))).rejects.toThrow('the thread has ended')
   await ended
-  expect(await threads.run(jobs(1))).toHaveProperty('results')
-  await threads.close()
+  expect(await pool.run(jobs(1))).toHaveProperty('results')
+  expect(error.mock.calls).toEqual([[expect.anything(), 'a crypto thread failed and is replaced']])
+  await pool.close()
 })
 
-test('of two tasks the second has a thread of its own if threads end when they are idle', async () => {
-  let started = 0
-  const on = vi.spyOn(Piscina.prototype, 'on')
-  const threads = openThreads({ name: 'password', min: 0, max: 2, idleMs: 60_000 }, silentLog)
-  const pool = on.mock.contexts.at(-1) as Piscina
-  pool.on('workerCreate', () => started++)
-  await threads.run([{ password: 'the first thread starts' }])
-  await Promise.all([threads.run([{ password: 'one' }]), threads.run([{ password: 'two' }])])
-  await threads.close()
-  expect(started).toBe(2)
+test('a thread that is idle for too long ends, and the next call has a new thread', async () => {
+  const threads = seenThreads()
+  const error = vi.fn()
+  const pool = openThreads({ name: 'password', max: 1, idleMs: 0 }, { error })
+  const hashes = await pool.run([{ password: 'first' }])
+  await threads()[0]?.ended
+  expect([hashes, await pool.run([{ password: 'second' }])]).toEqual(
+    Array(2).fill([expect.stringContaining('$argon2id$')]),
+  )
+  await pool.close()
+  expect(threads()).toHaveLength(2)
+  expect(error).not.toHaveBeenCalled()
 })

@@ -18,7 +18,7 @@ const [nonce, access_token] = ['n'.repeat(43), 'an-access-token']
 let crypto: CryptoLanes
 let idp: TestIdp
 beforeAll(async () => {
-  crypto = openCrypto({ threads: 1, eager: true }, silentLog)
+  crypto = openCrypto({ threads: 1 }, silentLog)
   idp = await TestIdp.start('ES512')
 })
 afterAll(() => crypto.close())

@@ -1,7 +1,7 @@
 // The storage thread: what happens when it dies, and when the database is away.
 import path from 'node:path'
-import { Piscina } from 'piscina'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { Thread } from '../../src/lib/thread.ts'
 import { Database, prepareDatabase } from '../../src/store/database.ts'
 import { tempFolder } from '../support/folder.ts'
 import { aClient, NOW } from '../support/records.ts'
@@ -9,12 +9,7 @@ import { refusalOf } from '../support/thrown.ts'
 import type { Opened } from './conformance.ts'
 import { openFile } from './sqlite_file.ts'
 
-const pools = new Set<Piscina>()
-const run = Piscina.prototype.run
-vi.spyOn(Piscina.prototype, 'run').mockImplementation(function (this: Piscina, ...task) {
-  pools.add(this)
-  return run.apply(this, task)
-})
+const called = vi.spyOn(Thread.prototype, 'call')
 
 /** What an operation waits for another process here. */
 const BUSY_MS = 100
@@ -22,7 +17,6 @@ const BUSY_MS = 100
 let file: string
 let opened: Opened
 beforeEach(() => {
-  pools.clear()
   file = path.join(tempFolder(), 'service.db')
   prepareDatabase(file, true, NOW)
   opened = openFile(file, true, BUSY_MS)
@@ -39,7 +33,7 @@ test('P09 an operation whose storage thread dies gives 503 with Retry-After, and
   const { stats } = store.driver
   while (stats.waiting > 0 || stats.running === 0) await new Promise((resolve) => setImmediate(resolve))
   // The thread waits for the lock, so it has not answered.
-  for (const pool of pools) for (const thread of pool.threads) void thread.terminate()
+  void (called.mock.contexts.at(-1) as Thread).end()
   other.exec('ROLLBACK')
   other.close()
   const error = await refused

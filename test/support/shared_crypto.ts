@@ -6,7 +6,7 @@ const shared = new Map<number, CryptoLanes>()
 
 /** Opens threads that stay until this process ends. The first service with a number of threads logs their errors. */
 export function openSharedCrypto({ threads }: CryptoOptions, log: Logger): CryptoLanes {
-  const lanes = shared.get(threads) ?? openCrypto({ threads, eager: false }, log)
+  const lanes = shared.get(threads) ?? openCrypto({ threads }, log)
   shared.set(threads, lanes)
   return { ...lanes, close: async () => {} }
 }

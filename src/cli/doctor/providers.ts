@@ -15,7 +15,7 @@ export async function checkProviders(config: Config): Promise<Finding[]> {
   if (oidcSettings(config).length === 0) return []
   const { logging } = config.observability
   const quiet = openLogger({ ...logging, outputs: { ...logging.outputs, stdout: false } })
-  const crypto = openCrypto({ threads: 1, eager: false }, quiet)
+  const crypto = openCrypto({ threads: 1 }, quiet)
   try {
     const providers = openOidcProviders(config, { crypto, clock: systemClock, metrics: new Metrics() })
     return await Promise.all(providers.map(checkProvider))
