@@ -47,7 +47,7 @@ export async function openPostgres(
   if (serves) await firstCommit(link, log)
   const partitions = makesPartitions ? await keepPartitions(settings, systemClock, log) : undefined
   const lane = openStoreLane(settings, perform)
-  const groups = openGroups({ lend: pool.lend, lane, log })
+  const groups = openGroups({ lend: pool.lend, lane })
   const call = callerOf({ link, unsettled, lane, groups })
 
   return {

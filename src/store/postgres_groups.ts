@@ -1,8 +1,7 @@
 // Which operations are batched on PostgreSQL, and how they are run when a batch fails.
 import type pg from 'pg'
-import { codeOf, OAuthError } from '../lib/error.ts'
+import { OAuthError } from '../lib/error.ts'
 import { type BatchListener, Lane, type Outcome } from '../lib/lane.ts'
-import type { Logger } from '../telemetry/logger.ts'
 import type { Job } from './database.ts'
 import { MAX_QUEUE } from './index.ts'
 import {
@@ -26,7 +25,6 @@ interface GroupsOptions {
   lend: Lend
   /** The queue of operations that run individually. */
   lane: Lane<Job, unknown>
-  log: Logger
 }
 export interface Groups {
   /** Puts an operation into the queue of its batches. Undefined for operations that are not batched. */
@@ -63,7 +61,7 @@ export function openGroups(options: GroupsOptions): Groups {
     push(job, onBatch) {
       const lane = laneOf(job)
       if (lane) return lane.push(job, onBatch)
-      const fused = batches.canFuse() ? fuse(job) : undefined
+      const fused = fuse(job)
       if (!fused) return undefined
       let same = changes.get(fused.sql)
       if (!same) {
@@ -76,37 +74,20 @@ export function openGroups(options: GroupsOptions): Groups {
   }
 }
 
-/** Error codes of other servers with the PostgreSQL protocol for SQL that they do not support. */
-const UNKNOWN_SQL = /^42/
-
 /** How each kind of batch is run. */
-function batchesOf({ lend, lane, log }: GroupsOptions) {
-  let canFuse = true
+function batchesOf({ lend, lane }: GroupsOptions) {
   /** Runs an operation individually. The rest of its batch does not wait for it. */
   const individually = (job: Job): Outcome<unknown> => ({ value: lane.push(job) })
   /** Work that succeeds for all operations of a batch or for none. If one operation makes it fail, each of them is run individually. */
-  const forAll = async (
-    jobs: Job[],
-    work: (client: pg.PoolClient) => Promise<Outcomes>,
-    onError?: (error: unknown) => void,
-  ): Promise<Outcomes> => {
+  const forAll = async (jobs: Job[], work: (client: pg.PoolClient) => Promise<Outcomes>): Promise<Outcomes> => {
     try {
       return await lend(work, { use: 'writing' })
     } catch (error) {
       if (error instanceof OAuthError && !runsIndividually(error)) throw error
-      onError?.(error)
       return jobs.map(individually)
     }
   }
-  const noteUnknown = (error: unknown) => {
-    if (!canFuse || !UNKNOWN_SQL.test(codeOf(error) ?? '')) return
-    canFuse = false
-    const reason = (error as Error).message
-    log.info({ reason }, 'the database does not support several changes as one statement')
-  }
   return {
-    /** Whether the database supports several changes in one statement, as far as is known. */
-    canFuse: () => canFuse,
     async read(jobs: Job[]): Promise<Outcomes> {
       const isLost = (outcome: Outcome<unknown>) => 'error' in outcome && outcome.error instanceof OAuthError
       const outcomes = await lend((client) => readBatched(client, jobs), {
@@ -133,7 +114,7 @@ function batchesOf({ lend, lane, log }: GroupsOptions) {
         const made = await changeBatched(client, fused)
         return changes.map(({ job }, i) => (made[i] ? { value: fused[i]?.value } : individually(job)))
       }
-      return forAll(jobs, work, noteUnknown)
+      return forAll(jobs, work)
     },
   }
 }

@@ -1,19 +1,16 @@
 // The plans of PostgreSQL for the list of groups: as fast right after an import of many users as when the table is vacuumed and analyzed.
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { Statement } from '../../src/store/op.ts'
 import { ops } from '../../src/store/operations.ts'
-import { preparePostgres } from '../../src/store/postgres_client.ts'
-import { type PostgresServer, startPostgres } from '../support/postgres.ts'
+import type { PostgresServer } from '../support/postgres.ts'
 import { NOW } from '../support/records.ts'
+import { startMigrated } from './postgres_server.ts'
 
 let server: PostgresServer
 let dsn: string
 beforeAll(async () => {
-  server = await startPostgres()
-  dsn = await server.database()
-  await preparePostgres({ dsn }, NOW)
+  ;({ server, dsn } = await startMigrated())
 })
-afterAll(() => server.close())
 
 const fill = (name: string, users: number) =>
   server.sql(

@@ -3,8 +3,9 @@ import { createStore } from '../../src/store/index.ts'
 import { openPostgres } from '../../src/store/postgres.ts'
 import { preparePostgres } from '../../src/store/postgres_client.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
+import { atEndOfFile } from '../support/end_of_file.ts'
 import { silentLog } from '../support/log.ts'
-import type { PostgresServer } from '../support/postgres.ts'
+import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { NOW } from '../support/records.ts'
 import type { Opened } from './conformance.ts'
 
@@ -16,6 +17,20 @@ export const settingsOf = (dsn: string) => ({
   max_conn_idle_time: 1800,
 })
 
+/** The DSN of a new, migrated database. */
+export async function migratedDatabase(server: PostgresServer): Promise<string> {
+  const dsn = await server.database()
+  await preparePostgres({ dsn }, NOW)
+  return dsn
+}
+
+/** A server with a migrated database. It is closed when the test file ends. */
+export async function startMigrated(): Promise<{ server: PostgresServer; dsn: string }> {
+  const server = await startPostgres()
+  atEndOfFile(() => server.close())
+  return { server, dsn: await migratedDatabase(server) }
+}
+
 /** Opens the store of a migrated database. */
 export async function openDsn(dsn: string): Promise<Opened> {
   const store = createStore(await openPostgres(settingsOf(dsn), silentLog), new Metrics())
@@ -23,8 +38,5 @@ export async function openDsn(dsn: string): Promise<Opened> {
 }
 
 /** A store on a new, migrated database. */
-export async function openPostgresStore(server: PostgresServer): Promise<Opened> {
-  const dsn = await server.database()
-  await preparePostgres({ dsn }, NOW)
-  return openDsn(dsn)
-}
+export const openPostgresStore = async (server: PostgresServer): Promise<Opened> =>
+  openDsn(await migratedDatabase(server))

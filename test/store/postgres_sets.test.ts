@@ -1,19 +1,15 @@
 // Parameters of several operations in one statement on PostgreSQL: their types, and texts that JSON writes in another way.
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { preparePostgres } from '../../src/store/postgres_client.ts'
+import { beforeAll, expect, test } from 'vitest'
 import { typeOf } from '../../src/store/postgres_sets.ts'
-import { type PostgresServer, startPostgres } from '../support/postgres.ts'
-import { anIssuance, NOW } from '../support/records.ts'
-import { openDsn } from './postgres_server.ts'
+import type { PostgresServer } from '../support/postgres.ts'
+import { anIssuance } from '../support/records.ts'
+import { openDsn, startMigrated } from './postgres_server.ts'
 
 let server: PostgresServer
 let dsn: string
 beforeAll(async () => {
-  server = await startPostgres()
-  dsn = await server.database()
-  await preparePostgres({ dsn }, NOW)
+  ;({ server, dsn } = await startMigrated())
 })
-afterAll(() => server.close())
 
 test('a column has the type that its name says, in every table of batched rows', async () => {
   const columns = await server.sql(
