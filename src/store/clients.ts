@@ -1,9 +1,11 @@
 // Operations on clients.
 import type { Client, ClientSecret } from '../records/client.ts'
+import { deleteReceiver } from './event_receivers.ts'
 import { endFamilies } from './families.ts'
 import { indexSubjects, unindexSubjects } from './federated_subjects.ts'
 import { type Found, type ListPage, type ListSpec, listPage, type Search, searchRows } from './list.ts'
 import {
+  all,
   change,
   containing,
   decoded,
@@ -269,11 +271,8 @@ export function* deleteClient({
   yield* change('UPDATE consent_grants SET revoked_at = ? WHERE client_id = ? AND revoked_at IS NULL', now, client_id)
   yield* unindexSubjects(client_id)
   yield* removeFromPolicies(client_id, now)
-  yield* change(
-    'DELETE FROM event_cursors WHERE receiver_id IN (SELECT id FROM event_receivers WHERE client_id = ?)',
-    client_id,
-  )
-  yield* change('DELETE FROM event_receivers WHERE client_id = ?', client_id)
+  const streams = yield* all('SELECT id FROM event_receivers WHERE client_id = ?', client_id)
+  for (const { id } of streams) yield* deleteReceiver({ id: str(id) })
   yield* change('DELETE FROM clients WHERE client_id = ?', client_id)
   return 'deleted'
 }

@@ -2,7 +2,7 @@
 // deleted one, and an exported set-up could not be applied elsewhere.
 import { isDeepStrictEqual } from 'node:util'
 import type { ResourceAccess, ResourcePolicy } from '../records/resource.ts'
-import { all, change, containing, decoded, forUpdate, type Op, one, type Param, str, where } from './op.ts'
+import { all, change, containing, decoded, forUpdate, type Op, one, str, where } from './op.ts'
 
 /** Whether a policy or a stream names a client. The characters % and _ of an id match other text too, so a client may be kept unnecessarily. */
 export const IS_NAMED = `(EXISTS (SELECT 1 FROM resources r WHERE r.policy LIKE '%"' || clients.client_id || '"%')
@@ -55,8 +55,8 @@ function* rewrite<T>(column: 'policy' | 'access', name: string, now: number, nex
   }
 }
 
-/** Replaces the default resource of all clients that have it. */
-export function* replaceDefaultResource(from: Param, to: Param, now: number): Op<void> {
+/** Replaces the default resource of all clients that have it, because its URI changed. */
+export function* replaceDefaultResource(from: string, to: string, now: number): Op<void> {
   yield* change(
     'UPDATE clients SET default_resource = ?, updated_at = ?, version = version + 1 WHERE default_resource = ?',
     to,

@@ -110,7 +110,8 @@ export function* updateResource(
     r.version,
   )
   if (changed === 0) return 'stale'
-  if (r.uri_before !== undefined) yield* replaceDefaultResource(r.uri_before, orNull(r.uri), r.updated_at)
+  if (r.uri_before !== undefined && r.uri !== undefined)
+    yield* replaceDefaultResource(r.uri_before, r.uri, r.updated_at)
   return 'updated'
 }
 

@@ -50,7 +50,11 @@ export interface RevocationWindow extends Description {
    * The event of the whole revocation. It is recorded with the first change, so that a killed process leaves no change without an event,
    * and again with a change to something that was issued after the last event: receivers apply an event to older tokens only.
    */
-  record?: { event: AuditEvent /** The time of the last recorded event. */; last?: number }
+  record?: {
+    event: AuditEvent
+    /** The time of the last recorded event. */
+    last?: number
+  }
 }
 export interface Revoked {
   count: number
