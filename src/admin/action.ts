@@ -129,6 +129,8 @@ interface Cli {
   readonly without?: readonly string[]
   /** The member of the answer whose rows the text output prints. */
   readonly rows?: string
+  /** Whether the text output prints the other members of the answer too, before the rows. */
+  readonly beforeRows?: true
 }
 
 export interface FlagRule {

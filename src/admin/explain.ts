@@ -117,7 +117,7 @@ export const tryExplain: AdminResource = {
             'For a token exchange: URI of the resource that the exchanged token is for. Its fronting link is checked.',
           ),
       }),
-      cli: { rows: 'steps' },
+      cli: { rows: 'steps', beforeRows: true },
       async run(app, { body }) {
         const grant = grants.find(({ type }) => type === body.grant)
         if (!grant) throw invalid('grant names no grant_type', 'unknown_grant')

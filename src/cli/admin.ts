@@ -52,8 +52,11 @@ function addCommand(command: Command, { columns }: AdminResource, action: Action
     const said = readFlags(flags, given, reads && word ? await readItem(word) : undefined)
     await withSender(config, env, async (sender) => {
       const answer = await sender.send(action, await inputOf(said, sender))
-      if (action.lines) await printRows(answer as AsyncIterable<unknown>)
-      else show(format.json ? answer : rowsOf(answer, action), { ...format, first: columns, env })
+      if (action.lines) return printRows(answer as AsyncIterable<unknown>)
+      for (const [i, part] of (format.json ? [answer] : partsOf(answer, action)).entries()) {
+        if (i > 0) process.stdout.write('\n')
+        show(part, { ...format, first: columns, env })
+      }
     })
   })
 }
@@ -66,6 +69,9 @@ function withItem(given: Record<string, unknown>, word: string | undefined, flag
   return { ...given, [name]: word }
 }
 
-/** In text and tables, only the rows of an answer that has its rows in a member. */
-const rowsOf = (answer: unknown, { cli }: Action): unknown =>
-  cli && cli.rows !== undefined ? (answer as Record<string, unknown>)[cli.rows] : answer
+/** What text and tables show of an answer. Of an answer that has its rows in a member, these are the rows. */
+function partsOf(answer: unknown, { cli }: Action): unknown[] {
+  if (!cli || cli.rows === undefined) return [answer]
+  const { [cli.rows]: rows, ...others } = answer as Record<string, unknown>
+  return cli.beforeRows ? [others, rows] : [rows]
+}

@@ -190,11 +190,15 @@ test('explain issues nothing, changes nothing and writes no audit event', async 
   expect(consent_grants).toEqual([])
 })
 
-test('admin try explain prints the rules, and everything with --json', async () => {
+test('admin try explain prints the verdict before the rules, and everything with --json', async () => {
   const [user, resource] = [await addUser(service), await addResource(service, { access: restricted })]
   const command = ['admin', 'try', 'explain', '--grant', 'authorization_code', '--client-id', client.client_id]
   const flags = ['--user', user.email, '--resource', resource.uri, '--scope', 'mcp:read']
   const env = envOf(service)
-  expect((await runHere([...command, ...flags], env)).stdout).toMatch(/rule=access\noutcome=failed/)
+  const { stdout } = await runHere([...command, ...flags], env)
+  expect(stdout).toMatch(
+    /^ok=false\nrefusal\.status=403\nrefusal\.error=access_denied\n[\s\S]*\n\nrule=grant_enabled\noutcome=passed\n/,
+  )
+  expect(stdout).toMatch(/rule=access\noutcome=failed/)
   expect(JSON.parse((await runHere([...command, ...flags, '--json'], env)).stdout)).toMatchObject({ ok: false })
 })

@@ -119,11 +119,14 @@ test('the other grants need a resource', async () => {
   }
 })
 
-test('admin try explain prints the rule, and the claims of the ID token with --json', async () => {
+test('admin try explain prints the verdict and the claims of the ID token before the rules', async () => {
   const { client, user } = await scene()
   const flags = ['--grant', 'authorization_code', '--client-id', client.client_id, '--user', user.email]
   const run = async (...more: string[]) =>
     (await runHere(['admin', 'try', 'explain', ...flags, '--scope', 'openid', ...more], envOf(service))).stdout
-  expect(await run()).toMatch(/rule=openid\noutcome=passed/)
+  const text = await run()
+  expect(text).toMatch(/^ok=true\n/)
+  expect(text).toContain(`\nid_token.sub=${user.id}\n`)
+  expect(text).toMatch(/rule=openid\noutcome=passed/)
   expect(JSON.parse(await run('--json'))).toMatchObject({ id_token: { sub: user.id } })
 })
