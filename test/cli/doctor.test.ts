@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { clientFindings } from '../../src/cli/doctor/clients.ts'
 import { okAdmin } from '../support/admin.ts'
 import { envOf, runHere } from '../support/cli.ts'
-import { addResource, startService, type TestService } from '../support/service.ts'
+import { addClient, addResource, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -76,6 +76,47 @@ describe('a resource', () => {
       message: expect.stringContaining('http://localhost:1/mcp'),
       fix: expect.stringContaining(`--slug ${slug}`),
     })
+  })
+})
+
+describe('records', () => {
+  test('that name clients, users and resources which do not exist are warnings with the names and the command', async () => {
+    expect(await findingsOf('references')).toMatchObject([{ result: 'ok' }])
+    const kept = await addClient(service)
+    const policy = {
+      exchange: { allowed_client_ids: [kept.client_id, 'gone'] },
+      runtime: { client_ids: ['gone', 'lost'] },
+    }
+    const access = { mode: 'restricted' as const, groups: ['staff'], users: ['u_gone'] }
+    const { slug, uri } = await addResource(service, { policy, access })
+    expect(await findings(slug)).toMatchObject([
+      { check: `resource ${slug}` },
+      {
+        message: 'policy.exchange.allowed_client_ids names clients that do not exist: gone',
+        fix: expect.stringContaining(`policy exchange remove --slug ${slug}`),
+      },
+      {
+        result: 'warn',
+        message: 'policy.runtime.client_ids names clients that do not exist: gone, lost',
+        fix: expect.stringContaining(`policy runtime remove --slug ${slug}`),
+      },
+      { message: 'access.users names users that do not exist: u_gone' },
+    ])
+    const nowhere = { default_resource: 'https://nowhere.example.com' }
+    const robot = await addClient(service, { grant_types: ['client_credentials'] }, nowhere)
+    expect(await findingsOf(`client ${robot.client_id}`)).toMatchObject([
+      { message: 'default_resource names resources that do not exist: https://nowhere.example.com' },
+    ])
+    const idp = { issuer: 'https://idp.example.com', jwks_uri: 'https://idp.example.com/keys' }
+    const { id: idp_id } = await okAdmin<{ id: string }>(service, 'POST', '/admin/idps', idp)
+    const named = { idp_id, name: 'all', client_ids: ['gone'], resources: [uri, 'https://nowhere.example.com'] }
+    const { id } = await okAdmin<{ id: string }>(service, 'POST', '/admin/xaa/policies', named)
+    expect((await findingsOf(`policy ${id}`)).map(({ message }) => message)).toEqual([
+      'client_ids names clients that do not exist: gone',
+      'resources names resources that do not exist: https://nowhere.example.com',
+    ])
+    const off = { SERVICE_XAA_ENABLED: 'false' }
+    expect([await findingsOf(`policy ${id}`, off), (await findings(slug, off)).length]).toEqual([[], 4])
   })
 })
 

@@ -8,9 +8,10 @@ import type { Fetcher, FetchReply } from '../../net/fetcher.ts'
 import { differences, metadataUrlOf } from '../../oauth/resource_check.ts'
 import { lockHolder } from '../../store/lock.ts'
 import { originOf } from '../origin.ts'
-import { runAction } from '../send.ts'
+import { runAction, withSender } from '../send.ts'
 import { type Finding, fail, ok, warn } from './check.ts'
 import { type ClientTrail, clientFindings } from './clients.ts'
+import { checkReferences } from './references.ts'
 
 const LIMITS = { maxBytes: 1024 * 1024, timeoutMs: 10_000, allowHttp: true } as const
 /** Clock difference in seconds from which verifiers begin to refuse tokens. */
@@ -43,6 +44,7 @@ export async function checkServer(config: Config, { env, fetcher, running }: Ser
     ...(await blockedHosts(config, env, 'idp')),
     ...(await issuerKeys(config, env)),
     ...(await clients(config, env)),
+    ...(await withSender(config, env, (sender) => checkReferences(sender, config)).catch(() => [])),
   ]
 }
 
