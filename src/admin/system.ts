@@ -9,7 +9,7 @@ import { time, word } from '../lib/field.ts'
 import { formatDuration, rfc3339 } from '../lib/time.ts'
 import { dcrModeSetting, effectiveDcrMode } from '../oauth/registration_mode.ts'
 import type { HeadroomShown } from '../telemetry/headroom.ts'
-import { allLanes } from '../telemetry/lanes.ts'
+import { allLanes, mapValues } from '../telemetry/lanes.ts'
 import { PERIOD } from '../telemetry/series.ts'
 import { type AdminResource, action, type Recorder } from './action.ts'
 import * as answers from './answers_service.ts'
@@ -208,7 +208,7 @@ async function statusOf(app: App) {
       rate_limit: config.rate_limit.enabled,
     },
     engines,
-    lanes: allLanes(app),
+    lanes: mapValues(allLanes(app), (stats) => ({ ...stats, busy_ms: Number(stats.busy_ms.toFixed(1)) })),
     ...(app.frontPool
       ? { front_threads: app.frontPool.reports().map(({ thread, requests, busy }) => ({ thread, requests, busy })) }
       : {}),

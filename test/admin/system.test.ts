@@ -100,6 +100,8 @@ test('the status has version, uptime, parts, features, engines and queues', asyn
     engines: { public: service.app.engines.public, admin: 'node:http' },
     lanes: { crypto: { waiting: 0 }, password: { waiting: 0 }, store: { jobs: expect.any(Number) } },
   })
+  const { lanes } = status as { lanes: Record<string, { busy_ms: number }> }
+  for (const { busy_ms } of Object.values(lanes)) expect(String(busy_ms)).toMatch(/^\d+(\.\d)?$/)
 })
 
 test('a feature that is switched off is reported as off', async () => {

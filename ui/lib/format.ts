@@ -8,6 +8,10 @@ export const number = (value: number): string => NUMBER.format(value)
 /** 12.3K. */
 export const compact = (value: number): string => (value < 10_000 ? NUMBER.format(value) : COMPACT.format(value))
 
+/** `1 user`, `12 users`. */
+export const counted = (count: number, one: string, many = `${one}s`, form = number): string =>
+  `${form(count)} ${count === 1 ? one : many}`
+
 const UNITS: readonly [seconds: number, letter: string][] = [
   [86_400, 'd'],
   [3600, 'h'],

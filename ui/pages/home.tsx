@@ -1,7 +1,7 @@
 // Home: health, traffic and unsafe settings.
 import type { ComponentChildren } from 'preact'
 import { get } from '../lib/api.ts'
-import { compact, formatBytes, latency, number, span } from '../lib/format.ts'
+import { compact, counted, formatBytes, latency, number, span } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
 import { type ChartSeries, readSeries } from '../lib/series.ts'
@@ -59,7 +59,11 @@ const Figures = ({ status, stats, series }: FiguresProps) => (
       value={stats && compact(stats.active_tokens_24h)}
       under={stats && `${compact(stats.revoked_tokens)} revoked`}
     />
-    <Figure name="Clients" value={stats && compact(stats.clients)} under={stats && `${compact(stats.users)} users`} />
+    <Figure
+      name="Clients"
+      value={stats && compact(stats.clients)}
+      under={stats && counted(stats.users, 'user', 'users', compact)}
+    />
     <Figure name="Database" value={sizeOf(status)} under={growthOf(status)} />
     <Figure
       name="Locked out"
@@ -155,7 +159,7 @@ function Providers({ of }: { of: NonNullable<Status['providers']> }) {
             <span class={`dot ${usable === false ? 'bad' : 'good'}`} />
             <div>
               <b>{slug}</b> {USES[use]} <code class="soft">{issuer}</code>
-              {usable && <div class="soft small">It can be used; it publishes {number(keys ?? 0)} keys.</div>}
+              {usable && <div class="soft small">It can be used; it publishes {counted(keys ?? 0, 'key')}.</div>}
               {usable === false && (
                 <div class="small">
                   {since ? (

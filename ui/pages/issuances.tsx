@@ -2,7 +2,7 @@
 
 import { useState } from 'preact/hooks'
 import { call } from '../lib/api.ts'
-import { number } from '../lib/format.ts'
+import { counted } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import { href, type Location } from '../lib/router.ts'
 import type { IssuanceAnswer, RevokedAnswer } from '../lib/types.ts'
@@ -139,7 +139,7 @@ function RevokeAll({ fitting, onClose, onDone }: { fitting: object; onClose: () 
   const preview = useLoad('preview', () => ask(true))
   const revoke = async () => {
     const { tokens } = await ask(false)
-    say(`${number(tokens)} tokens are revoked.`)
+    say(`Revoked ${counted(tokens, 'token')}.`)
     onDone()
   }
   return (
@@ -154,7 +154,7 @@ function RevokeAll({ fitting, onClose, onDone }: { fitting: object; onClose: () 
   )
 }
 const tollOf = ({ tokens, families, clients }: RevokedAnswer) =>
-  `${number(tokens)} live tokens and ${number(families)} sign-ins of ${number(clients)} ${clients === 1 ? 'client' : 'clients'},`
+  `${counted(tokens, 'live token')} and ${counted(families, 'sign-in')} of ${counted(clients, 'client')},`
 
 const Fitting = ({ of }: { of: object }) => (
   <p>

@@ -21,7 +21,8 @@ const shortNames = (types: readonly string[]) => types.map((type) => type.slice(
 
 const Status = ({ of: { status, reason, failing_since, last_error, warning } }: { of: StreamAnswer }) => (
   <>
-    <Badge tone={failing_since ? 'bad' : TONES[status]}>{failing_since ? 'failing' : status}</Badge>
+    <Badge tone={TONES[status]}>{status}</Badge>
+    {failing_since && <Badge tone="bad">failing</Badge>}
     {(last_error ?? reason) && <small>{last_error ?? reason}</small>}
     <Caution of={warning} />
   </>
@@ -51,7 +52,7 @@ const Actions = ({ of, onChange }: { of: StreamAnswer; onChange: () => void }) =
         title="Send a verification event?"
         run={() => call('POST', `${pathOf(of)}/verify`)}
         after={() => {
-          say('The verification event was sent.')
+          say('The receiver gets a verification event.')
           onChange()
         }}
       >

@@ -23,8 +23,9 @@ interface DeliveriesProps {
 /** The last attempts, and a button that sends an event again. */
 export const Deliveries = ({ of, operation, path, onChange }: DeliveriesProps) => {
   const redeliver = async (event_id: string) => {
-    await call('POST', `${path}/redeliver/${segment(event_id)}`)
-    say('The event was sent.')
+    const { error } = await call<Delivery>('POST', `${path}/redeliver/${segment(event_id)}`)
+    if (error) throw new Error(`the receiver did not accept the event: ${error}`)
+    say('The receiver accepted the event.')
   }
   const [last] = of
   if (!last) return <span class="soft">none yet</span>

@@ -1,0 +1,64 @@
+// The pages of webhooks and streams: what waits, what a receiver answered, and what operators do about it.
+import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { TOKEN_REVOKED } from '../../src/events/event_types.ts'
+import { okAdmin } from '../support/admin.ts'
+import { CHROMIUM, test } from '../support/chromium.ts'
+import { RECEIVERS_ALLOWED, TestReceiver } from '../support/receiver.ts'
+import { addClient, addResource, startService, type TestService } from '../support/service.ts'
+import { openAdmin, press, rowsOf } from './open.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService(RECEIVERS_ALLOWED)
+})
+afterAll(() => service.close())
+
+describe(`in ${CHROMIUM}`, () => {
+  test('webhooks: shows the failed attempt and the event that waits, and says whether the receiver accepts it when it is sent again', async ({
+    reopen,
+  }) => {
+    const receiver = await TestReceiver.start()
+    receiver.next.push(503)
+    const hook = { url: receiver.url, events: ['client_suspended'] }
+    const { id } = await okAdmin<{ id: string }>(service, 'POST', '/admin/webhooks', hook)
+    const { client_id } = await addClient(service)
+    await okAdmin(service, 'PATCH', `/admin/clients/${client_id}/suspend`)
+    await receiver.arrived(1)
+    // Paused, so that no further attempt comes between those of the page.
+    await okAdmin(service, 'PATCH', `/admin/webhooks/${id}`, { paused: true })
+    const attempts = () => okAdmin<{ deliveries: object[] }>(service, 'GET', `/admin/webhooks/${id}`)
+    await expect.poll(async () => (await attempts()).deliveries.length).toBe(1)
+    const { page } = await openAdmin(reopen, service, 'webhooks')
+    await page.getByText('HTTP 503').first().waitFor()
+    expect((await rowsOf(page))[0]).toMatch(/paused[\s\S]*1\s+since/)
+    await page.locator('summary', { hasText: 'HTTP 503' }).click()
+    receiver.next.push(500)
+    await press(page, 'Send again')
+    await press(page, 'Send')
+    await page.getByText('The receiver did not accept the event: HTTP 500.').waitFor()
+    await press(page, 'Send')
+    await page.getByText('The receiver accepted the event.').waitFor()
+    expect(receiver.got.map(({ status }) => status)).toEqual([503, 500, 204])
+  })
+
+  test('streams: pauses and resumes a stream, and sends a verification event', async ({ reopen }) => {
+    const { client_id } = await addClient(service)
+    await addResource(service, { policy: { runtime: { client_ids: [client_id] } } })
+    const body = { client_id, events_requested: [TOKEN_REVOKED] }
+    const { stream_id } = await okAdmin<{ stream_id: string }>(service, 'POST', '/admin/streams', body)
+    const stored = () => okAdmin<{ status: string; pending: number }>(service, 'GET', `/admin/streams/${stream_id}`)
+    const { page } = await openAdmin(reopen, service, 'streams')
+    await press(page, 'Pause')
+    await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click()
+    await page.getByText('paused', { exact: true }).waitFor()
+    expect((await stored()).status).toBe('paused')
+    await press(page, 'Resume')
+    await page.getByRole('dialog').getByRole('button', { name: 'Resume' }).click()
+    await page.getByText('enabled', { exact: true }).waitFor()
+    const before = (await stored()).pending
+    await press(page, 'Verify')
+    await press(page, 'Send')
+    await page.getByText('The receiver gets a verification event.').waitFor()
+    expect((await stored()).pending).toBe(before + 1)
+  })
+})
