@@ -15,7 +15,7 @@ const BESIDE = [
   'test/tools/{api_document,deploy_tools,image,package}.test.ts',
   // The fast lane has the pages of a sign-in, and the gate of the admin page.
   'test/pages/{branding,oidc,password_link}.test.ts',
-  'test/ui/{access,capability,clients,explain,hostile,pages,provider_card,try}.test.ts',
+  'test/ui/{access,capability,clients,events,explain,hostile,pages,provider_card,try}.test.ts',
 ]
 
 /** Slow, and one after the other: they measure, wait for time-outs of seconds, or share the folder of a tool chain. */

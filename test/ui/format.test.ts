@@ -7,6 +7,6 @@ test.each([
   [counted(1234, 'user'), '1,234 users'],
   [counted(12_345, 'user', 'users', compact), '12.3K users'],
   [counted(2, 'address', 'addresses'), '2 addresses'],
-])('%s', (said, text) => {
+])('a count is written with its word: %s', (said, text) => {
   expect(said).toBe(text)
 })
