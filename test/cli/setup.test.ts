@@ -65,7 +65,7 @@ const KEYS = [
   ['policies', 'https://idp.example.com all'],
   ['mappings', 'https://idp.example.com ada'],
   ['webhooks', 'https://hooks.example.com/service'],
-  ['streams', 'robot '],
+  ['streams', 'robot'],
   ['streams', 'robot Pushed'],
 ]
 
@@ -200,7 +200,7 @@ streams: [{ client_id: nobody }]`
       'error: resources lost: policy.runtime.client_ids nobody does not exist',
       'error: resources broken: broker_provider_slug nowhere does not exist',
       'error: fronting lost nowhere: target nowhere does not exist',
-      'error: streams nobody : client_id nobody does not exist',
+      'error: streams nobody: client_id nobody does not exist',
     ],
   ])
   expect(await service.app.store.findClient({ client_id: 'lost' })).toBeUndefined()
@@ -212,7 +212,7 @@ test('export notes each client that registered itself and that a resource names;
   const { slug } = await addResource(service, { policy })
   const { stdout, stderr } = await runHere(['admin', 'export'], env)
   expect(stderr).toBe(
-    `note: resources ${slug}: policy.runtime.client_ids names ${stranger.client_id}, which is not in the document because it registered itself; remove it from the document before you apply it at another installation\n`,
+    `note: resources ${slug}: policy.runtime.client_ids names ${stranger.client_id}, which is not in the document, because it registered itself or was deleted; remove it before you apply the document at another installation\n`,
   )
   expect((await setup('diff', stdout)).rows).toEqual([])
   await okAdmin(service, 'DELETE', `/admin/resources/${slug}`)
@@ -224,7 +224,7 @@ test('export notes a client whose default resource was deleted', async () => {
   await okAdmin(service, 'DELETE', `/admin/resources/${slug}?cascade=true`)
   const { stderr } = await runHere(['admin', 'export'], env)
   expect(stderr).toBe(
-    `note: clients ${client_id}: default_resource names ${uri}, which was deleted; name another one before you apply it at another installation\n`,
+    `note: clients ${client_id}: default_resource names ${uri}, which was deleted; name another one before you apply the document at another installation\n`,
   )
   await okAdmin(service, 'DELETE', `/admin/clients/${client_id}?force=true`)
 })

@@ -54,7 +54,7 @@ export function addSetupCommands(program: Command, env: Env, exit: (code: number
         const kinds = kindsNamed(only.split(',').filter(Boolean))
         const document = await setUpOf(sender, kinds)
         for (const unlisted of unlistedIn(document, kinds))
-          process.stderr.write(`note: ${unlisted} before you apply it at another installation\n`)
+          process.stderr.write(`note: ${unlisted} before you apply the document at another installation\n`)
         if (json()) print(document, true)
         else process.stdout.write(formatYaml(document))
       }),

@@ -173,7 +173,11 @@ export function isNamedBy({ by }: NamingMember, value: string, kind: Kind, item:
 export const updateOf = ({ resource }: Kind): Action | undefined => findAction(resource, 'update')
 
 /** The key of an item as text. */
-export const itemKey = ({ key }: Kind, item: Item): string => key.map((name) => String(item[name] ?? '')).join(' ')
+export const itemKey = ({ key }: Kind, item: Item): string =>
+  key
+    .map((name) => String(item[name] ?? ''))
+    .filter(Boolean)
+    .join(' ')
 
 /** The members that items of a kind have in a document, key members first. */
 export function membersOf(kind: Kind): string[] {

@@ -87,12 +87,11 @@ export async function extraOf(
   return extra
 }
 
-const WHY_UNLISTED: Readonly<Record<string, string>> = {
-  clients: 'is not in the document because it registered itself; remove it from the document',
-  resources: 'was deleted; name another one',
+const UNLISTED: Readonly<Record<string, string>> = {
+  clients: 'is not in the document, because it registered itself or was deleted; remove it',
 }
 
-/** A sentence for each item that an exported document names and does not contain: a client that registered itself, or a deleted resource. */
+/** A sentence for each item that an exported document names and does not contain: a client that registered itself, or something deleted. */
 export function unlistedIn(document: Readonly<Record<string, readonly Item[]>>, kinds: readonly Kind[]): string[] {
   const namings = kinds.flatMap((kind) => namingMembers(kind).map((naming) => ({ kind, naming })))
   return namings.flatMap(({ kind, naming }) => {
@@ -103,7 +102,7 @@ export function unlistedIn(document: Readonly<Record<string, readonly Item[]>>, 
         .filter((name) => other && !listed.some((each) => isNamedBy(naming, name, other, each)))
         .map(
           (name) =>
-            `${kind.name} ${itemKey(kind, item)}: ${naming.member} names ${name}, which ${WHY_UNLISTED[naming.kind]}`,
+            `${kind.name} ${itemKey(kind, item)}: ${naming.member} names ${name}, which ${UNLISTED[naming.kind] ?? 'was deleted; name another one'}`,
         ),
     )
   })
