@@ -7,21 +7,20 @@ import type { AddressInfo } from 'node:net'
 import { loadavg } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Verifier } from '../../packages/resource-server/src/index.ts'
-import { bestGenerator, runLoad } from '../load/load.ts'
+import type { Histogram } from '../../src/lib/histogram.ts'
 import { callLoopback } from '../load/loopback.ts'
 import { type BenchTarget, HOT_CLIENTS, type Machine } from '../load/target.ts'
 import { stopAll } from '../run/children.ts'
-import { loadOf, works } from '../run/scenarios.ts'
 import { startService } from '../run/service.ts'
+import { newLatencies, percentilesOf } from '../statistics.ts'
+import { CONNECTIONS, compareInTurns } from './in_turns.ts'
 
-const CONNECTIONS = 64
-const WARMUP_SECONDS = 2
 const KIT = new URL('../../../packages/resource-server/dist/index.js', import.meta.url).href
 type Kit = typeof import('../../packages/resource-server/src/index.ts')
 
 const [seconds = 10, rounds = 5, revocations = 50, rate = 1000] = process.argv.slice(2).map(Number)
-const middle = (values: readonly number[], part = 0.5) =>
-  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * part))] ?? Number.NaN
+/** The load average of the last minute. */
+const load = () => loadavg()[0]?.toFixed(1)
 const form = (fields: Record<string, string>) => ({ method: 'POST', body: new URLSearchParams(fields) })
 
 async function startTarget(): Promise<BenchTarget> {
@@ -72,55 +71,36 @@ async function startVerifier(target: BenchTarget, server: Machine, isPushed: boo
   return { verifier: at.verifier, close }
 }
 
-async function measure(target: BenchTarget) {
-  const work = works.find(({ name }) => name === 'client_credentials')
-  const feed = work && (await loadOf(work, target))?.feed
-  const generator = bestGenerator()
-  if (feed?.kind !== 'same' || generator === 'own') throw new Error('this measurement needs wrk or autocannon')
-  const plan = { url: target.base + feed.path, bodies: feed.forms, connections: CONNECTIONS }
-  await runLoad(generator, { ...plan, seconds: WARMUP_SECONDS }, target.probe())
-  const { per_s, errors, cpu_us } = await runLoad(generator, { ...plan, seconds }, target.probe())
-  if (errors > 0) throw new Error(`${errors} errors`)
-  return { per_s, cpu_us: cpu_us.total ?? Number.NaN }
-}
-
 async function compareCost(): Promise<void> {
   const [on, off] = [await startTarget(), await startTarget()]
   const { close } = await startVerifier(on, await serverOf(on), false)
-  const [rates, costs]: [number[], number[]] = [[], []]
-  for (let round = 0; round < rounds; round++) {
-    // The order alternates, so that a drift of the machine affects both.
-    const first = await measure(round % 2 ? on : off)
-    const second = await measure(round % 2 ? off : on)
-    const [with_, without] = round % 2 ? [first, second] : [second, first]
-    rates.push(with_.per_s / without.per_s)
-    costs.push(without.cpu_us / with_.cpu_us)
-  }
-  console.log(
-    `with a stream / without: rate ${middle(rates).toFixed(3)}, tokens for the same CPU ${middle(costs).toFixed(3)} (${rounds} rounds of ${seconds} s, load ${loadavg()[0]?.toFixed(1)})`,
-  )
+  console.log(`with a stream / without: ${await compareInTurns(on, off, { seconds, rounds })}, load ${load()}`)
   await close()
-  for (const target of [on, off]) await target.stop?.()
+  for (const target of [on, off]) await target.stop()
 }
 
-/** Requests tokens at a fixed rate until it is stopped. Returns a function that stops it and returns the number of tokens per second. */
-function keepBusy({ base, paths, machines, scope = '', resource = '' }: BenchTarget): () => Promise<number> {
-  let [sent, answered, inFlight] = [0, 0, 0]
+/** Requests tokens at a fixed rate until it is stopped. Returns a function that stops it and says how many tokens it got. */
+function keepBusy({ base, paths, machines, scope = '', resource = '' }: BenchTarget): () => string {
+  let [sent, issued, failed, inFlight] = [0, 0, 0, 0]
   const began = performance.now()
   const timer = setInterval(() => {
     for (const due = ((performance.now() - began) / 1000) * rate; sent < due && inFlight < CONNECTIONS; sent++) {
       inFlight++
       const asked = form({ grant_type: 'client_credentials', ...machines[sent % machines.length], scope, resource })
       callLoopback(base + paths.token, asked)
-        .then((answer) => answer.arrayBuffer())
-        .then(() => answered++)
-        .catch(() => {})
+        .then(async (answer) => {
+          await answer.arrayBuffer()
+          if (answer.ok) issued++
+          else failed++
+        })
+        .catch(() => failed++)
         .finally(() => inFlight--)
     }
   }, 5)
-  return async () => {
+  return () => {
     clearInterval(timer)
-    return answered / ((performance.now() - began) / 1000)
+    const perSecond = Math.round(issued / ((performance.now() - began) / 1000))
+    return `${perSecond} tokens/s${failed > 0 ? `, ${failed} requests failed` : ''}`
   }
 }
 
@@ -141,7 +121,7 @@ async function measureLatency(isPushed: boolean): Promise<void> {
     )
   }
   const stopLoad = keepBusy(target)
-  const [fromRequest, fromAnswer]: [number[], number[]] = [[], []]
+  const [fromRequest, fromAnswer] = [newLatencies(), newLatencies()]
   for (const machine of target.coldMachines.slice(0, revocations)) {
     const token = await tokenOf(target, machine)
     while (!(await isAccepted(token))) await sleep(20)
@@ -150,15 +130,18 @@ async function measureLatency(isPushed: boolean): Promise<void> {
     await operate(target, 'DELETE', `issuances/${jti}`)
     const answered = performance.now()
     while (await isAccepted(token)) await sleep(2)
-    fromRequest.push(performance.now() - asked)
-    fromAnswer.push(performance.now() - answered)
+    fromRequest.record(performance.now() - asked)
+    fromAnswer.record(performance.now() - answered)
   }
-  const say = (values: number[]) => `p50 ${Math.round(middle(values))} ms, p99 ${Math.round(middle(values, 0.99))} ms`
+  const say = (latencies: Histogram) => {
+    const { p50, p99 } = percentilesOf(latencies)
+    return `p50 ${Math.round(p50)} ms, p99 ${Math.round(p99)} ms`
+  }
   console.log(
-    `${isPushed ? 'push' : 'poll'}: from the request ${say(fromRequest)}; from its answer ${say(fromAnswer)} (${revocations} revocations, ${Math.round(await stopLoad())} tokens/s, load ${loadavg()[0]?.toFixed(1)})`,
+    `${isPushed ? 'push' : 'poll'}: from the request ${say(fromRequest)}; from its answer ${say(fromAnswer)} (${revocations} revocations, ${stopLoad()}, load ${load()})`,
   )
   await close()
-  await target.stop?.()
+  await target.stop()
 }
 
 try {

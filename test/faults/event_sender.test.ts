@@ -1,4 +1,4 @@
-// A webhook of two instances on one PostgreSQL. Each instance is killed in turn while both write events, so that the sending one is killed
+// A webhook of two instances on one PostgreSQL. Each instance is killed in turn while events of both wait, so that the sending one is killed
 // too. Every event of the record must arrive, in order.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { tempFolder } from '../support/folder.ts'
@@ -68,7 +68,7 @@ test('every event arrives, in order, when the instance that sends them is killed
     [second, first],
   ] as const) {
     await Promise.all([change(first, one), change(second, two)])
-    // Some events are lost on the way: the receiver processed them, and the sender cannot know.
+    // One attempt is refused, so that events wait.
     receiver.next.push(204, 503, 204)
     await killed.instance.kill('SIGKILL')
     await change(left, left === first ? one : two)

@@ -41,9 +41,12 @@ const byId = (i: number) => find('SELECT name FROM things WHERE id = ?', Buffer.
 
 test('lookups by the same SQL are one statement, and each gets its row or none', async () => {
   const found = await Promise.all([3, 77, 5, 3].map((i) => run(byId(i))))
-  expect(found).toMatchObject(
-    [{ name: 'thing 3' }, {}, { name: 'thing 5' }, { name: 'thing 3' }].map((row) => ('name' in row ? row : undefined)),
-  )
+  expect(found.map((row) => (row as { name: string } | undefined)?.name)).toEqual([
+    'thing 3',
+    undefined,
+    'thing 5',
+    'thing 3',
+  ])
   expect(sent).toHaveLength(1)
 })
 

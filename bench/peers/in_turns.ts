@@ -1,0 +1,54 @@
+// The ratio of two services under the same load of machine tokens, in alternation.
+import { bestGenerator, runLoad } from '../load/load.ts'
+import type { BenchTarget } from '../load/target.ts'
+import { loadOf, works } from '../run/scenarios.ts'
+import { median } from '../statistics.ts'
+
+/** Connections of the load generator. */
+export const CONNECTIONS = 64
+const WARMUP_SECONDS = 2
+
+/** What one service reaches in one round. */
+export interface Turn {
+  per_s: number
+  /** CPU time of the service for one token. */
+  cpu_us: number
+}
+
+async function measureTurn(target: BenchTarget, seconds: number): Promise<Turn> {
+  const work = works.find(({ name }) => name === 'client_credentials')
+  const feed = work && (await loadOf(work, target))?.feed
+  const generator = bestGenerator()
+  if (feed?.kind !== 'same' || generator === 'own') throw new Error('this measurement needs wrk or autocannon')
+  const plan = { url: target.base + feed.path, bodies: feed.forms, connections: CONNECTIONS }
+  await runLoad(generator, { ...plan, seconds: WARMUP_SECONDS }, target.probe())
+  const { per_s, errors, cpu_us } = await runLoad(generator, { ...plan, seconds }, target.probe())
+  if (errors > 0) throw new Error(`${errors} errors`)
+  return { per_s, cpu_us: cpu_us.total ?? Number.NaN }
+}
+
+interface Turns {
+  seconds: number
+  rounds: number
+  /** Receives the result of each round. */
+  onRound?: (round: number, on: Turn, off: Turn) => void
+}
+
+/** Measures both services in each round. Returns the medians as text: the ratio of the rates, and of the tokens for the same CPU time. */
+export async function compareInTurns(
+  on: BenchTarget,
+  off: BenchTarget,
+  { seconds, rounds, onRound }: Turns,
+): Promise<string> {
+  const [rates, costs]: [number[], number[]] = [[], []]
+  for (let round = 0; round < rounds; round++) {
+    // The order alternates, so that a drift of the machine affects both.
+    const first = await measureTurn(round % 2 ? on : off, seconds)
+    const second = await measureTurn(round % 2 ? off : on, seconds)
+    const [with_, without] = round % 2 ? [first, second] : [second, first]
+    rates.push(with_.per_s / without.per_s)
+    costs.push(without.cpu_us / with_.cpu_us)
+    onRound?.(round + 1, with_, without)
+  }
+  return `rate ${median(rates).toFixed(3)}, tokens for the same CPU ${median(costs).toFixed(3)} (${rounds} rounds of ${seconds} s)`
+}
