@@ -9,7 +9,7 @@ export const number = (value: number): string => NUMBER.format(value)
 export const compact = (value: number): string => (value < 10_000 ? NUMBER.format(value) : COMPACT.format(value))
 
 /** `1 user`, `12 users`. */
-export const counted = (count: number, one: string, many = `${one}s`, form = number): string =>
+export const quantity = (count: number, one: string, many = `${one}s`, form = number): string =>
   `${form(count)} ${count === 1 ? one : many}`
 
 const UNITS: readonly [seconds: number, letter: string][] = [

@@ -1,6 +1,6 @@
 // Client activity: the last steps of each client, and the reasons of failures.
 import { explain, stepName } from '../lib/explain.ts'
-import { counted } from '../lib/format.ts'
+import { quantity } from '../lib/format.ts'
 import { href } from '../lib/router.ts'
 import type { ClientActivityAnswer } from '../lib/types.ts'
 import { type Column, List } from '../parts/list.tsx'
@@ -36,7 +36,7 @@ function Attempt({ trail: { client_id, failing, steps } }: { trail: ClientActivi
         <p class="soft">{last && stepName(last.step)}</p>
       )}
       <details>
-        <summary class="small">{counted(steps.length, 'step')}</summary>
+        <summary class="small">{quantity(steps.length, 'step')}</summary>
         <ol class="steps">
           {steps.map((step) => (
             <li key={step.request_id}>

@@ -1,7 +1,7 @@
 // Home: health, traffic and unsafe settings.
 import type { ComponentChildren } from 'preact'
 import { get } from '../lib/api.ts'
-import { compact, counted, formatBytes, latency, number, span } from '../lib/format.ts'
+import { compact, formatBytes, latency, number, quantity, span } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
 import { type ChartSeries, readSeries } from '../lib/series.ts'
@@ -62,7 +62,7 @@ const Figures = ({ status, stats, series }: FiguresProps) => (
     <Figure
       name="Clients"
       value={stats && compact(stats.clients)}
-      under={stats && counted(stats.users, 'user', 'users', compact)}
+      under={stats && quantity(stats.users, 'user', 'users', compact)}
     />
     <Figure name="Database" value={sizeOf(status)} under={growthOf(status)} />
     <Figure
@@ -159,7 +159,7 @@ function Providers({ of }: { of: NonNullable<Status['providers']> }) {
             <span class={`dot ${usable === false ? 'bad' : 'good'}`} />
             <div>
               <b>{slug}</b> {USES[use]} <code class="soft">{issuer}</code>
-              {usable && <div class="soft small">It can be used; it publishes {counted(keys ?? 0, 'key')}.</div>}
+              {usable && <div class="soft small">It can be used; it publishes {quantity(keys ?? 0, 'key')}.</div>}
               {usable === false && (
                 <div class="small">
                   {since ? (
@@ -222,7 +222,7 @@ const Charts = ({ of: { times, tokens, latencies, queues } }: { of: ChartSeries 
 function Errors({ of }: { of?: ChartSeries }) {
   if (!of) return <p class="body soft">Reading…</p>
   if (of.errors.length === 0)
-    return <p class="body soft">None. Refused and failed requests are counted here by their reason.</p>
+    return <p class="body soft">None. Refused and failed requests are quantity here by their reason.</p>
   const most = of.errors[0]?.[1] ?? 1
   return (
     <ol class="bars">

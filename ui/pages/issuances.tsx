@@ -2,7 +2,7 @@
 
 import { useState } from 'preact/hooks'
 import { call } from '../lib/api.ts'
-import { counted } from '../lib/format.ts'
+import { quantity } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import { href, type Location } from '../lib/router.ts'
 import type { IssuanceAnswer, RevokedAnswer } from '../lib/types.ts'
@@ -139,7 +139,7 @@ function RevokeAll({ fitting, onClose, onDone }: { fitting: object; onClose: () 
   const preview = useLoad('preview', () => ask(true))
   const revoke = async () => {
     const { tokens } = await ask(false)
-    say(`Revoked ${counted(tokens, 'token')}.`)
+    say(`Revoked ${quantity(tokens, 'token')}.`)
     onDone()
   }
   return (
@@ -154,7 +154,7 @@ function RevokeAll({ fitting, onClose, onDone }: { fitting: object; onClose: () 
   )
 }
 const tollOf = ({ tokens, families, clients }: RevokedAnswer) =>
-  `${counted(tokens, 'live token')} and ${counted(families, 'sign-in')} of ${counted(clients, 'client')},`
+  `${quantity(tokens, 'live token')} and ${quantity(families, 'sign-in')} of ${quantity(clients, 'client')},`
 
 const Fitting = ({ of }: { of: object }) => (
   <p>

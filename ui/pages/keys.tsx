@@ -2,7 +2,7 @@
 
 import { useState } from 'preact/hooks'
 import { call, segment } from '../lib/api.ts'
-import { counted } from '../lib/format.ts'
+import { quantity } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import type { Keys as KeysAnswer, RevokedKey } from '../lib/types.ts'
 import { Confirm, ConfirmButton } from '../parts/dialog.tsx'
@@ -87,7 +87,7 @@ function Emergency({ of: { kid, status }, onClose, onDone }: { of: Key; onClose:
   const preview = useLoad(path, () => call<RevokedKey>('POST', path, { dry_run: true }))
   const revoke = async () => {
     const { tokens } = await call<RevokedKey>('POST', path, { dry_run: false })
-    say(`Revoked the key and ${counted(tokens, 'token')}.`)
+    say(`Revoked the key and ${quantity(tokens, 'token')}.`)
     onDone()
   }
   return (
@@ -103,7 +103,7 @@ function Emergency({ of: { kid, status }, onClose, onDone }: { of: Key; onClose:
         signed is revoked:{' '}
         <b>
           {preview.data
-            ? `${counted(preview.data.tokens, 'live token')} of ${counted(preview.data.clients, 'client')}`
+            ? `${quantity(preview.data.tokens, 'live token')} of ${quantity(preview.data.clients, 'client')}`
             : (preview.error?.message ?? 'counting…')}
         </b>
         .

@@ -1,6 +1,6 @@
 // One user: data, consents, and how to revoke them.
 import { call, get, segment } from '../lib/api.ts'
-import { counted } from '../lib/format.ts'
+import { quantity } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import { go, href } from '../lib/router.ts'
 import type { Grants, UserAnswer } from '../lib/types.ts'
@@ -75,7 +75,7 @@ const groupFacts = ({ provider, groups, operator_groups = groups, provider_group
 function Actions({ user, path, onChange }: { user: UserAnswer; path: string; onChange: () => void }) {
   const logOut = async () => {
     const { tokens_revoked } = await call<{ tokens_revoked: number }>('DELETE', `${path}/tokens`)
-    say(`Signed out: ${counted(tokens_revoked, 'sign-in')} of clients ended.`)
+    say(`Signed out: ${quantity(tokens_revoked, 'sign-in')} of clients ended.`)
   }
   const isActive = user.status === 'active'
   return (

@@ -9,7 +9,7 @@ import {
 } from '../../src/records/user_batches.ts'
 import { readUsers } from '../../src/records/user_file.ts'
 import { ApiError, call } from '../lib/api.ts'
-import { counted } from '../lib/format.ts'
+import { quantity } from '../lib/format.ts'
 import { operations } from '../lib/schema.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { ProblemNote } from '../parts/text.tsx'
@@ -165,7 +165,7 @@ async function importText(text: string, existing: string, dryRun: boolean): Prom
 }
 
 const textOf = ({ created, skipped }: ImportCounts) =>
-  `${counted(created, 'user')}${skipped > 0 ? ` and skipped ${skipped}` : ''}`
+  `${quantity(created, 'user')}${skipped > 0 ? ` and skipped ${skipped}` : ''}`
 
 /** The members of a user, which are the columns of CSV. */
 async function knownMembers(): Promise<string[]> {

@@ -1,6 +1,6 @@
 // Waste: the clients that ask for tokens much more often than they need.
 import { get } from '../lib/api.ts'
-import { compact, counted, number, span } from '../lib/format.ts'
+import { compact, number, quantity, span } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
 import type { Waste } from '../lib/types.ts'
@@ -42,7 +42,7 @@ const WasteCard = ({ of, window }: { of: Waste['clients'][number]; window: numbe
         ],
         [
           'Tokens',
-          `${number(of.tokens)} within ${span(window)}, from ${counted(of.addresses, 'address', 'addresses')}`,
+          `${number(of.tokens)} within ${span(window)}, from ${quantity(of.addresses, 'address', 'addresses')}`,
         ],
         ['Needed', `${number(of.needed)}, because a token is valid for ${span(of.lifetime)}`],
         [

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { get, type QueryParams } from '../lib/api.ts'
-import { counted } from '../lib/format.ts'
+import { quantity } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import { go, href, type Location, usePlace } from '../lib/router.ts'
 import type { Pairs } from './field.tsx'
@@ -128,7 +128,7 @@ export const Table = <T,>({ label, columns, rows, keyOf, busy }: TableProps<T>) 
 )
 
 const countOf = (count: number, next: string | undefined, after: string | undefined) =>
-  next !== undefined || after !== undefined ? `${count} on this page` : counted(count, 'item')
+  next !== undefined || after !== undefined ? `${count} on this page` : quantity(count, 'item')
 
 function Filters({ filters, place }: { filters: readonly Filter[]; place: Location }) {
   const set = (name: string, value: string) =>
