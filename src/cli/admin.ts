@@ -69,7 +69,7 @@ function withItem(given: Record<string, unknown>, word: string | undefined, flag
   return { ...given, [name]: word }
 }
 
-/** What text and tables show of an answer. Of an answer that has its rows in a member, these are the rows. */
+/** What text and tables show of an answer: only its rows, if it has them in a member. */
 function partsOf(answer: unknown, { cli }: Action): unknown[] {
   if (!cli || cli.rows === undefined) return [answer]
   const { [cli.rows]: rows, ...others } = answer as Record<string, unknown>
