@@ -11,7 +11,11 @@ nameThread('store')
 const { file, wal, busyMs } = workerData as { file: string; wal: boolean; busyMs?: number }
 const db = openDatabase(file, wal, busyMs)
 const statements = new Map<string, ReturnType<typeof db.prepare>>()
-let dataVersion = readDataVersion()
+/** Changes when another connection commits. */
+const versionStatement = db.prepare('PRAGMA data_version').pluck()
+let dataVersion = versionStatement.get()
+/** Whether another connection has written since the last answer. */
+let foreign = false
 
 function prepare(sql: string) {
   const known = statements.get(sql)
@@ -48,6 +52,7 @@ type Outcomes = NonNullable<BatchResult['outcomes']>
 function batched(jobs: readonly Job[]): Outcomes {
   prepare(jobs.every((job) => isRead(job.op)) ? 'BEGIN' : 'BEGIN IMMEDIATE').run()
   try {
+    noticeForeignWrite()
     const outcomes = jobs.map((job) => ({ value: perform(job) }))
     prepare('COMMIT').run()
     return outcomes
@@ -74,21 +79,17 @@ const individually = (jobs: readonly Job[]): Outcomes =>
     }
   })
 
-/** Changes when another connection commits. */
-function readDataVersion(): unknown {
-  return prepare('PRAGMA data_version').pluck().get()
-}
-
-function foreignWrite(): boolean {
-  const version = readDataVersion()
-  const changed = version !== dataVersion
+/** Part of every transaction: outside of one, reading the version would lock and unlock the file again. */
+function noticeForeignWrite(): void {
+  const version = versionStatement.get()
+  foreign ||= version !== dataVersion
   dataVersion = version
-  return changed
 }
 
 function runBatch(batch: string): BatchResult {
   const startedMs = performance.now()
   const jobs = JSON.parse(batch) as Job[]
+  foreign = false
   let outcomes: Outcomes
   try {
     outcomes = batched(jobs)
@@ -96,7 +97,7 @@ function runBatch(batch: string): BatchResult {
     outcomes = jobs.length === 1 || isLocked(error) ? jobs.map(() => failed(error)) : individually(jobs)
   }
   const isSilent = outcomes.every((outcome) => 'value' in outcome && outcome.value === undefined)
-  return { outcomes: isSilent ? undefined : outcomes, foreign: foreignWrite(), ms: performance.now() - startedMs }
+  return { outcomes: isSilent ? undefined : outcomes, foreign, ms: performance.now() - startedMs }
 }
 
 answerCalls(runBatch)

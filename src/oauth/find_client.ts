@@ -7,8 +7,8 @@ import { isUrlShaped, resolveDocumentClient } from './cimd.ts'
 const MAX_CREDENTIAL = 2048
 
 /** The stored client with this client_id, whatever its status. */
-export const resolveClient = async (app: App, client_id: string): Promise<Client | undefined> =>
-  client_id.length > MAX_CREDENTIAL ? undefined : app.store.findClient({ client_id })
+export const resolveClient = (app: App, client_id: string): Promise<Client | undefined> =>
+  client_id.length > MAX_CREDENTIAL ? Promise.resolve(undefined) : app.store.findClient({ client_id })
 
 /**
  * The client that authenticates itself: the stored one, or with device.enabled the client of a document. Before its first user consents, such a

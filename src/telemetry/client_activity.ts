@@ -98,13 +98,12 @@ export class ActivityLog {
 
   /** Adds a step. A step with the same outcome as the last one only increases its count. */
   record(client_id: string, address: string, outcome: Omit<StepOutcome, 'count'>): void {
-    // Copies: a slice of a request text would keep the whole text in memory.
-    const id = ownCopy(client_id.slice(0, MAX_CLIENT_ID))
-    const key = `${address} ${id}`
+    const sent = client_id.slice(0, MAX_CLIENT_ID)
+    const key = `${address} ${sent}`
     let activity = this.entries.get(key)
     if (!activity) {
-      // A client may send a secret in place of its id.
-      activity = { client_id: redactText(id), address, began_at: outcome.at, passages: [] }
+      // A client may send a secret in place of its id. A slice of a request text would keep the whole text in memory.
+      activity = { client_id: redactText(ownCopy(sent)), address, began_at: outcome.at, passages: [] }
       this.entries.set(key, activity)
     }
     const last = activity.passages.at(-1)

@@ -43,6 +43,8 @@ describe('parameters', () => {
     ['a=1&a=2', 'invalid_request', 'repeated_param'],
     ['a=1&a=1', 'invalid_request', 'repeated_param'],
     ['a=&a=2', 'invalid_request', 'repeated_param'],
+    ['a=1&a=', 'invalid_request', 'repeated_param'],
+    ['a=&b=&a=1', 'invalid_request', 'repeated_param'],
     ['a&a', 'invalid_request', 'repeated_param'],
     ['a=1&%61=2', 'invalid_request', 'repeated_param'],
     ['resource=https://a&resource=https://b', 'invalid_target', 'repeated_resource'],
