@@ -93,6 +93,17 @@ export function go(): Promise<Toolchain> {
   return prepared('go', () => run('go', ['mod', 'download'], here), build)
 }
 
+/** A Go program of the folder `examples`. */
+export function goExample(name: string): Promise<Toolchain> {
+  const binary = path.join(INTEROP_CACHE, name)
+  const here = { ...within, cwd: path.join(packageRoot, 'examples', name) }
+  const build = async () => {
+    await run('go', ['build', '-o', binary, '.'], here)
+    return [binary]
+  }
+  return prepared(name, () => run('go', ['mod', 'download'], here), build)
+}
+
 /** Programs whose installation takes minutes are built only on request, so that a machine without them does not spend the time of a whole run on them. */
 function checkRequested(test: string): void {
   if (!process.env['SERVICE_BUILD_PARTS'])
