@@ -1,15 +1,15 @@
 // The public and the admin listener: routes, limits and HTTP engine of each.
-import { adminRoutes } from '../admin/rest.ts'
 import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 import { scrapeRoutes } from '../endpoints/metrics.ts'
 import { publicRoutes } from '../endpoints/routes.ts'
 import { ROOM_BYTES } from '../http/body_room.ts'
-import type { FrontOptions, HttpFront } from '../http/front.ts'
+import type { Accept, FrontOptions, HttpFront } from '../http/front.ts'
 import type { Reply, Request } from '../http/message.ts'
 import { openNode } from '../http/node.ts'
 import { createAddressReader } from '../http/proxies.ts'
 import { type Limiter, TokenBucket } from '../http/rate_limit.ts'
+import type { Route } from '../http/route.ts'
 import { createRouter, type RouterOptions } from '../http/router.ts'
 import { loadNative, openUws } from '../http/uws.ts'
 import type { OAuthError } from '../lib/error.ts'
@@ -83,12 +83,22 @@ async function openEngine({ server }: Config, log: Logger, options: FrontOptions
   return openNode(options)
 }
 
+/** Opens the admin listener. Its first request, other than one for the metrics, loads the admin API, which is a quarter of the program and which most processes never need. */
 async function openAdmin(app: App): Promise<HttpFront> {
-  const options = frontOptions(app, app.config.admin.address, {
-    routes: [...adminRoutes(app), ...scrapeRoutes(app, 'admin')],
-    allowedOrigins: [],
-  })
-  const front = await openNode(options)
+  const scraped = scrapeRoutes(app, 'admin')
+  const open = (routes: readonly Route[]) => frontOptions(app, app.config.admin.address, { routes, allowedOrigins: [] })
+  const options = open(scraped)
+  let api: Promise<Accept> | undefined
+  const load = async () => {
+    const { adminRoutes } = await import('../admin/rest.ts')
+    return open([...adminRoutes(app), ...scraped]).accept
+  }
+  const accept: Accept = async (head) => {
+    if (scraped.some(({ path }) => path === head.path)) return options.accept(head)
+    api ??= load()
+    return (await api)(head)
+  }
+  const front = await openNode({ ...options, accept })
   app.engines.admin = front.engine
   return front
 }
