@@ -19,7 +19,15 @@ function installed() {
   return names.flatMap((name) => (name.startsWith('@') ? entries(path.join(folder, name)) : [name])).length
 }
 
+let before = 0
 setInterval(() => {
   const seconds = Math.round((Date.now() - startedMs) / 1000)
-  writeSync(2, `service: installing packages: ${installed()} of about ${total} after ${seconds} s\n`)
+  const count = installed()
+  // Packages for other platforms are not installed, so the count ends below the total.
+  const doing =
+    count > 0 && count === before
+      ? `running install scripts. SQLite is compiled if its build cannot be downloaded, which takes minutes: ${seconds} s`
+      : `installing packages: ${count} of about ${total} after ${seconds} s`
+  writeSync(2, `service: ${doing}\n`)
+  before = count
 }, EVERY_MS)

@@ -185,7 +185,9 @@ function settingsOf(scenarios: string[], flags: BenchFlags, env: Env): Settings 
     ...databaseFaults(settings),
     ...peerFaults(settings.peers),
     ...(isScaling && !isAlone
-      ? [`${SCALING.name} measures SQLite in temporary files: no mix, --database or PostgreSQL`]
+      ? [
+          `${SCALING.name} measures SQLite in temporary files: leave out --mix, --database, --store postgres and the scenario ${SHARED.name}`,
+        ]
       : []),
   ]
   if (faults.length > 0) throw new UsageError(...faults)

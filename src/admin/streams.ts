@@ -1,6 +1,7 @@
 // Admin operations on streams: security events for the servers of resources (OpenID SSF 1.0, CAEP).
 import { z } from 'zod'
 import type { App } from '../context.ts'
+import { STREAM_EVENTS } from '../events/event_types.ts'
 import { createStream, STREAM_STATUSES, servesResource, streamFields, streamJson, withInput } from '../events/stream.ts'
 import { name, text, word } from '../lib/field.ts'
 import { rfc3339 } from '../lib/time.ts'
@@ -35,7 +36,14 @@ const deliveryFlag: FlagRule = {
   json: true,
 }
 
+const NO_EVENTS = 'events_requested has no supported event type: the stream gets no events'
 const NO_RESOURCE = 'the client is on the runtime list of no resource: the stream gets no events'
+
+/** Why a stream gets no events; undefined if it can get some. */
+async function warningOf(app: App, { client_id = '', events }: EventReceiver): Promise<string | undefined> {
+  if (!STREAM_EVENTS.some((type) => events.includes(type))) return NO_EVENTS
+  return (await servesResource(app, client_id)) ? undefined : NO_RESOURCE
+}
 
 /** A stream in the form of the admin API. */
 async function shownStream(app: App, stream: EventReceiver, known?: EventCursor) {
@@ -43,6 +51,7 @@ async function shownStream(app: App, stream: EventReceiver, known?: EventCursor)
   if (!cursor) throw notFound('stream')
   const { failing_since, last_error, delivered_at, recent } = cursor
   const { status_reason: reason } = stream.settings
+  const warning = await warningOf(app, stream)
   return {
     ...streamJson(app, stream),
     description: stream.settings.description ?? '',
@@ -50,7 +59,7 @@ async function shownStream(app: App, stream: EventReceiver, known?: EventCursor)
     source: stream.settings.source ?? 'admin',
     ...(await lagJson(app, stream, cursor)),
     ...(reason ? { reason } : {}),
-    ...((await servesResource(app, stream.client_id ?? '')) ? {} : { warning: NO_RESOURCE }),
+    ...(warning ? { warning } : {}),
     ...(failing_since === undefined ? {} : { failing_since: rfc3339(failing_since) }),
     ...(last_error === undefined ? {} : { last_error }),
     ...(delivered_at === undefined ? {} : { delivered_at: rfc3339(delivered_at) }),

@@ -45,8 +45,8 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     "service admin webhook create --url https://hooks.example.com/service --events 'client_*,user_disabled'",
   ],
   'admin stream create': [
-    'service admin stream create --client-id notes-server',
-    'service admin stream create --client-id notes-server --delivery push.json',
+    'service admin stream create --client-id notes-server --events-requested https://schemas.openid.net/secevent/oauth/event-type/token-revoked',
+    'service admin stream create --client-id notes-server --events-requested https://schemas.openid.net/secevent/oauth/event-type/token-revoked --delivery push.json',
   ],
   'admin idp create': [
     'service admin idp create --name Corp --issuer https://id.example.com --jwks-uri https://id.example.com/keys',

@@ -41,7 +41,9 @@ const delivery = z
 /** The members of a stream that its receiver sets. */
 export const streamFields = {
   delivery: delivery.describe('How events are delivered. Default: poll.'),
-  events_requested: listOf(text(300), { max: MAX_EVENTS }).describe('URIs of event types. Unknown ones are ignored.'),
+  events_requested: listOf(text(300), { max: MAX_EVENTS }).describe(
+    'URIs of event types, from events_supported. Others are ignored. Without any the stream gets no events.',
+  ),
   description: text().describe('What it is for.'),
 }
 export const STREAM_STATUSES = ['enabled', 'paused', 'disabled'] as const

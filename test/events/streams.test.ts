@@ -217,10 +217,15 @@ test('a pushed event is sent again until it is accepted, with the header of the 
 test('an operator may create a stream before a resource lists its client, with a warning; the client must exist', async () => {
   const { client_id } = await addClient(service)
   const stream = await okAdmin<{ stream_id: string }>(service, 'POST', '/admin/streams', { client_id })
-  const warning = 'the client is on the runtime list of no resource: the stream gets no events'
-  expect(stream).toMatchObject({ warning })
+  const path = `/admin/streams/${stream.stream_id}`
+  expect(stream).toMatchObject({
+    warning: 'events_requested has no supported event type: the stream gets no events',
+  })
+  expect(await okAdmin(service, 'PATCH', path, { events_requested: [TOKEN_REVOKED] })).toMatchObject({
+    warning: 'the client is on the runtime list of no resource: the stream gets no events',
+  })
   await addResource(service, { policy: { runtime: { client_ids: [client_id] } } })
-  expect(await okAdmin(service, 'GET', `/admin/streams/${stream.stream_id}`)).not.toHaveProperty('warning')
+  expect(await okAdmin(service, 'GET', path)).not.toHaveProperty('warning')
   const unknown = await callAdmin(service, 'POST', '/admin/streams', { client_id: 'nobody' })
   expect([unknown.status, unknown.body['error_description']]).toEqual([400, 'client_id names no client'])
 })
