@@ -147,13 +147,7 @@ const STANDALONE = {
 function settingsOf(scenarios: string[], flags: BenchFlags, env: Env): Settings {
   const isShared = scenarios.includes(SHARED.name)
   const isScaling = scenarios.includes(SCALING.name)
-  const named = [...scenarios, ...(isShared ? SHARED.works : []), ...(isScaling ? SCALING.works : [])]
-  const known = named.filter((name) => name !== SHARED.name && name !== SCALING.name && !(name in STANDALONE))
-  const unknown = known.filter((name) => worksOf(name, true).length === 0)
-  if (unknown.length > 0 || (scenarios.length === 0 && !flags.mix))
-    throw new UsageError(
-      `${unknown.length ? `unknown scenario: ${unknown.join(', ')}` : 'name a scenario'}; scenarios: token, ${[...subjects, SHARED.name, SCALING.name, ...Object.keys(STANDALONE)].join(', ')}`,
-    )
+  const works = worksNamed(scenarios, flags)
   if (isScaling && !hasTaskset()) throw new UsageError(`${SCALING.name} needs the program taskset (util-linux)`)
   const { smoke, serviceOnly } = flags
   // Only the built-in generator can connect to several instances.
@@ -162,17 +156,14 @@ function settingsOf(scenarios: string[], flags: BenchFlags, env: Env): Settings 
   if (flags.yardstick && !hasFile('yardstick')) throw new UsageError('--yardstick works only in a checkout')
   const settings: Settings = {
     ...flags,
-    scenarios: known,
-    seconds: flags.seconds ?? (smoke ? 1 : 10),
+    scenarios: works,
+    seconds: flags.seconds ?? (smoke ? 1 : isScaling ? SCALING.seconds : 10),
     warmup: flags.warmup ?? (smoke ? 1 : 2),
     rounds: flags.rounds ?? (smoke ? 1 : 2),
     generator,
     stores: isShared ? ['postgres'] : isScaling ? ['sqlite'] : flags.store,
     instances: isShared ? SHARED.instances : 1,
-    ...(isScaling && {
-      shapes: shapesFor(CORES),
-      seconds: flags.seconds ?? (smoke ? 1 : SCALING.seconds),
-    }),
+    shapes: isScaling ? shapesFor(CORES) : undefined,
     algs: flags.alg,
     fills: flags.fill,
     sloMs: flags.sloP99,
@@ -180,18 +171,33 @@ function settingsOf(scenarios: string[], flags: BenchFlags, env: Env): Settings 
     peers: (flags.peer ?? []).map(peerOf),
     env,
   }
-  const isAlone = !isShared && !flags.mix && !flags.database && !flags.store.includes('postgres')
   const faults = [
     ...databaseFaults(settings),
     ...peerFaults(settings.peers),
-    ...(isScaling && !isAlone
-      ? [
-          `${SCALING.name} measures SQLite in temporary files: leave out --mix, --database, --store postgres and the scenario ${SHARED.name}`,
-        ]
-      : []),
+    ...(isScaling ? scalingFaults(isShared, flags) : []),
   ]
   if (faults.length > 0) throw new UsageError(...faults)
   return settings
+}
+
+/** The workloads of some scenarios. Throws UsageError for an unknown scenario, and when nothing is named. */
+function worksNamed(scenarios: readonly string[], { mix }: BenchFlags): string[] {
+  const groups = [SHARED, SCALING]
+  const named = scenarios.flatMap((name) => groups.find((each) => each.name === name)?.works ?? [name])
+  const works = named.filter((name) => !(name in STANDALONE))
+  const unknown = works.filter((name) => worksOf(name, true).length === 0)
+  if (unknown.length > 0 || (scenarios.length === 0 && !mix))
+    throw new UsageError(
+      `${unknown.length ? `unknown scenario: ${unknown.join(', ')}` : 'name a scenario'}; scenarios: token, ${[...subjects, ...groups.map(({ name }) => name), ...Object.keys(STANDALONE)].join(', ')}`,
+    )
+  return works
+}
+
+function scalingFaults(isShared: boolean, { mix, database, store }: BenchFlags): string[] {
+  if (!isShared && !mix && !database && !store.includes('postgres')) return []
+  return [
+    `${SCALING.name} measures SQLite in temporary files: leave out --mix, --database, --store postgres and the scenario ${SHARED.name}`,
+  ]
 }
 
 /** Parsed here and not by commander, which would print the text of a faulty flag, with its secret. */
