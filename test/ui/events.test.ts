@@ -5,7 +5,7 @@ import { okAdmin } from '../support/admin.ts'
 import { CHROMIUM, test } from '../support/chromium.ts'
 import { RECEIVERS_ALLOWED, TestReceiver } from '../support/receiver.ts'
 import { addClient, addResource, startService, type TestService } from '../support/service.ts'
-import { openAdmin, press, rowsOf } from './open.ts'
+import { field, openAdmin, press, rowsOf } from './open.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -18,16 +18,18 @@ describe(`in ${CHROMIUM}`, () => {
     reopen,
   }) => {
     const receiver = await TestReceiver.start()
-    receiver.next.push(503)
+    receiver.next.push(503, 503)
     const hook = { url: receiver.url, events: ['client_suspended'] }
     const { id } = await okAdmin<{ id: string }>(service, 'POST', '/admin/webhooks', hook)
     const { client_id } = await addClient(service)
     await okAdmin(service, 'PATCH', `/admin/clients/${client_id}/suspend`)
     await receiver.arrived(1)
+    service.advance(3)
+    await receiver.arrived(2)
     // Paused, so that no further attempt comes between those of the page.
     await okAdmin(service, 'PATCH', `/admin/webhooks/${id}`, { paused: true })
     const attempts = () => okAdmin<{ deliveries: object[] }>(service, 'GET', `/admin/webhooks/${id}`)
-    await expect.poll(async () => (await attempts()).deliveries.length).toBe(1)
+    await expect.poll(async () => (await attempts()).deliveries.length).toBe(2)
     const { page } = await openAdmin(reopen, service, 'webhooks')
     await page.getByText('HTTP 503').first().waitFor()
     expect((await rowsOf(page))[0]).toMatch(/paused[\s\S]*1\s+since/)
@@ -38,7 +40,25 @@ describe(`in ${CHROMIUM}`, () => {
     await page.getByText('The receiver did not accept the event: HTTP 500.').waitFor()
     await press(page, 'Send')
     await page.getByText('The receiver accepted the event.').waitFor()
-    expect(receiver.got.map(({ status }) => status)).toEqual([503, 500, 204])
+    expect(receiver.got.map(({ status }) => status)).toEqual([503, 503, 500, 204])
+  })
+
+  test('streams: offers the types of events', async ({ reopen }) => {
+    const { client_id } = await addClient(service)
+    await addResource(service, { policy: { runtime: { client_ids: [client_id] } } })
+    const { page } = await openAdmin(reopen, service, 'streams')
+    await page.getByRole('button', { name: 'Create stream' }).first().click()
+    await field(page, 'Client ID').fill(client_id)
+    await field(page, 'token-revoked').check()
+    await press(page, 'Create')
+    await expect.poll(() => rowsOf(page)).toEqual([expect.stringContaining('token-revoked')])
+    const [stream] = await okAdmin<{ stream_id: string; events_requested: string[] }[]>(
+      service,
+      'GET',
+      '/admin/streams',
+    )
+    expect(stream?.events_requested).toEqual([TOKEN_REVOKED])
+    await okAdmin(service, 'DELETE', `/admin/streams/${stream?.stream_id}`)
   })
 
   test('streams: pauses and resumes a stream, and sends a verification event', async ({ reopen }) => {

@@ -1,4 +1,5 @@
 // Streams of security events for the servers of resources, with their last deliveries.
+import { PUSH, STREAM_EVENTS } from '../../src/events/event_types.ts'
 import { call, segment } from '../lib/api.ts'
 import { href } from '../lib/router.ts'
 import type { StreamAnswer } from '../lib/types.ts'
@@ -15,9 +16,10 @@ const FIELDS = ['delivery', 'events_requested', 'description']
 const TONES = { enabled: 'good', paused: 'warn', disabled: 'warn' } as const
 
 const pathOf = ({ stream_id }: StreamAnswer) => `${PATH}/${segment(stream_id)}`
-const isPushed = ({ delivery }: StreamAnswer) => delivery.method.endsWith(':8935')
+const isPushed = ({ delivery }: StreamAnswer) => delivery.method === PUSH
 /** The last part of the URI of an event type. */
-const shortNames = (types: readonly string[]) => types.map((type) => type.slice(type.lastIndexOf('/') + 1))
+const shortName = (type: string) => type.slice(type.lastIndexOf('/') + 1)
+const OPTIONS = { events_requested: STREAM_EVENTS.map((type) => [type, shortName(type)] as const) }
 
 const Status = ({ of: { status, reason, failing_since, last_error, warning } }: { of: StreamAnswer }) => (
   <>
@@ -73,6 +75,7 @@ const Actions = ({ of, onChange }: { of: StreamAnswer; onChange: () => void }) =
         operation="stream.update"
         title="Edit the stream"
         fields={FIELDS}
+        options={OPTIONS}
         params={{ id: of.stream_id }}
         stored={{ ...of, delivery: isPushed(of) ? of.delivery : { method: of.delivery.method } }}
         onChange={onChange}
@@ -100,7 +103,7 @@ const columnsOf = (onChange: () => void): Column<StreamAnswer>[] => [
     title: 'Delivery',
     cell: (of) => (isPushed(of) ? <code>{of.delivery.endpoint_url}</code> : 'polled'),
   },
-  { title: 'Events', cell: ({ events_delivered }) => <Lines of={shortNames(events_delivered)} /> },
+  { title: 'Events', cell: ({ events_delivered }) => <Lines of={events_delivered.map(shortName)} /> },
   { title: 'Status', cell: (of) => <Status of={of} /> },
   waitingColumn,
   { title: 'Last delivery', cell: (of) => <LastDelivery of={of} onChange={onChange} /> },
@@ -116,6 +119,7 @@ export function Streams() {
       title="Create a stream"
       operation="stream.create"
       fields={['client_id', ...FIELDS]}
+      options={OPTIONS}
       verb="Create"
       onDone={changed}
     />

@@ -11,6 +11,7 @@ type Delivery = WebhookAnswer['deliveries'][number]
 type Lag = Pick<WebhookAnswer, 'pending' | 'oldest_pending_at'>
 
 const resultOf = ({ error, status }: Delivery) => error ?? `HTTP ${status}`
+const shortResultOf = ({ status }: Delivery) => (status === undefined ? 'no answer' : `HTTP ${status}`)
 
 interface DeliveriesProps {
   of: readonly Delivery[]
@@ -20,7 +21,7 @@ interface DeliveriesProps {
   path: string
   onChange: () => void
 }
-/** The last attempts, and a button that sends an event again. */
+/** The last attempts, and for each event a button that sends it again. */
 export const Deliveries = ({ of, operation, path, onChange }: DeliveriesProps) => {
   const redeliver = async (event_id: string) => {
     const { error } = await call<Delivery>('POST', `${path}/redeliver/${segment(event_id)}`)
@@ -32,22 +33,24 @@ export const Deliveries = ({ of, operation, path, onChange }: DeliveriesProps) =
   return (
     <details>
       <summary>
-        {resultOf(last)}, <Time at={last.at} />
+        {shortResultOf(last)}, <Time at={last.at} />
       </summary>
-      {of.map((delivery) => (
+      {of.map((delivery, i) => (
         <div key={`${delivery.event_id} ${delivery.at}`}>
           <code>{delivery.type}</code> {resultOf(delivery)}, <Time at={delivery.at} />{' '}
-          <ConfirmButton
-            operation={operation}
-            label="Send again"
-            verb="Send"
-            harmless
-            title="Send this event again?"
-            run={() => redeliver(delivery.event_id)}
-            after={onChange}
-          >
-            The receiver gets the event once more, with the same id.
-          </ConfirmButton>
+          {of.findIndex(({ event_id }) => event_id === delivery.event_id) === i && (
+            <ConfirmButton
+              operation={operation}
+              label="Send again"
+              verb="Send"
+              harmless
+              title="Send this event again?"
+              run={() => redeliver(delivery.event_id)}
+              after={onChange}
+            >
+              The receiver gets the event once more, with the same id.
+            </ConfirmButton>
+          )}
         </div>
       ))}
     </details>
