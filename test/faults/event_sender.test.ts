@@ -1,6 +1,7 @@
 // A webhook of two instances on one PostgreSQL. Each instance is killed in turn while events of both wait, so that the sending one is killed
 // too. Every event of the record must arrive, in order.
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { metricOf } from '../support/admin.ts'
 import { tempFolder } from '../support/folder.ts'
 import { type Placed, placed } from '../support/instances.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
@@ -74,14 +75,89 @@ test('every event arrives, in order, when the instance that sends them is killed
     await change(left, left === first ? one : two)
     await killed.instance.start()
   }
-  const events = await recorded(first)
-  expect(events).toHaveLength(6 * EVENTS)
-  await expect.poll(() => acceptedBy(receiver).length, { timeout: 60_000, interval: 100 }).toBe(events.length)
+  await expectAll(receiver, first, 6 * EVENTS)
+  await Promise.all([first, second].map(({ instance }) => instance.kill()))
+})
+
+/** Waits until every event of the record was accepted, and compares the order of each client with that of the record. */
+async function expectAll(receiver: TestReceiver, instance: Placed, count: number): Promise<void> {
+  const events = await recorded(instance)
+  expect(events).toHaveLength(count)
+  await expect.poll(() => acceptedBy(receiver).length, { timeout: 60_000, interval: 100 }).toBe(count)
   const accepted = acceptedBy(receiver)
   expect(accepted.toSorted()).toEqual(events.map(({ id }) => id).toSorted())
-  for (const client_id of [one, two]) {
+  for (const client_id of new Set(events.map((event) => event.client_id))) {
     const own = new Set(events.filter((event) => event.client_id === client_id).map(({ id }) => id))
     expect(accepted.filter((id) => own.has(id))).toEqual([...own])
   }
-  await Promise.all([first, second].map(({ instance }) => instance.kill()))
-})
+}
+
+/** Resolves when an instance has sent more events than `sent`. */
+const sends = (instance: Placed, sent = 0) =>
+  expect.poll(() => sentBy(instance), { timeout: 30_000, interval: 50 }).toBeGreaterThan(sent)
+const sentBy = (instance: Placed) => metricOf(instance, 'ext_event_deliveries_total{kind="webhook",result="delivered"}')
+
+/** What happens to the instance that sends. Resolves when the other one has taken over. */
+const FAULTS = {
+  async 'is killed'({ instance }: Placed, takenOver: () => Promise<unknown>) {
+    await instance.kill('SIGKILL')
+    await takenOver()
+    await instance.start()
+  },
+  async 'is stopped for longer than its lease, and continues'({ instance }: Placed, takenOver: () => Promise<unknown>) {
+    instance.signal('SIGSTOP')
+    await takenOver()
+    instance.signal('SIGCONT')
+  },
+}
+const ROUNDS = 3
+const ANSWER_MS = 50
+
+/** The receiver processes each event before it answers. If the sender is gone by then, the event is lost. */
+function answerSlowly(receiver: TestReceiver): void {
+  receiver.answer = (response) => {
+    const delivered = receiver.got.at(-1)
+    if (delivered) delivered.status = 503
+    setTimeout(() => {
+      if (response.destroyed) return
+      if (delivered) delivered.status = 204
+      response.writeHead(204).end()
+    }, ANSWER_MS)
+  }
+}
+
+test.each(Object.entries(FAULTS))(
+  'every event arrives at a slow receiver, in order, when the sending instance %s',
+  {
+    timeout: 180_000,
+  },
+  async (_, fault) => {
+    const receiver = await TestReceiver.start()
+    answerSlowly(receiver)
+    let [sender, other] = await twoInstances()
+    const [{ client_id: one }, { client_id: two }] = [
+      await newMachine(sender.admin, ['client_credentials']),
+      await newMachine(other.admin, ['client_credentials']),
+    ]
+    await operate(other.admin, 'POST', 'webhooks', { url: receiver.url, events: [...ACTIONS] })
+    await Promise.all([change(sender, one), change(other, two)])
+    const instances = [sender, other]
+    await expect.poll(async () => Math.max(...(await Promise.all(instances.map(sentBy))))).toBeGreaterThan(0)
+    if ((await sentBy(sender)) === 0) [sender, other] = [other, sender]
+    for (let round = 0; round < ROUNDS; round++) {
+      const [arrived, sent] = [receiver.got.length, await sentBy(other)]
+      // The receiver is slower than the changes, so that an event is being sent when the fault occurs.
+      await change(other, two)
+      await receiver.arrived(arrived + 1)
+      const writing = change(other, two)
+      await fault(sender, () => sends(other, sent))
+      await writing
+      ;[sender, other] = [other, sender]
+    }
+    await Promise.all([change(sender, one), change(other, two)])
+    await expectAll(receiver, sender, (2 * ROUNDS + 4) * EVENTS)
+    // At most the event that was being sent is sent again by the other instance, and one more by an instance that continues.
+    expect(receiver.got.length - acceptedBy(receiver).length).toBeLessThanOrEqual(2 * ROUNDS)
+    await Promise.all([sender, other].map(({ instance }) => instance.kill()))
+  },
+)
