@@ -34,7 +34,7 @@ const strangers = LAYERS.filter((layer) => layer.includes('|')).map((layer) => (
 const KNOWN_BY = {
   'uWebSockets\\.js|uwebsockets-glibc227': 'src/http/uws',
   'https?|http2|net|tls|dgram|dns|undici':
-    'src/(http/(node|problem|proxies)|net/fetch|net/public_names|lib/host_rule|lib/range|lib/system_names|cli/tour/callback)',
+    'src/(http/(node|problem|proxies)|net/connection|net/public_names|lib/host_rule|lib/range|lib/system_names|cli/tour/callback)',
   'better-sqlite3|pg': 'src/store/(sqlite|postgres\\w*|database|migrate)',
   '@node-rs/argon2': 'workers/password',
   bcryptjs: 'workers/password',

@@ -8,6 +8,7 @@ import { FetchError } from '../net/error.ts'
 import { createFetcher } from '../net/fetch.ts'
 import type { Fetcher, FetchRequest } from '../net/fetcher.ts'
 import { createPublicNames } from '../net/public_names.ts'
+import { AUDIT_ACTIONS } from '../oauth/audit_events.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
 import { type DeliveryAttempt, type EventReceiver, MAX_RECEIVERS } from '../records/event_receiver.ts'
 import { webhookBody } from './event_json.ts'
@@ -16,10 +17,13 @@ import { signSecurityEvent } from './security_event_token.ts'
 import { STREAM_ACTIONS, securityEvents } from './security_events.ts'
 import { openPushHeader, openSigningSecrets } from './signing_secret.ts'
 import { webhookHeaders } from './standard_webhooks.ts'
-import { actionsOf } from './webhook_actions.ts'
+import { matchesAction } from './webhook_actions.ts'
 
 /** The response body is not used. A longer body is an error, so that no receiver can fill the memory. */
 const LIMITS = { method: 'POST', maxBytes: 64 * 1024, timeoutMs: 10_000, allowHttp: true } as const
+
+/** Longer than the interval between two rounds of the sender, and shorter than servers usually keep an idle connection. */
+const KEEP_MS = 1000
 
 /** The HTTP client that sends events. Every receiver may have a request in flight, so that slow receivers do not delay others. */
 export function openEventFetcher(config: Config): Fetcher {
@@ -33,21 +37,22 @@ export function openEventFetcher(config: Config): Fetcher {
     userAgent: userAgent(),
     maxTotal: MAX_RECEIVERS,
     maxPerHost: MAX_RECEIVERS,
+    keepMs: KEEP_MS,
   })
 }
 
 type EventRequest = Pick<FetchRequest, 'headers' | 'body' | 'accept'>
 
 interface ReceiverKind {
-  /** The audit actions that concern a receiver. */
-  actions(receiver: EventReceiver): readonly string[]
+  /** Whether an audit action concerns a receiver. */
+  concerns(receiver: EventReceiver, action: string): boolean
   /** The requests that send an event, in order. Empty when the event causes no security event for the receiver. */
   requests(app: App, receiver: EventReceiver, event: AuditEvent): Promise<EventRequest[]>
 }
 
 const KINDS: Readonly<Record<EventReceiver['kind'], ReceiverKind>> = {
   webhook: {
-    actions: ({ events }) => actionsOf(events),
+    concerns: ({ events }, action) => matchesAction(events, action),
     async requests(app, receiver, event) {
       const body = webhookBody(event, app.config.events.include_pii)
       const secrets = (await openSigningSecrets(app, receiver)).map(({ secret }) => secret)
@@ -55,7 +60,7 @@ const KINDS: Readonly<Record<EventReceiver['kind'], ReceiverKind>> = {
     },
   },
   stream: {
-    actions: () => STREAM_ACTIONS,
+    concerns: (_, action) => STREAM_ACTIONS.some((each) => each === action),
     async requests(app, receiver, event) {
       const found = await securityEvents(app, receiver, event)
       const authorization = found.length > 0 ? await openPushHeader(app, receiver) : ''
@@ -72,11 +77,12 @@ const KINDS: Readonly<Record<EventReceiver['kind'], ReceiverKind>> = {
 }
 
 /** The audit actions that concern a receiver. */
-export const wantedActions = (receiver: EventReceiver): readonly string[] => KINDS[receiver.kind].actions(receiver)
+export const wantedActions = (receiver: EventReceiver): readonly string[] =>
+  AUDIT_ACTIONS.filter((action) => KINDS[receiver.kind].concerns(receiver, action))
 
 /** Whether an event concerns a receiver. The time is compared because events after the start place of a receiver may be older than the receiver. */
 export const wants = (receiver: EventReceiver, event: AuditEvent): boolean =>
-  event.created_at >= receiver.created_at && wantedActions(receiver).includes(event.action)
+  event.created_at >= receiver.created_at && KINDS[receiver.kind].concerns(receiver, event.action)
 
 /** Whether an event is too old to be sent. */
 export const isExpired = ({ clock, config }: App, { created_at }: AuditEvent): boolean =>

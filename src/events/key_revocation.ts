@@ -19,12 +19,22 @@ export async function revokeKey({ store, keyring, clock }: App, { kid, event }: 
   return recorded
 }
 
-/** Records the event of a key that a killed process removed. A key that is still published was not removed, and has no event. */
-export async function recordUnfinished({ store, keyring }: Pick<App, 'store' | 'keyring'>): Promise<void> {
+/** Seconds after which a key that is still published counts as not removed. Every instance reads the keys several times in this time. */
+const REMOVED_WITHIN = 600
+
+/** Records the event of a key that a killed process removed. A key that is still published later was not removed, and has no event. */
+export async function recordUnfinished({
+  store,
+  keyring,
+  clock,
+}: Pick<App, 'store' | 'keyring' | 'clock'>): Promise<void> {
   const text = await store.findSetting({ name: KEY_REVOCATION })
   if (text === undefined) return
   const { kid, event } = JSON.parse(text) as Note
-  if (keyring.find(kid)) return
+  if (keyring.find(kid)) {
+    if (event.created_at < clock.now() - REMOVED_WITHIN) await store.recordKeyRevocation({})
+    return
+  }
   const current_kid = keyring.current().kid
   await store.recordKeyRevocation({ event: { ...event, detail: { ...event.detail, current_kid } } })
 }

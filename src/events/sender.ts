@@ -18,6 +18,8 @@ const SLOW_TICK_MS = 1000
 const LEASE = 6
 /** Number of events that are read at once for one receiver. */
 const PAGE = 100
+/** Milliseconds between two writes of the position while events are accepted. A sender that is killed sends the events of this time again. */
+const SAVE_MS = 200
 const CLOSE_MS = 1000
 
 /** Starts sending. Returns a function that stops it. Requests in flight have one second to finish. */
@@ -63,13 +65,11 @@ class EventSender {
   async #round(): Promise<number> {
     const { store, log } = this.#app
     try {
+      await recordUnfinished(this.#app)
       const receivers = (await store.listReceivers({})).filter(isSentTo)
       if (receivers.length === 0) await this.#release()
       else if (!(await this.#holdsLease())) return SLOW_TICK_MS
-      else {
-        await recordUnfinished(this.#app)
-        await this.#startWork(receivers)
-      }
+      else await this.#startWork(receivers)
       this.#isFailing = false
       return TICK_MS
     } catch (error) {
@@ -140,12 +140,16 @@ class EventSender {
     list: (after: EventCursor) => Promise<(FeedEvent | IssuedEvent)[]>,
   ): Promise<EventCursor | undefined> {
     let cursor = from
+    let savedMs = performance.now()
     for (;;) {
       const page = await list(cursor)
       for (const item of page) {
         const next = await this.#pass(cursor, item)
-        if (!next || next.attempts > 0) return undefined
-        cursor = next
+        const isOver = !next || next.attempts > 0
+        cursor = next ?? cursor
+        if (!isOver && performance.now() - savedMs < SAVE_MS) continue
+        if (!(await this.#save(cursor)) || isOver) return undefined
+        savedMs = performance.now()
       }
       if (page.length > 0 && !(await this.#save(cursor))) return undefined
       if (page.length < PAGE) return cursor
@@ -167,8 +171,7 @@ class EventSender {
     const made = await attemptDelivery(this.#app, receiver, event)
     if (!made) return passed(cursor, place)
     metrics.count('ext_event_deliveries_total', { kind, result: made.error ? 'failed' : 'delivered' })
-    const next = afterAttempt(cursor, place, made, clock.now())
-    return (await this.#save(next)) ? next : undefined
+    return afterAttempt(cursor, place, made, clock.now())
   }
 
   async #save(cursor: EventCursor): Promise<boolean> {

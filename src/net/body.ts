@@ -12,13 +12,18 @@ const WIRE_PER_BODY = 6
 const WIRE_FOR_HEADS = 64 * 1024
 
 /**
- * Closes the connection of one request when the peer has sent more bytes than a response with a body of maxBytes can take. A limit
- * on the body alone would not count chunk extensions and interim responses, which a peer may send without end.
+ * Closes a connection when the peer has sent more bytes for a request than a response with a body of maxBytes can take. A limit on the
+ * body alone would not count chunk extensions and interim responses, which a peer may send without end. `current` returns the bytes of the
+ * present request, from all bytes of the connection, and its maxBytes.
  */
-export function limitReceivedBytes(socket: Socket, maxBytes: number, host: string): void {
-  const most = WIRE_PER_BODY * maxBytes + WIRE_FOR_HEADS
+export function limitReceivedBytes(
+  socket: Socket,
+  host: string,
+  current: (bytesRead: number) => [received: number, maxBytes: number],
+): void {
   socket.on('readable', () => {
-    if (socket.bytesRead > most) socket.destroy(new FetchError('too_large', host))
+    const [received, maxBytes] = current(socket.bytesRead)
+    if (received > WIRE_PER_BODY * maxBytes + WIRE_FOR_HEADS) socket.destroy(new FetchError('too_large', host))
   })
 }
 

@@ -1,16 +1,16 @@
 // The HTTP client for all outgoing requests. A name is resolved once, all of its addresses are checked, and the connection goes to a
-// checked address. Each request has its own connection, so that no request depends on an older check.
+// checked address. Each request has its own connection, unless the client keeps connections: then an open connection is used again if its
+// address is one of those that were checked for the request. So no request depends on an older check.
 
-import { createRequire } from 'node:module'
-import type { buildConnector as BuildConnector, Dispatcher, Client as HttpClient } from 'undici'
 import type { Config } from '../config/schema.ts'
 import { userAgent } from '../lib/build.ts'
 import { codeOf, OAuthError } from '../lib/error.ts'
 import { SingleFlight } from '../lib/single_flight.ts'
-import { type LookUp, lookUpName, socketLookup } from '../lib/system_names.ts'
+import { type LookUp, lookUpName } from '../lib/system_names.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 import { type AddressRules, addressFault, addressRules, literalAddress, type OutboundPart } from './address_rules.ts'
-import { decompressed, limitReceivedBytes, readAll } from './body.ts'
+import { decompressed, readAll } from './body.ts'
+import { Connection, IdleConnections } from './connection.ts'
 import { FetchError, fetchErrorOf } from './error.ts'
 import type { Fetcher, FetchReply, FetchRequest } from './fetcher.ts'
 import { Semaphore } from './semaphore.ts'
@@ -22,21 +22,8 @@ export interface FetcherOptions extends AddressRules {
   /** Maximum number of concurrent fetches. */
   maxTotal?: number
   maxPerHost?: number
-}
-
-const require = createRequire(import.meta.url)
-type SendRequest = (this: HttpClient, options: Dispatcher.RequestOptions) => Promise<Dispatcher.ResponseData>
-
-/**
- * Loads the HTTP library. This blocks the thread for 20 ms, once. A server loads it while it waits for other parts to start; a command loads
- * it with its first request. The entry point of undici would load five times as much. Its files are not imported, because Node would first
- * search them for the names that they export.
- */
-export function loadHttpClient() {
-  const Client = require('undici/lib/dispatcher/client.js') as typeof HttpClient
-  const buildConnector = require('undici/lib/core/connect.js') as typeof BuildConnector
-  const request = require('undici/lib/api/api-request.js') as SendRequest
-  return { Client, buildConnector, request }
+  /** Milliseconds for which an open connection waits for the next request to its origin. By default connections are not used again. */
+  keepMs?: number
 }
 
 /** The client for the requests of one part, with the addresses that its key `allow_hosts` allows. */
@@ -45,9 +32,10 @@ export const openFetcher = (config: Config, part: OutboundPart): Fetcher =>
 
 /** Creates the client. It follows no redirects, uses no proxy from the environment, has no cookies and requests no compression. */
 export function createFetcher(options: FetcherOptions): Fetcher {
-  const { userAgent, resolve = lookUpName, maxTotal = 32, maxPerHost = 8 } = options
+  const { userAgent, resolve = lookUpName, maxTotal = 32, maxPerHost = 8, keepMs = 0 } = options
   const total = new Semaphore(maxTotal)
   const hosts = new Map<string, Semaphore>()
+  const idle = new IdleConnections(keepMs)
   const gets = new SingleFlight<FetchReply>()
 
   async function addressesOf(url: URL): Promise<string[]> {
@@ -68,7 +56,12 @@ export function createFetcher(options: FetcherOptions): Fetcher {
         const addresses = await addressesOf(url)
         return total.run(async () => {
           signal.throwIfAborted()
-          return exchange(url, { ...request, headers: headersOf(request, userAgent) }, addresses, signal)
+          const use = { addresses, maxBytes: request.maxBytes }
+          const connection = idle.take(url.origin, use) ?? new Connection(url, use, request.timeoutMs)
+          const sent = { ...request, headers: headersOf(request, userAgent), signal, reset: keepMs === 0 }
+          const reply = await exchange(url, sent, connection)
+          idle.give(url.origin, connection)
+          return reply
         })
       })
     } finally {
@@ -130,26 +123,18 @@ async function resolveOrFail(resolve: LookUp, hostname: string, host: string) {
   return addresses
 }
 
-async function exchange(url: URL, wanted: FetchRequest, addresses: string[], signal: AbortSignal): Promise<FetchReply> {
-  const { method = 'GET', headers, body: sent, maxBytes, timeoutMs, showRedirect } = wanted
-  const { Client, buildConnector, request } = loadHttpClient()
-  // The host and the TLS server name are those of the URL. TLS sessions are off: a ticket could carry bytes of one peer to another.
-  const connect = buildConnector({
-    lookup: socketLookup(async () => addresses),
-    timeout: timeoutMs,
-    rejectUnauthorized: true,
-    maxCachedSessions: 0,
-  })
-  const client = new Client(url.origin, {
-    connect: (target, done) =>
-      connect(target, (...outcome) => {
-        if (outcome[1]) limitReceivedBytes(outcome[1], maxBytes, url.host)
-        done(...outcome)
-      }),
-  })
+interface Sent extends FetchRequest {
+  signal: AbortSignal
+  /** Whether the peer is asked to close the connection. */
+  reset: boolean
+}
+
+/** Sends a request and reads its response. Closes the connection when that fails. */
+async function exchange(url: URL, wanted: Sent, connection: Connection): Promise<FetchReply> {
+  const { method = 'GET', headers, body: sent, maxBytes, showRedirect, signal, reset } = wanted
   try {
     const path = url.pathname + url.search
-    const answer = await request.call(client, { method, path, headers, body: sent, signal, reset: true })
+    const answer = await connection.send({ method, path, headers, body: sent, signal, reset })
     const status = answer.statusCode
     if (status >= 300 && status < 400 && !showRedirect) throw new FetchError('redirect', url.host, String(status))
     const fields = Object.entries(answer.headers).map(([name, value]) => [name, [value].flat().join(', ')])
@@ -158,8 +143,7 @@ async function exchange(url: URL, wanted: FetchRequest, addresses: string[], sig
     const bytes = await readAll(answer.body, maxBytes, url.host)
     return { status, headers: received, body: await decompressed(bytes, received, maxBytes, url.host) }
   } catch (error) {
+    connection.close()
     throw fetchErrorOf(error, url.host)
-  } finally {
-    client.destroy().catch(() => {})
   }
 }

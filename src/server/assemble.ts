@@ -1,5 +1,4 @@
 // Builds the App: every long-lived part of the service, once and in order.
-
 import type { Env } from '../config/env.ts'
 import { issuerOf } from '../config/issuer.ts'
 import type { Config } from '../config/schema.ts'
@@ -30,7 +29,8 @@ import type { ReplayCache } from '../lib/replay_set.ts'
 import { SingleFlight } from '../lib/single_flight.ts'
 import { type Clock, systemClock } from '../lib/time.ts'
 import { addressRules } from '../net/address_rules.ts'
-import { createFetcher, loadHttpClient, openFetcher } from '../net/fetch.ts'
+import { loadHttpClient } from '../net/connection.ts'
+import { createFetcher, openFetcher } from '../net/fetch.ts'
 import type { Fetcher } from '../net/fetcher.ts'
 import { createIssuerMetadata, type IssuerMetadata } from '../net/issuer_metadata.ts'
 import { createRemoteKeys, type RemoteKeys } from '../net/jwks.ts'

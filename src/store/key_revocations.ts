@@ -6,9 +6,10 @@ import { change, idBytes, type Op, one } from './op.ts'
 /** The setting that has the note. */
 export const KEY_REVOCATION = 'key_revocation'
 
-/** Records the event of a revoked key, unless another instance has recorded it, and deletes the note. */
-export function* recordKeyRevocation({ event }: { event: AuditEvent }): Op<void> {
+/** Deletes the note, and records the event of the revoked key, unless another instance has recorded it. Without an event no key was removed. */
+export function* recordKeyRevocation({ event }: { event?: AuditEvent }): Op<void> {
   yield* change('DELETE FROM runtime_settings WHERE name = ?', KEY_REVOCATION)
+  if (!event) return
   const known = yield* one('SELECT 1 AS found FROM audit_events WHERE id = ?', idBytes(event.id))
   if (!known) yield* recordAudit(event)
 }

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Action } from '../../src/admin/action.ts'
 import { adminResources } from '../../src/admin/index.ts'
 import { perform } from '../../src/admin/perform.ts'
+import { recordUnfinished } from '../../src/events/key_revocation.ts'
 import { STREAM_ACTIONS } from '../../src/events/security_events.ts'
 import { newId } from '../../src/lib/id.ts'
 import { AUDIT_ACTIONS, isLone } from '../../src/oauth/audit_events.ts'
@@ -210,26 +211,50 @@ describe.each(Object.entries(STORAGES))('on %s', (_name, env) => {
   })
 })
 
+/** Stores the note of a revocation that has not ended. Returns the id of its event. */
+async function noteOf({ app: { store, clock } }: TestService, kid: string): Promise<string> {
+  const event = anEvent({ action: 'key_revoked', detail: { kid }, created_at: clock.now() })
+  await store.saveSetting({ name: KEY_REVOCATION, value: JSON.stringify({ kid, event }), now: clock.now() })
+  return event.id
+}
+
 test('the event of a signing key that a killed process removed is recorded by the sender of events', async () => {
   const service = await startService(RECEIVERS_ALLOWED)
-  const { store, clock, keyring } = service.app
-  const note = async (kid: string) => {
-    const event = anEvent({ action: 'key_revoked', detail: { kid } })
-    await store.saveSetting({ name: KEY_REVOCATION, value: JSON.stringify({ kid, event }), now: clock.now() })
-    return event.id
-  }
+  const { store, keyring } = service.app
   const receiver = await TestReceiver.start()
   await okAdmin(service, 'POST', '/admin/webhooks', { url: receiver.url, events: ['client_suspended', 'key_revoked'] })
-  await note(keyring.current().kid)
+  await noteOf(service, keyring.current().kid)
   const { client_id } = await addClient(service)
   await okAdmin(service, 'PATCH', `/admin/clients/${client_id}/suspend`)
   await receiver.arrived(1)
-  const removed = await note('removed')
+  const removed = await noteOf(service, 'removed')
   await receiver.arrived(2)
   expect(receiver.accepted.map(({ data }) => data)).toMatchObject([
     { action: 'client_suspended' },
     { id: removed, detail: { kid: 'removed', current_kid: keyring.current().kid } },
   ])
   expect(await store.findSetting({ name: KEY_REVOCATION })).toBeUndefined()
+  await service.close()
+})
+
+test('the event is recorded without a receiver too', async () => {
+  const service = await startService()
+  await noteOf(service, 'removed')
+  await expect.poll(() => eventsOf(service, 'key_revoked')).toMatchObject([{ detail: { kid: 'removed' } }])
+  await service.close()
+})
+
+test('a revocation whose key is still published after ten minutes has no event, also when the key is removed later', async () => {
+  const service = await startService()
+  const { store, keyring } = service.app
+  const { kid } = keyring.current()
+  await noteOf(service, kid)
+  service.advance(590)
+  await recordUnfinished(service.app)
+  expect(await store.findSetting({ name: KEY_REVOCATION })).toBeDefined()
+  service.advance(20)
+  await recordUnfinished(service.app)
+  expect(await store.findSetting({ name: KEY_REVOCATION })).toBeUndefined()
+  expect(await eventsOf(service, 'key_revoked')).toEqual([])
   await service.close()
 })

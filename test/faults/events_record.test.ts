@@ -65,7 +65,7 @@ test(`${COUNT} events arrive in the order of the record, each once except after 
     await Promise.all(events.map((event) => store.recordAudit(event)))
   }
   const wanted = await recordedFrom(start)
-  for (; got.at(-1) !== wanted.at(-1); await sleep(50)) service.advance(1)
+  for (; withoutRepeats(got.slice(-1)).at(-1) !== wanted.at(-1); await sleep(50)) service.advance(1)
   expect(withoutRepeats(got)).toEqual(wanted)
   expect(got.length - wanted.length).toBe(Math.floor(FAULTS / FAULT_KINDS.length))
   await expect
