@@ -89,9 +89,13 @@ export class RevocationList {
     const place = placeOf(tokens)
     const heard = Date.now() / 1000
     // A single token is revoked permanently. A client or user can get new tokens after the event.
-    const before = tokens.jti === undefined ? Math.min(at, tokens.issued_before ?? at) : Number.POSITIVE_INFINITY
-    const same = JSON.stringify(tokens)
-    const others = (this.entries.get(place) ?? []).filter((entry) => JSON.stringify(entry.tokens) !== same)
+    const bound = tokens.jti === undefined ? Math.min(at, tokens.issued_before ?? at) : Number.POSITIVE_INFINITY
+    const text = JSON.stringify(tokens)
+    const known = this.entries.get(place) ?? []
+    const isSame = (entry: Entry) => JSON.stringify(entry.tokens) === text
+    // An event may arrive again after a later one.
+    const before = Math.max(bound, known.find(isSame)?.before ?? bound)
+    const others = known.filter((entry) => !isSame(entry))
     this.entries.set(place, [...others, { tokens, before, heard, until: heard + this.longestToken }])
   }
 
