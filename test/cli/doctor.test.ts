@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { clientFindings } from '../../src/cli/doctor/clients.ts'
 import { okAdmin } from '../support/admin.ts'
 import { envOf, runHere } from '../support/cli.ts'
+import { aProvider, oauthConfigData } from '../support/records.ts'
 import { addClient, addResource, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -118,6 +119,22 @@ describe('records', () => {
     const off = { SERVICE_XAA_ENABLED: 'false' }
     expect([await findingsOf(`policy ${id}`, off), (await findings(slug, off)).length]).toEqual([[], 4])
   })
+})
+
+test('a broker provider that cannot be checked is a finding, and the other checks are made', async () => {
+  const provider = aProvider({ protocol: 'oauth', config_data: oauthConfigData() })
+  const { store } = service.app
+  await store.createProvider(provider)
+  const { findProvider } = store
+  Object.assign(store, { findProvider: () => Promise.reject(new Error('lost')) })
+  try {
+    expect(await findingsOf(`broker provider ${provider.slug}`)).toMatchObject([
+      { result: 'fail', fix: 'see the log of the server' },
+    ])
+    expect(await findingsOf('registration')).toHaveLength(1)
+  } finally {
+    Object.assign(store, { findProvider })
+  }
 })
 
 describe('the steps of a client', () => {

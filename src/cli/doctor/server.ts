@@ -220,13 +220,21 @@ async function brokerProviders(config: Config, env: Env): Promise<Finding[]> {
       .filter(({ protocol }) => protocol === 'oauth')
       .map(async ({ slug }) => {
         const check = `broker provider ${slug}`
-        const { reason, fix = '' } = (await operation(config, env, 'provider', 'check', {}, { id: slug })) as ShownCheck
+        const asked = operation(config, env, 'provider', 'check', {}, { id: slug }) as Promise<ShownCheck>
+        const { reason, fix = '' } = await asked.catch(unchecked)
         return reason === undefined
           ? ok(check, 'answers, and accepts the client id and secret')
           : fail(check, `cannot be used: ${reason}`, fix)
       }),
   )
 }
+
+/** One provider that cannot be checked must not end the other checks. */
+const unchecked = (error: Error): ShownCheck => ({
+  usable: false,
+  reason: error.message,
+  fix: 'see the log of the server',
+})
 
 /** Providers and issuers whose hosts requests must not reach. The warning names the key. */
 async function blockedHosts(config: Config, env: Env, resource: 'provider' | 'idp'): Promise<Finding[]> {
