@@ -25,18 +25,19 @@ const MAX_EVENTS = 50
 const delivery = z
   .object({
     method: word([PUSH, POLL]).describe('urn:ietf:rfc:8935 (push) or urn:ietf:rfc:8936 (poll).'),
+    // Some receivers that poll send an empty URL.
     endpoint_url: endpoint()
+      .or(z.literal(''))
       .optional()
-      .describe('Where events are pushed. https, unless events.allow_hosts has the host.'),
+      .describe(
+        'Where events are pushed. https, unless events.allow_hosts has the host. A receiver that polls does not choose it.',
+      ),
     authorization_header: text(4096)
       .regex(/^[\x20-\x7e]*$/, 'must have only ASCII characters')
       .optional()
       .describe('Authorization header of every push. It is never shown again.'),
   })
-  .refine(
-    ({ method, endpoint_url }) => method === POLL || endpoint_url !== undefined,
-    'endpoint_url is required for push',
-  )
+  .refine(({ method, endpoint_url }) => method === POLL || Boolean(endpoint_url), 'endpoint_url is required for push')
 
 /** The members of a stream that its receiver sets. */
 export const streamFields = {

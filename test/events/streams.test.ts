@@ -177,6 +177,20 @@ test('a resource server manages its stream with an own token for this service th
   expect(await status(elsewhere.uri, 'ssf.manage')).toBe(401)
 })
 
+test('a receiver that polls may send an empty endpoint_url or the URL of the service, and one that gets pushes may not', async () => {
+  const { server } = await streaming()
+  for (const endpoint_url of ['', `${service.issuer}/ssf/poll/st_1`]) {
+    const made = await call(server, 'POST', '/ssf/streams', { delivery: { method: POLL, endpoint_url } })
+    expect([made.status, made.body]).toEqual([201, expect.objectContaining({ delivery: polledAt(made.body) })])
+  }
+  const delivery = { method: PUSH, endpoint_url: '' }
+  expect((await call(server, 'POST', '/ssf/streams', { delivery })).status).toBe(400)
+})
+const polledAt = ({ stream_id }: Record<string, unknown>) => ({
+  method: POLL,
+  endpoint_url: `${service.issuer}/ssf/poll/${stream_id}`,
+})
+
 test('a pushed event is sent again until it is accepted, with the header of the receiver, which is never shown', async () => {
   const receiver = await TestReceiver.start()
   receiver.next.push(500)
