@@ -26,7 +26,7 @@ const ALONE = [
   'test/flows/instances_{limits,silent}.test.ts',
   'test/store/postgres_connection.test.ts',
   // Clients in other languages, where their tool chains are.
-  'test/interop/{dex,go,java,keycloak,pyjwt,python,python_servers,revocations,rust,spire,standard_webhooks,typescript}.test.ts',
+  'test/interop/{dex,go,java,keycloak,keycloak_events,pyjwt,python,python_servers,revocations,rust,spire,standard_webhooks,typescript}.test.ts',
   'test/packages/resource_server_memory.test.ts',
   'test/soak/**/*.test.ts',
   'test/torture/**/*.test.ts',

@@ -7,17 +7,13 @@ import { issuerOf } from '../../src/config/issuer.ts'
 import {
   CREDENTIAL_CHANGE,
   SESSION_REVOKED,
-  STREAM_EVENTS,
   STREAM_UPDATED,
   TOKEN_CLAIMS_CHANGE,
   TOKEN_REVOKED,
   VERIFICATION,
 } from '../../src/events/event_types.ts'
-import { okAdmin } from '../support/admin.ts'
-import { machineToken, post } from '../support/flow.ts'
-import { basic } from '../support/fronts.ts'
-import { anIssuance } from '../support/records.ts'
-import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
+import { everySecurityEvent } from '../support/security_events.ts'
+import { startService, type TestService } from '../support/service.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -76,44 +72,8 @@ const token = z.strictObject({
   events: z.record(z.string(), z.unknown()).refine((events) => Object.keys(events).length === 1),
 })
 
-/** Makes every change that is an event for a resource server. */
-async function makeEvents(stream_id: string, server: Awaited<ReturnType<typeof addClient>>, resource: string) {
-  const send = (method: string, path: string, body?: object) => okAdmin(service, method, path, body)
-  const now = service.app.clock.now()
-  const issue = (sub: string) =>
-    service.app.store.recordIssuance(anIssuance({ sub, resource, issued_at: now, expires_at: now + 600 }))
-  const [changed, disabled] = [await addUser(service), await addUser(service)]
-  for (const { id } of [changed, disabled]) await issue(id)
-  await send('PATCH', `/admin/users/${changed.id}`, { groups: ['staff'] })
-  await send('PATCH', `/admin/users/${changed.id}`, { password: 'another long password' })
-  await send('DELETE', `/admin/users/${changed.id}/tokens`)
-  await send('PATCH', `/admin/users/${disabled.id}/disable`)
-  const client = await addClient(service)
-  const { body } = await machineToken(service, client, { resource, scope: 'mcp:read' })
-  await post(`${service.issuer}/oauth/revoke`, client, { token: String(body['access_token']) })
-  const { client_id } = client
-  await machineToken(service, client, { resource, scope: 'mcp:read' })
-  await send('POST', '/admin/revocations', { client_id, resource, until: '2999-01-01T00:00:00Z' })
-  await send('PATCH', `/admin/clients/${client_id}/suspend`)
-  const { keys } = await okAdmin<{ keys: { kid: string; status: string }[] }>(service, 'GET', '/admin/keys')
-  await send('POST', `/admin/keys/${keys.find(({ status }) => status === 'next')?.kid}/revoke`, {})
-  await send('POST', `/admin/streams/${stream_id}/verify`, { state: 'a state' })
-  const headers = { ...basic(server), 'content-type': 'application/json' }
-  await fetch(`${service.issuer}/ssf/verify`, { method: 'POST', headers, body: JSON.stringify({ stream_id }) })
-  for (const status of ['paused', 'enabled']) await send('PATCH', `/admin/streams/${stream_id}`, { status })
-}
-
 test('every security event token has the members that the specifications require, and none that they forbid', async () => {
-  const server = await addClient(service)
-  const policy = { runtime: { client_ids: [server.client_id] } }
-  const { uri } = await addResource(service, { token_claims: ['groups'], policy })
-  const wanted = { client_id: server.client_id, events_requested: [...STREAM_EVENTS] }
-  const { stream_id } = await okAdmin<{ stream_id: string }>(service, 'POST', '/admin/streams', wanted)
-  await makeEvents(stream_id, server, uri)
-  const headers = { ...basic(server), 'content-type': 'application/json' }
-  const body = JSON.stringify({ returnImmediately: true })
-  const answer = await fetch(`${service.issuer}/ssf/poll/${stream_id}`, { method: 'POST', headers, body })
-  const { sets } = (await answer.json()) as { sets: Record<string, string> }
+  const { server, sets } = await everySecurityEvent(service)
   const keys = createRemoteJWKSet(new URL(`${service.issuer}/.well-known/jwks.json`))
   const issuer = issuerOf(service.app.config)
   const seen: string[] = []
