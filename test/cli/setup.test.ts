@@ -139,6 +139,17 @@ test('apply sets, changes and clears the limits of a client', async () => {
   await setup('apply', only(SETUP))
 })
 
+test('diff does not print the authorization header of a stream', async () => {
+  const header = 'Bearer of-the-receiver'
+  const delivery = `{ method: 'urn:ietf:rfc:8935', endpoint_url: 'https://notes.example.com/new', authorization_header: '${header}' }`
+  const { stdout } = await runHere(
+    ['admin', 'diff', '-f', written(`streams: [{ client_id: robot, description: Pushed, delivery: ${delivery} }]`)],
+    env,
+  )
+  expect(stdout).toContain('"authorization_header":"***"')
+  expect(stdout).not.toContain(header)
+})
+
 test('diff and prune leave streams that clients created themselves', async () => {
   const server = await addClient(service)
   const resource = await addResource(service, { policy: { runtime: { client_ids: [server.client_id] } } })

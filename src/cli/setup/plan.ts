@@ -178,7 +178,9 @@ export const compare = (change: SetupChange): Item => ({
     to: text(change.wanted.item[name]),
   })),
 })
-const text = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
+const text = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value, masked) ?? ''))
+/** A secret of the document is not printed: the output may be kept in the log of a pipeline. */
+const masked = (name: string, value: unknown): unknown => (name === 'authorization_header' ? '***' : value)
 
 /** Kinds by name, for commands that take some. Throws UsageError for another word. */
 export function kindsNamed(names: readonly string[]): Kind[] {
