@@ -263,7 +263,10 @@ func (f *feed) poll(ctx context.Context, endpoint string) error {
 	atOnce, ack := true, []string{}
 	for {
 		asked := time.Now()
-		var answer struct{ Sets map[string]string }
+		var answer struct {
+			Sets          map[string]string
+			MoreAvailable bool
+		}
 		limited, cancel := context.WithTimeout(ctx, maxAge/2)
 		err := call(limited, "POST", endpoint, map[string]any{"returnImmediately": atOnce, "ack": ack}, &answer)
 		cancel()
@@ -280,9 +283,11 @@ func (f *feed) poll(ctx context.Context, endpoint string) error {
 			}
 			ack = append(ack, jti)
 		}
-		f.Lock()
-		f.heard = asked
-		f.Unlock()
+		if !answer.MoreAvailable {
+			f.Lock()
+			f.heard = asked
+			f.Unlock()
+		}
 	}
 }
 

@@ -114,14 +114,15 @@ class Feed:
         while True:
             asked = time.time()
             try:
-                sets = called("POST", endpoint, body, timeout=MAX_AGE / 2)["sets"]
+                answer = called("POST", endpoint, body, timeout=MAX_AGE / 2)
             except requests.Timeout:
                 body["returnImmediately"] = True
                 continue
-            for token in sets.values():
+            for token in answer["sets"].values():
                 self.apply(token)
-            self.heard = asked
-            body = {"returnImmediately": False, "ack": list(sets)}
+            if not answer.get("moreAvailable"):
+                self.heard = asked
+            body = {"returnImmediately": False, "ack": list(answer["sets"])}
 
 
 def matches(rule: dict, known: dict) -> bool:

@@ -43,7 +43,7 @@ interface Waiting {
 /** Answers a poll of an enabled stream. */
 export async function poll(app: App, stream: EventReceiver, input: PollInput): Promise<PollAnswer> {
   const first = await read(app, stream, input)
-  if (input.returnImmediately || first.waiting.length > 0) return answerOf(app, stream, first.waiting, input)
+  if (input.returnImmediately || first.waiting.length > 0 || first.hasMore) return answerOf(app, stream, first, input)
   return (await inRoom(app, stream.id, () => waitFor(app, stream.id, input, first.end))) ?? { sets: {} }
 }
 
@@ -58,7 +58,7 @@ async function waitFor(app: App, id: string, input: PollInput, from: number): Pr
     const stream = (await app.store.listReceivers({ kind: 'stream' })).find((each) => each.id === id)
     if (stream?.status !== 'enabled') return undefined
     const found = await read(app, stream, { ...input, done: [] })
-    if (found.waiting.length > 0) return answerOf(app, stream, found.waiting, input)
+    if (found.waiting.length > 0 || found.hasMore) return answerOf(app, stream, found, input)
     end = found.end
   }
   return undefined
@@ -67,7 +67,7 @@ async function waitFor(app: App, id: string, input: PollInput, from: number): Pr
 async function answerOf(
   app: App,
   stream: EventReceiver,
-  waiting: readonly Waiting[],
+  { waiting, hasMore }: { waiting: readonly Waiting[]; hasMore: boolean },
   { maxEvents }: PollInput,
 ): Promise<PollAnswer> {
   const sent = waiting.slice(0, maxEvents)
@@ -77,18 +77,18 @@ async function answerOf(
       await signSecurityEvent(app, stream, item.event, security),
     ]),
   )
-  return { sets: Object.fromEntries(sets), ...(waiting.length > sent.length ? { moreAvailable: true } : {}) }
+  return { sets: Object.fromEntries(sets), ...(hasMore || waiting.length > sent.length ? { moreAvailable: true } : {}) }
 }
 
-/** The events that are not acknowledged, and the end of the trail. Moves the cursor past the acknowledged events. */
+/** The events that are not acknowledged, whether the trail has events that were not read, and its end. Moves the cursor past the acknowledged events. */
 async function read(app: App, stream: EventReceiver, input: PollInput) {
   for (let left = ATTEMPTS; ; left--) {
     const [end, cursor] = [await feedEnd(app.store), await app.store.findEventCursor({ receiver_id: stream.id })]
-    if (!cursor) return { end, waiting: [] }
+    if (!cursor) return { end, waiting: [], hasMore: false }
     const walked = await walk(app, stream, cursor, end, input)
     const saved = !walked.moved || (await app.store.saveAcknowledged({ before: cursor, cursor: walked.cursor }))
     // Another poll of the stream may have moved the cursor first. If no attempt succeeds, a later poll returns the events again.
-    if (saved || left === 1) return { end, waiting: walked.waiting }
+    if (saved || left === 1) return { end, waiting: walked.waiting, hasMore: walked.hasMore }
   }
 }
 
@@ -98,6 +98,7 @@ async function walk(app: App, stream: EventReceiver, from: EventCursor, end: num
   const kept: string[] = []
   let cursor = from
   let place: FeedPlace = from
+  let hasMore = true
   for (let seen = 0; seen < WINDOW && waiting.length <= maxEvents; seen += PAGE) {
     const page = await app.store.listFeed({ after: place, end, limit: PAGE, actions: STREAM_ACTIONS })
     for (const item of page) {
@@ -110,6 +111,7 @@ async function walk(app: App, stream: EventReceiver, from: EventCursor, end: num
       else kept.push(...found.map(({ security }) => jtiOf(item.event, security)).filter((jti) => acknowledged.has(jti)))
     }
     if (page.length < PAGE) {
+      hasMore = false
       // No event waits before the end, so the next poll begins there.
       if (waiting.length === 0) cursor = passed(cursor, { feed_order: end - 1, event_id: LAST_EVENT })
       break
@@ -120,7 +122,7 @@ async function walk(app: App, stream: EventReceiver, from: EventCursor, end: num
     cursor.feed_order !== from.feed_order ||
     cursor.event_id !== from.event_id ||
     next.acknowledged.length !== from.acknowledged.length
-  return { cursor: next, moved, waiting }
+  return { cursor: next, moved, waiting, hasMore }
 }
 
 async function waitingOf(app: App, stream: EventReceiver, item: FeedEvent): Promise<Waiting[]> {

@@ -11,7 +11,7 @@ import {
 } from '../../src/events/event_types.ts'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { RECEIVERS_ALLOWED, TestReceiver } from '../support/receiver.ts'
-import { anIssuance } from '../support/records.ts'
+import { anEvent, anIssuance } from '../support/records.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -175,6 +175,26 @@ test('a resource server manages its stream with an own token for this service th
   expect(await status(service.issuer, 'ssf.manage')).toBe(200)
   expect(await status(service.issuer, 'other')).toBe(403)
   expect(await status(elsewhere.uri, 'ssf.manage')).toBe(401)
+})
+
+test('a poll that did not read all events of the trail says that there are more, also without an event for the stream', async () => {
+  const at = await streaming()
+  const suspended = () =>
+    service.app.store.recordAudit(
+      anEvent({ action: 'client_suspended', detail: {}, created_at: service.app.clock.now() }),
+    )
+  await Promise.all(Array.from({ length: 1200 }, suspended))
+  const poll = async () => {
+    const { body } = await call(at.server, 'POST', at.stream.delivery.endpoint_url, {
+      maxEvents: 1000,
+      ack: acks.flat(),
+    })
+    acks.push(Object.keys(body['sets'] as object))
+    return body['moreAvailable'] ?? false
+  }
+  const acks: string[][] = []
+  expect([await poll(), await poll(), await poll()]).toEqual([true, true, false])
+  expect(new Set(acks.flat()).size).toBe(acks.flat().length)
 })
 
 test('a receiver that polls may send an empty endpoint_url or the URL of the service, and one that gets pushes may not', async () => {

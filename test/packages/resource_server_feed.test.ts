@@ -141,6 +141,43 @@ test('the feed fails closed when it has been silent for too long, and reports it
   expect(said).toEqual([true, false, true])
 })
 
+test('the feed works only when a poll has returned the last event that waits', async () => {
+  const token = await tokenOf(await addClient(service))
+  let hasMore = true
+  const fetcher: typeof fetch = async (...args) => {
+    const answer = await fetch(...args)
+    if (!String(args[0]).includes('/ssf/poll')) return answer
+    return Response.json({ ...((await answer.json()) as object), moreAvailable: hasMore })
+  }
+  const said: boolean[] = []
+  const verifier = verifierOf({ maxAge: 1, onChange: ({ healthy }) => said.push(healthy) }, { fetch: fetcher })
+  const before = (await streams()).length
+  await vi.waitFor(async () => expect((await streams()).length).toBe(before + 1))
+  expect([await codeOf(verifier, token), said]).toEqual(['temporarily_unavailable', []])
+  hasMore = false
+  await becomes(verifier, token, 'accepted')
+})
+
+test('a pushed event does not show that the events after it have arrived: only the requested verification event does', async () => {
+  const at = await receiver()
+  let down = false
+  const fetcher: typeof fetch = (...args) =>
+    down && String(args[0]).includes('verif') ? Promise.reject(new Error('connection refused')) : fetch(...args)
+  const verifier = verifierOf({ delivery: { push: at.url }, maxAge: 1 }, { fetch: fetcher })
+  at.verifier = verifier
+  const [client, other] = [await addClient(service), await addClient(service)]
+  const [token] = [await tokenOf(other), await tokenOf(client)]
+  await becomes(verifier, token, 'accepted')
+  down = true
+  await becomes(verifier, token, 'temporarily_unavailable')
+  const { length } = at.pushed
+  await okAdmin(service, 'POST', '/admin/revocations', { client_id: client.client_id })
+  await vi.waitFor(() => expect(at.pushed.length).toBeGreaterThan(length), { timeout: 10_000 })
+  expect(await codeOf(verifier, token)).toBe('temporarily_unavailable')
+  down = false
+  await becomes(verifier, token, 'accepted')
+})
+
 test('a process that was killed and starts again with its name has one stream', async () => {
   const [first, second] = [verifierOf({ name: 'pod-0' }), () => verifierOf({ name: 'pod-0' })]
   const named = async () =>

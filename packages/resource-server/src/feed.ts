@@ -3,7 +3,7 @@
 import { type JWTVerifyGetKey, jwtVerify } from 'jose'
 import type { AuthorizationServer } from './authorization_server.ts'
 import type { RevocationOptions } from './options.ts'
-import { EVENTS_REQUESTED, RevocationList, type SecurityEvent } from './revocation_list.ts'
+import { EVENTS_REQUESTED, RevocationList, type SecurityEvent, VERIFICATION } from './revocation_list.ts'
 
 const POLL = 'urn:ietf:rfc:8936'
 const PUSH = 'urn:ietf:rfc:8935'
@@ -18,6 +18,12 @@ interface Stream {
   stream_id: string
   aud: string | string[]
   delivery: { endpoint_url: string }
+}
+
+/** The response to a poll (RFC 8936 §2.3). */
+interface Polled {
+  sets: Record<string, string>
+  moreAvailable?: boolean
 }
 
 /** A subscription to revocations. It starts with `start`, and `close` deletes its stream. */
@@ -47,7 +53,7 @@ export class Feed {
       this.push = { url: options.delivery.push, authorization: `Bearer ${randomText()}` }
   }
 
-  /** Whether the feed has worked within the last `maxAge` seconds. If not, revoked tokens could be accepted. */
+  /** Whether every event has arrived up to at most `maxAge` seconds ago. If not, revoked tokens could be accepted. */
   isFresh(): boolean {
     return Date.now() / 1000 - this.heard <= this.maxAge
   }
@@ -78,11 +84,13 @@ export class Feed {
     if (!this.push || !(await isEqual(given, this.push.authorization)))
       return Response.json({ err: 'authentication_failed', description: 'wrong authorization' }, { status: 401 })
     try {
-      await this.take(await request.text())
+      const { events } = await this.take(await request.text())
+      // Events are pushed in order, so everything before the request for a verification event has arrived when that event arrives.
+      const asked = Number(events[VERIFICATION]?.state)
+      if (asked > 0) this.alive(asked)
     } catch (error) {
       return Response.json({ err: 'invalid_request', description: String(error) }, { status: 400 })
     }
-    this.alive()
     return new Response(null, { status: 202 })
   }
 
@@ -151,8 +159,9 @@ export class Feed {
       if (answer?.status === 404 || answer?.status === 403) this.stream = undefined
       if (answer && !answer.ok) throw new Error(`the poll answered ${answer.status}`)
       if (answer) {
-        ack = await this.takeAll(((await answer.json()) as { sets: Record<string, string> }).sets)
-        this.alive(asked)
+        const { sets, moreAvailable } = (await answer.json()) as Polled
+        ack = await this.takeAll(sets)
+        if (!moreAvailable) this.alive(asked)
       }
       returnImmediately = answer === undefined
     }
@@ -161,7 +170,10 @@ export class Feed {
   /** Requests a verification event. Without revocations, the server pushes nothing else that shows that the stream works. */
   private async verifyStream({ stream_id }: Stream): Promise<void> {
     const { verification_endpoint } = await this.server.transmitter()
-    const answer = await this.server.call(this.options, 'POST', verification_endpoint, { stream_id })
+    const answer = await this.server.call(this.options, 'POST', verification_endpoint, {
+      stream_id,
+      state: String(Date.now()),
+    })
     if (answer.status === 404) this.stream = undefined
     if (!answer.ok) throw new Error(`the verification answered ${answer.status}`)
     await this.wait((this.maxAge * 1000) / 3)
@@ -172,15 +184,17 @@ export class Feed {
     return Object.keys(sets)
   }
 
-  private async take(set: string): Promise<void> {
+  private async take(set: string): Promise<SecurityEvent> {
     if (!this.keys || !this.stream) throw new Error('there is no stream')
     const { issuer } = this.server
     const { payload } = await jwtVerify(set, this.keys, { issuer, audience: this.stream.aud, typ: 'secevent+jwt' })
-    if (this.list.apply(payload as unknown as SecurityEvent)) await this.readKeys()
+    const event = payload as unknown as SecurityEvent
+    if (this.list.apply(event)) await this.readKeys()
+    return event
   }
 
-  /** Records that the feed works. It is as fresh as the time at which the answered request was sent. */
-  private alive(at = Date.now()): void {
+  /** Records that every event up to a time, in epoch milliseconds, has arrived: the time at which the answered request was sent. */
+  private alive(at: number): void {
     this.heard = at / 1000
     this.report(true, 'the feed of revocations works')
   }

@@ -8,6 +8,9 @@ const TOKEN_CLAIMS_CHANGE = `${BASE}/caep/event-type/token-claims-change`
 const CREDENTIAL_CHANGE = `${BASE}/caep/event-type/credential-change`
 const TOKEN_REVOKED = `${BASE}/oauth/event-type/token-revoked`
 
+/** The event that a receiver requests to see that its stream works (SSF 1.0 §8.1.4). */
+export const VERIFICATION = `${BASE}/ssf/event-type/verification`
+
 /** The events that a stream of this package requests. */
 export const EVENTS_REQUESTED = [SESSION_REVOKED, TOKEN_REVOKED, TOKEN_CLAIMS_CHANGE, CREDENTIAL_CHANGE]
 
@@ -29,7 +32,7 @@ interface RevokedTokens {
   issued_from?: number
   issued_before?: number
 }
-type RevocationEvent = RevokedTokens & { event_timestamp?: number }
+type RevocationEvent = RevokedTokens & { event_timestamp?: number; state?: string }
 
 /** Matching tokens that were issued before `before` are revoked. The entry was received at `heard` and is deleted after `until`. Epoch seconds. */
 interface Entry {
