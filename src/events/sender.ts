@@ -139,17 +139,23 @@ class EventSender {
     from: EventCursor,
     list: (after: EventCursor) => Promise<(FeedEvent | IssuedEvent)[]>,
   ): Promise<EventCursor | undefined> {
-    let cursor = from
-    let savedMs = performance.now()
+    let [cursor, saved, savedMs] = [from, from, performance.now()]
+    let isHolder = true
     for (;;) {
       const page = await list(cursor)
       for (const item of page) {
-        const next = await this.#pass(cursor, item)
-        const isOver = !next || next.attempts > 0
+        const attempt = this.#pass(cursor, item)
+        // A receiver that hangs does not delay the position of the events that it has accepted.
+        await withTimeout(SAVE_MS, attempt)
+        if (cursor !== saved && performance.now() - savedMs >= SAVE_MS) {
+          isHolder = await this.#save(cursor)
+          ;[saved, savedMs] = [cursor, performance.now()]
+        }
+        const next = await attempt
         cursor = next ?? cursor
-        if (!isOver && performance.now() - savedMs < SAVE_MS) continue
-        if (!(await this.#save(cursor)) || isOver) return undefined
-        savedMs = performance.now()
+        if (isHolder && next?.attempts === 0) continue
+        if (isHolder) await this.#save(cursor)
+        return undefined
       }
       if (page.length > 0 && !(await this.#save(cursor))) return undefined
       if (page.length < PAGE) return cursor

@@ -162,6 +162,18 @@ test('issued tokens are sent to a webhook that names them in full, in the order 
   for (const hook of hooks) await remove(hook)
 })
 
+test('while a receiver hangs, the events that it accepted before do not wait any more', async () => {
+  const receiver = await TestReceiver.start()
+  const hook = await hookTo(receiver, ['client_suspended'])
+  receiver.answer = (response) => {
+    if (receiver.got.length === 1) response.writeHead(204).end()
+  }
+  await Promise.all([suspend(), suspend()])
+  await receiver.arrived(2)
+  await vi.waitFor(async () => expect(await shown(hook)).toMatchObject({ pending: 1, status: 'active' }), 5000)
+  await remove(hook)
+})
+
 test('after a rotation both secrets sign, and after a day only the new one', async () => {
   const receiver = await TestReceiver.start()
   const hook = await hookTo(receiver, ['client_suspended'])
