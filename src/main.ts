@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 // The binary: arguments in, exit code out.
 import { fstatSync } from 'node:fs'
 import { runCommandLine } from './command_line.ts'
@@ -23,8 +22,11 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') lost ??= error
 })
 
-const code = await runCommandLine(process.argv, process.env)
-// The error of the last write comes after it.
-await new Promise(setImmediate)
-if (lost) stderr.write(`error: the output is not complete: ${(lost as Error).message}\n`)
-process.exitCode = code || (lost ? 1 : 0)
+async function run(): Promise<void> {
+  const code = await runCommandLine(process.argv, process.env)
+  // The error of the last write comes after it.
+  await new Promise(setImmediate)
+  if (lost) stderr.write(`error: the output is not complete: ${lost.message}\n`)
+  process.exitCode = code || (lost ? 1 : 0)
+}
+void run()

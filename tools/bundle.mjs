@@ -40,14 +40,30 @@ const { output } = /** @type {import('vite').Rolldown.RolldownOutput} */ (
       rolldownOptions: {
         input: INPUT,
         external: EXTERNAL,
-        output: { entryFileNames: '[name].js', chunkFileNames: 'chunks/[name]-[hash].js' },
+        output: {
+          // Node loads CommonJS faster, and only its code can be compiled at the build.
+          format: 'cjs',
+          // Node 20 refuses an import() of code that was compiled before.
+          dynamicImportInCjs: false,
+          entryFileNames: 'chunks/[name]-[hash].js',
+          chunkFileNames: 'chunks/[name]-[hash].js',
+        },
       },
     },
   })
 )
 
-// The old files are removed: a running service has already loaded all its chunks.
-const written = new Set(output.map(({ fileName }) => path.join(outDir, fileName)))
+/** @param {string} name @param {string} content */
+const write = (name, content) => writeFileSync(path.join(outDir, name), content)
+const entries = output.flatMap((file) => (file.type === 'chunk' && file.isEntry ? file : []))
+for (const { name, fileName } of entries)
+  write(`${name}.js`, `#!/usr/bin/env node\nrequire('./loader.js').load('${fileName}')\n`)
+write('loader.js', readFileSync(path.join(root, 'tools/loader.cjs'), 'utf8'))
+write('package.json', '{ "type": "commonjs" }\n')
+
+// The old files are removed: a running service has loaded all its chunks, except for those of the admin API.
+const ours = [...entries.map(({ name }) => `${name}.js`), 'loader.js', 'package.json']
+const written = new Set([...output.map(({ fileName }) => fileName), ...ours].map((name) => path.join(outDir, name)))
 for (const entry of readdirSync(outDir, { recursive: true, withFileTypes: true })) {
   const file = path.join(entry.parentPath, entry.name)
   if (entry.isFile() && !written.has(file)) rmSync(file)
@@ -61,7 +77,7 @@ const packages = new Set(
       : [],
   ),
 )
-writeFileSync(path.join(outDir, 'NOTICES.txt'), [...packages].sort().map(noticeOf).join('\n'))
+write('NOTICES.txt', [...packages].sort().map(noticeOf).join('\n'))
 
 /** @param {string} folder */
 function noticeOf(folder) {

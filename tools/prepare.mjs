@@ -57,7 +57,7 @@ export function isBuildStale() {
   return Math.max(...INPUTS.map(newestMs)) > changedMs(STAMP)
 }
 
-/** Compiles to dist/ in place, for checks, tools and tests, bundles what ships into dist/bin, and writes dist/build.json. */
+/** Compiles to dist/ in place, for checks, tools and tests, bundles what ships into dist/bin, writes dist/build.json, and compiles the bundle for this version of Node. */
 export function build() {
   const started = new Date()
   say('building')
@@ -69,6 +69,7 @@ export function build() {
   writeFileSync(STAMP, `${JSON.stringify({ version, commit: commit(), built_at: started.toISOString() })}\n`)
   // A source that changed while the compiler ran makes this build stale.
   utimesSync(STAMP, started, started)
+  run(process.execPath, [at('tools/compile.mjs')])
 }
 
 /** Removes compiled files whose source is gone. @param {string} folder */

@@ -5,4 +5,4 @@ import { runFront } from '../src/server/front_thread.ts'
 import type { FrontData } from '../src/server/supervisor_handlers.ts'
 
 nameThread('front')
-if (parentPort) await runFront(parentPort, workerData as FrontData)
+if (parentPort) void runFront(parentPort, workerData as FrontData)

@@ -5,15 +5,16 @@ import { fileURLToPath } from 'node:url'
 
 function findRoot(): string {
   let folder = path.dirname(fileURLToPath(import.meta.url))
-  while (!existsSync(path.join(folder, 'package.json'))) {
+  // Not package.json: dist/bin has one, too.
+  while (!existsSync(path.join(folder, 'migrations'))) {
     const parent = path.dirname(folder)
-    if (parent === folder) throw new Error('the package.json of the service is missing')
+    if (parent === folder) throw new Error('the folder migrations of the service is missing')
     folder = parent
   }
   return folder
 }
 
-/** The folder of package.json. */
+/** The folder of package.json and of everything else that ships. */
 export const packageRoot = findRoot()
 /** A built program: `service`, or the entry point of a worker thread. */
 export const programFile = (name: string): string => path.join(packageRoot, 'dist/bin', `${name}.js`)

@@ -27,7 +27,9 @@ const PLACE = /((?:file:\/\/)?\/\S+?\.js):(\d+):(\d+)/g
 /** Replaces every location in built code with the location in its source, such as `src/oauth/issue.ts:57`. Locations without a source map stay. */
 export const withSourcePlaces = (text: string): string =>
   text.replace(PLACE, (place, named: string, line: string, column: string) => {
-    const file = named.startsWith('file:') ? fileURLToPath(named) : named
+    const built = named.startsWith('file:') ? fileURLToPath(named) : named
+    // Code that was compiled at the build has the place of the build on Node 20.
+    const file = built.replace(/^.*(?=\/dist\/bin\/)/, packageRoot)
     const entry = mapOf(file)?.findEntry(Number(line) - 1, Number(column) - 1)
     if (!entry || !('originalSource' in entry)) return place
     const source = path.resolve(path.dirname(file), entry.originalSource)
