@@ -22,11 +22,15 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') lost ??= error
 })
 
+/** Time for what is still open when the command has ended. An export of telemetry to a collector that does not answer takes minutes. */
+const END_MS = 2000
+
 async function run(): Promise<void> {
   const code = await runCommandLine(process.argv, process.env)
   // The error of the last write comes after it.
   await new Promise(setImmediate)
   if (lost) stderr.write(`error: the output is not complete: ${lost.message}\n`)
   process.exitCode = code || (lost ? 1 : 0)
+  setTimeout(() => process.exit(), END_MS).unref()
 }
 void run()
