@@ -20,7 +20,7 @@ const FORBIDDEN: readonly { what: string; pattern: RegExp; within: RegExp; excep
   { what: 'a type switched off', pattern: /(:|\bas|<) *[a]ny\b(?! \w)|@ts-[ien]|biome-[i]gnore/, within: /./ },
   { what: 'a test switched off', pattern: /\b(test|it|describe)\.(s[k]ip|o[n]ly|t[o]do)\b/, within: /./ },
   { what: 'console', pattern: /\bconsole\.\w/, within: /^(src|workers)\//, except: /^src\/cli\// },
-  { what: 'process.exit()', pattern: /\bprocess\.exit\(/, within: /^(src|workers)\// },
+  { what: 'process.exit()', pattern: /\bprocess\.exit\(/, within: /^(src\/(?!main\.ts)|workers\/)/ },
   {
     what: 'process.env',
     pattern: /\bprocess\.env\b/,
