@@ -288,7 +288,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await page.getByRole('row', { name: after.previous_kid }).textContent()).toMatch(/in \d+[mhd]/)
   })
 
-  test('keys: a compromised key is revoked only after the effects were quantity and the user typed the id of the key', async ({
+  test('keys: a compromised key is revoked only after the effects were counted and the user typed the id of the key', async ({
     reopen,
   }) => {
     const { current_kid } = await read<{ current_kid: string }>('/admin/keys')

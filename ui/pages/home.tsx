@@ -222,7 +222,7 @@ const Charts = ({ of: { times, tokens, latencies, queues } }: { of: ChartSeries 
 function Errors({ of }: { of?: ChartSeries }) {
   if (!of) return <p class="body soft">Reading…</p>
   if (of.errors.length === 0)
-    return <p class="body soft">None. Refused and failed requests are quantity here by their reason.</p>
+    return <p class="body soft">None. Refused and failed requests are counted here by their reason.</p>
   const most = of.errors[0]?.[1] ?? 1
   return (
     <ol class="bars">
