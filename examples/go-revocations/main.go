@@ -195,8 +195,7 @@ func (f *feed) revoke(revoked rule, before float64) {
 	}
 	// Events of one answer come in any order, and an event may arrive again after a later one.
 	before = max(before, f.rules[revoked].before)
-	// An earlier event may arrive again after a later one.
-	f.rules[revoked] = bounds{max(before, f.rules[revoked].before), time.Now().Add(longestToken)}
+	f.rules[revoked] = bounds{before, time.Now().Add(longestToken)}
 	for each, bounds := range f.rules {
 		if time.Now().After(bounds.until) {
 			delete(f.rules, each)

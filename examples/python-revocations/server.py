@@ -79,9 +79,7 @@ class Feed:
         # One token is revoked for ever. A client or a user can get new tokens after the event.
         before = FOR_EVER if "jti" in rule else min(at, event.get("issued_before", at))
         name = json.dumps([rule, event.get("issued_from")])
-        # An earlier event may arrive again after a later one.
-        before = max(before, self.rules.get(name, {"before": 0})["before"])
-        # An event may arrive again after a later one.
+        # Events of one answer come in any order, and an event may arrive again after a later one.
         before = max(before, self.rules.get(name, {"before": 0})["before"])
         start, end = event.get("issued_from", 0), now + LONGEST_TOKEN
         self.rules[name] = {"claims": rule, "from": start, "before": before, "until": end}
