@@ -44,7 +44,7 @@ ${problem && html`<p class="note bad" role="alert" id="problem">${t[problem.kind
 <form method="post" action="${basePath(app)}${PATHS.device}">
 <input type="hidden" name="csrf_token" value="${sessionToken(app, signedIn, DEVICE_FORM)}">
 <label for="user_code">${t.label}</label>
-<input type="text" class="code" id="user_code" name="user_code" value="${user_code}" required maxlength="64" autocomplete="off" autocapitalize="characters" spellcheck="false" placeholder="XXXX-XXXX"${(!user_code || problem) && html` autofocus`}${described}>
+<input type="text" class="code" id="user_code" name="user_code" value="${user_code}" required maxlength="64" autocomplete="off" autocapitalize="characters" spellcheck="false" placeholder="ABCD-EFGH"${(!user_code || problem) && html` autofocus`}${described}>
 <p class="note warn">${t.phishing}</p>
 <button class="main wide">${t.submit}</button>
 </form>
