@@ -11,19 +11,16 @@ const WIRE_PER_BODY = 6
 /** Bytes for the header fields, interim responses (1xx) and trailers. */
 const WIRE_FOR_HEADS = 64 * 1024
 
+/** The most bytes on the wire that a response with a body of maxBytes can take, with its head. */
+export const wireBytes = (maxBytes: number): number => WIRE_PER_BODY * maxBytes + WIRE_FOR_HEADS
+
 /**
- * Closes a connection when the peer has sent more bytes for a request than a response with a body of maxBytes can take. A limit on the
- * body alone would not count chunk extensions and interim responses, which a peer may send without end. `current` returns the bytes of the
- * present request, from all bytes of the connection, and its maxBytes.
+ * Closes a connection when it has received more than `most()` bytes in total. A limit on the body alone would not count chunk extensions
+ * and interim responses, which a peer may send without end.
  */
-export function limitReceivedBytes(
-  socket: Socket,
-  host: string,
-  current: (bytesRead: number) => [received: number, maxBytes: number],
-): void {
+export function limitReceivedBytes(socket: Socket, host: string, most: () => number): void {
   socket.on('readable', () => {
-    const [received, maxBytes] = current(socket.bytesRead)
-    if (received > WIRE_PER_BODY * maxBytes + WIRE_FOR_HEADS) socket.destroy(new FetchError('too_large', host))
+    if (socket.bytesRead > most()) socket.destroy(new FetchError('too_large', host))
   })
 }
 

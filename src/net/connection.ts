@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import type { Socket } from 'node:net'
 import type { buildConnector as BuildConnector, Dispatcher, Client as HttpClient } from 'undici'
 import { socketLookup } from '../lib/system_names.ts'
-import { limitReceivedBytes } from './body.ts'
+import { limitReceivedBytes, wireBytes } from './body.ts'
 
 const require = createRequire(import.meta.url)
 type SendRequest = (this: HttpClient, options: Dispatcher.RequestOptions) => Promise<Dispatcher.ResponseData>
@@ -33,8 +33,8 @@ export class Connection {
   readonly #client: HttpClient
   #use: Use
   #socket: Socket | undefined
-  /** Number of bytes that were received for earlier requests. */
-  #receivedBefore = 0
+  /** The most bytes that the connection may have received in total, until the response to the present request is complete. */
+  #most = 0
 
   constructor(url: URL, use: Use, timeoutMs: number) {
     const { Client, buildConnector } = loadHttpClient()
@@ -49,10 +49,9 @@ export class Connection {
     this.#client = new Client(url.origin, {
       connect: (target, done) =>
         connect(target, (...outcome) => {
-          this.#receivedBefore = 0
+          this.#most = wireBytes(this.#use.maxBytes)
           this.#socket = outcome[1] ?? undefined
-          if (this.#socket)
-            limitReceivedBytes(this.#socket, url.host, (bytes) => [bytes - this.#receivedBefore, this.#use.maxBytes])
+          if (this.#socket) limitReceivedBytes(this.#socket, url.host, () => this.#most)
           done(...outcome)
         }),
     })
@@ -60,10 +59,11 @@ export class Connection {
 
   /** Prepares an open connection for another request. False when it is closed, or its address is not one of the checked addresses. */
   reuse(use: Use): boolean {
-    const address = this.#socket?.remoteAddress
-    if (address === undefined || this.#socket?.destroyed || !use.addresses.includes(address)) return false
+    const socket = this.#socket
+    const address = socket?.remoteAddress
+    if (!socket || address === undefined || socket.destroyed || !use.addresses.includes(address)) return false
     this.#use = use
-    this.#receivedBefore = this.#socket?.bytesRead ?? 0
+    this.#most = socket.bytesRead + wireBytes(use.maxBytes)
     return true
   }
 

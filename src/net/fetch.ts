@@ -1,7 +1,6 @@
 // The HTTP client for all outgoing requests. A name is resolved once, all of its addresses are checked, and the connection goes to a
 // checked address. Each request has its own connection, unless the client keeps connections: then an open connection is used again if its
 // address is one of those that were checked for the request. So no request depends on an older check.
-
 import type { Config } from '../config/schema.ts'
 import { userAgent } from '../lib/build.ts'
 import { codeOf, OAuthError } from '../lib/error.ts'
