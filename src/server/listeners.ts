@@ -83,7 +83,7 @@ async function openEngine({ server }: Config, log: Logger, options: FrontOptions
   return openNode(options)
 }
 
-/** Opens the admin listener. Its first request, other than one for the metrics, loads the admin API, which is a quarter of the program and which most processes never need. */
+/** Opens the admin listener. The first request that is not a scrape loads the admin API: it is a quarter of the program, and most processes never need it. */
 async function openAdmin(app: App): Promise<HttpFront> {
   const scraped = scrapeRoutes(app, 'admin')
   const open = (routes: readonly Route[]) => frontOptions(app, app.config.admin.address, { routes, allowedOrigins: [] })
@@ -91,7 +91,7 @@ async function openAdmin(app: App): Promise<HttpFront> {
   let api: Promise<Accept> | undefined
   const load = async () => {
     const { adminRoutes } = await import('../admin/rest.ts')
-    return open([...adminRoutes(app), ...scraped]).accept
+    return open(adminRoutes(app)).accept
   }
   const accept: Accept = async (head) => {
     if (scraped.some(({ path }) => path === head.path)) return options.accept(head)
