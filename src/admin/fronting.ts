@@ -7,7 +7,8 @@ import { rfc3339 } from '../lib/time.ts'
 import { catalogOf } from '../oauth/resource.ts'
 import type { FrontingLink } from '../records/fronting_link.ts'
 import type { Resource } from '../records/resource.ts'
-import { type AdminResource, action, type Change, type FlagRule } from './action.ts'
+import { linkDetail } from '../store/recorded.ts'
+import { type AdminResource, action, type FlagRule } from './action.ts'
 import * as answers from './answers.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from './outcome.ts'
 import { getResource } from './resources.ts'
@@ -76,10 +77,6 @@ async function checkedEnds(app: App, { source, target }: Ends, map: FrontingLink
   return [front, behind]
 }
 
-const facts = ({ source_slug, target_slug, scope_map }: FrontingLink): Change => ({
-  detail: { source: source_slug, target: target_slug, scope_map },
-})
-
 export const frontingLinks: AdminResource = {
   name: 'fronting',
   doc: 'Fronting links. With a link, a gateway obtains tokens for a resource behind it without another consent of the user.',
@@ -129,7 +126,7 @@ export const frontingLinks: AdminResource = {
           const write = { link, ends: await checkedEnds(app, ends, scope_map), dry_run }
           const outcome = await (dry_run
             ? app.store.createFrontingLink(write)
-            : by.record('createFrontingLink', write, facts(link)))
+            : by.record('createFrontingLink', write, { detail: linkDetail(link) }))
           if (outcome === 'stale') return outcome
           if (outcome === 'exists') throw conflict('a fronting link between them exists already', 'fronting_exists')
           if (outcome === 'cycle') throw invalid('the target leads back to the source', 'fronting_cycle')
@@ -157,7 +154,7 @@ export const frontingLinks: AdminResource = {
           if (changedFields(link, body).length === 0) return { shown: linkJson(link) }
           const next = { ...link, ...body, updated_at: app.clock.now() }
           const ends = await checkedEnds(app, params, next.scope_map)
-          const outcome = await by.record('updateFrontingLink', { link: next, ends }, facts(next))
+          const outcome = await by.record('updateFrontingLink', { link: next, ends }, { detail: linkDetail(next) })
           if (outcome === 'stale') return outcome
           if (!outcome) throw notFound('fronting link')
           return { shown: linkJson(next) }

@@ -4,6 +4,7 @@ import { int, name, word } from '../lib/field.ts'
 import { newId } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
 import type { SubjectMapping } from '../records/subject_mapping.ts'
+import { mappingDetail } from '../store/recorded.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
 import { withXaa } from './idps.ts'
@@ -25,10 +26,6 @@ const mappingJson = (mapping: SubjectMapping) => ({
   federated_subject: mapping.federated_subject,
   local_subject: mapping.local_subject,
   created_at: rfc3339(mapping.created_at),
-})
-
-const facts = ({ id, idp_id, federated_subject, local_subject }: SubjectMapping) => ({
-  detail: { mapping_id: id, idp_id, federated_subject, local_subject },
 })
 
 export const subjectMappings: AdminResource = {
@@ -64,7 +61,7 @@ export const subjectMappings: AdminResource = {
       audit: 'subject_mapping_created',
       async run(app, { body }, by) {
         const mapping: SubjectMapping = { ...body, id: `m_${newId()}`, created_at: app.clock.now() }
-        const outcome = await by.record('createSubjectMapping', mapping, facts(mapping))
+        const outcome = await by.record('createSubjectMapping', mapping, { detail: mappingDetail(mapping) })
         if (outcome === undefined) throw notFound('identity provider')
         if (outcome === 'exists') throw conflict('this subject is mapped already', 'mapping_exists')
         return { shown: mappingJson(mapping) }

@@ -5,6 +5,7 @@ import { distinct, jsonBool, name, scopeName, text, url } from '../lib/field.ts'
 import { newId } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
 import type { XaaPolicy } from '../records/xaa_policy.ts'
+import { policyDetail } from '../store/recorded.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers.ts'
 import { withXaa } from './idps.ts'
@@ -52,8 +53,6 @@ async function getPolicy({ store }: App, id: string): Promise<XaaPolicy> {
   return policy
 }
 
-const facts = ({ id, idp_id }: XaaPolicy) => ({ policy_id: id, idp_id })
-
 export const xaaPolicies: AdminResource = {
   name: 'policy',
   doc: 'XAA policies: what assertions of an identity provider may be redeemed for. Only with `xaa.enabled`.',
@@ -80,7 +79,8 @@ export const xaaPolicies: AdminResource = {
         const now = app.clock.now()
         const scopes = body.scopes ?? undefined
         const policy = { ...body, scopes, id: `p_${newId()}`, version: 1, created_at: now, updated_at: now }
-        if (!(await by.record('createPolicy', policy, { detail: facts(policy) }))) throw notFound('identity provider')
+        if (!(await by.record('createPolicy', policy, { detail: policyDetail(policy) })))
+          throw notFound('identity provider')
         return { shown: policyJson(policy) }
       },
     }),
@@ -109,7 +109,7 @@ export const xaaPolicies: AdminResource = {
           if (fields.length === 0) return { shown: policyJson(policy) }
           const written = { ...before, ...patch, updated_at: app.clock.now() }
           const next = { ...written, scopes: written.scopes ?? undefined }
-          const change = { detail: { ...facts(next), fields } }
+          const change = { detail: { ...policyDetail(next), fields } }
           if ((await by.record('updatePolicy', next, change)) === 'stale') return 'stale'
           return { shown: policyJson(next) }
         }),

@@ -37,8 +37,7 @@ export const ADDITIONS = {
   deleteIdp: (dependents: { policies: number; subject_mappings: number } | undefined) =>
     withDetail(dependents && { ...dependents }),
   deleteLockout: (ended: Pick<LockoutRecord, 'address' | 'user_id'> | undefined) => withDetail(ended && { ...ended }),
-  deletePolicy: (policy: XaaPolicy | undefined) =>
-    policy && { detail: { policy_id: policy.id, idp_id: policy.idp_id } },
+  deletePolicy: (policy: XaaPolicy | undefined) => policy && { detail: policyDetail(policy) },
   deleteResource: (deletion: Deletion | undefined) =>
     deletion?.outcome === 'deleted'
       ? { detail: { cascaded_links: deletion.links.length }, before: deletion.links.map(cascadedLink) }
@@ -75,7 +74,8 @@ export const ADDITIONS = {
   signOutUser: (tokens_revoked: number) => ({ detail: { tokens_revoked } }),
 } satisfies Record<string, (result: never, event: AuditEvent) => Addition | undefined>
 
-const linkDetail = ({ source_slug: source, target_slug: target, scope_map }: FrontingLink) => ({
+/** What events say about a fronting link. */
+export const linkDetail = ({ source_slug: source, target_slug: target, scope_map }: FrontingLink) => ({
   source,
   target,
   scope_map,
@@ -84,12 +84,15 @@ const cascadedLink = ({ source_slug: source, target_slug: target }: FrontingLink
   action: 'fronting_link_deleted',
   detail: { source, target, reason: 'resource_cascade' },
 })
-const mappingDetail = ({ id, idp_id, federated_subject, local_subject }: SubjectMapping) => ({
+/** What events say about a subject mapping. */
+export const mappingDetail = ({ id, idp_id, federated_subject, local_subject }: SubjectMapping) => ({
   mapping_id: id,
   idp_id,
   federated_subject,
   local_subject,
 })
+/** What events say about an XAA policy. */
+export const policyDetail = ({ id, idp_id }: XaaPolicy) => ({ policy_id: id, idp_id })
 
 /** The words with which all other operations say what they did: whether something changed. */
 const OUTCOMES = {
