@@ -76,7 +76,8 @@ export async function disconnect(
 ): Promise<boolean> {
   const event = newAuditEvent(app, { ...by, action: 'broker_grant_revoked', detail: more })
   const grant = await app.store.recorded('revokeBrokerGrant', { id, now: app.clock.now() }, event)
-  if (grant?.revoked_at !== undefined || !grant) return grant !== undefined
+  if (!grant) return false
+  if (grant.revoked_at !== undefined) return true
   app.metrics.count('core_connection_disconnect_total', { provider: grant.provider })
   const provider = await app.store.findProvider({ name: grant.broker_provider_id })
   if (provider) await revokeUpstream(app, provider, grant)
