@@ -24,24 +24,37 @@ const MEANS_ALL = 'replace them, or delete the policy: an empty list means all'
 /** Subject mappings are not read, because there may be one for each user. Assertions for a user that does not exist are refused. */
 const REFERENCES: readonly Reference[] = [
   {
-    ...{ of: 'resource', by: 'slug', member: 'policy.exchange.allowed_client_ids', kind: 'client' },
+    of: 'resource',
+    by: 'slug',
+    member: 'policy.exchange.allowed_client_ids',
+    kind: 'client',
     fix: (slug) =>
       `\`service admin resource policy exchange remove --slug ${slug} --client-id ID\`; an empty list may allow other clients: docs/concepts/resources.md`,
   },
   {
-    ...{ of: 'resource', by: 'slug', member: 'policy.runtime.client_ids', kind: 'client' },
+    of: 'resource',
+    by: 'slug',
+    member: 'policy.runtime.client_ids',
+    kind: 'client',
     fix: (slug) => `\`service admin resource policy runtime remove --slug ${slug} --client-id ID\``,
   },
   {
-    ...{ of: 'resource', by: 'slug', member: 'access.users', kind: 'user' },
+    of: 'resource',
+    by: 'slug',
+    member: 'access.users',
+    kind: 'user',
     fix: (slug) => `\`service admin resource update --slug ${slug} --access\` with the users that exist`,
   },
   {
-    ...{ of: 'client', filter: { source: 'admin' }, by: 'client_id', member: 'default_resource', kind: 'resource' },
+    of: 'client',
+    filter: { source: 'admin' },
+    by: 'client_id',
+    member: 'default_resource',
+    kind: 'resource',
     fix: (id) => `\`service admin client update --id ${id} --default-resource URI\``,
   },
-  { ...{ of: 'policy', by: 'id', member: 'client_ids', kind: 'client' }, fix: () => MEANS_ALL },
-  { ...{ of: 'policy', by: 'id', member: 'resources', kind: 'resource' }, fix: () => MEANS_ALL },
+  { of: 'policy', by: 'id', member: 'client_ids', kind: 'client', fix: () => MEANS_ALL },
+  { of: 'policy', by: 'id', member: 'resources', kind: 'resource', fix: () => MEANS_ALL },
 ]
 
 /** A warning for each member of a record that names something that does not exist. */
