@@ -13,36 +13,42 @@ const WAIT_MS = 30_000
 const KEY = 'a-key-of-this-run-only'
 
 const require = createRequire(import.meta.url)
-/** @type {{ watch(compiled: (file: string, script: import('node:vm').Script) => void): void }} */
-const loader = require(path.join(root, 'dist/bin/loader.js'))
-/** @type {Map<string, import('node:vm').Script>} */
-const scripts = new Map()
-loader.watch((file, script) => scripts.set(file, script))
-
-const folder = mkdtempSync(path.join(os.tmpdir(), 'service-compile-'))
 const [port, adminPort] = [await freePort(), await freePort()]
 const [issuer, admin] = [`http://localhost:${port}`, `http://127.0.0.1:${adminPort}`]
-for (const name of Object.keys(process.env)) if (name.startsWith('SERVICE_')) delete process.env[name]
-Object.assign(process.env, {
-  SERVICE_SERVER_ADDRESS: `127.0.0.1:${port}`,
-  SERVICE_SERVER_ISSUER: issuer,
-  SERVICE_ADMIN_ADDRESS: `127.0.0.1:${adminPort}`,
-  SERVICE_ADMIN_API_KEY: KEY,
-  SERVICE_OBSERVABILITY_LOGGING_LEVEL: 'error',
-})
-process.chdir(folder)
-process.argv.splice(1, Number.POSITIVE_INFINITY, path.join(root, 'dist/bin/service.js'), 'serve')
+
 try {
+  await compile()
+} catch (error) {
+  process.stderr.write(`service: the bundle cannot be compiled: ${error}\n`)
+  process.exit(1)
+}
+process.exit(0)
+
+async function compile() {
+  /** @type {{ watch(compiled: (file: string, script: import('node:vm').Script) => void): void }} */
+  const loader = require(path.join(root, 'dist/bin/loader.js'))
+  /** @type {Map<string, import('node:vm').Script>} */
+  const scripts = new Map()
+  loader.watch((file, script) => scripts.set(file, script))
+
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'service-compile-'))
+  // The service also ends the process, when it cannot start or gets a signal.
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+  for (const name of Object.keys(process.env)) if (name.startsWith('SERVICE_')) delete process.env[name]
+  Object.assign(process.env, {
+    SERVICE_SERVER_ADDRESS: `127.0.0.1:${port}`,
+    SERVICE_SERVER_ISSUER: issuer,
+    SERVICE_ADMIN_ADDRESS: `127.0.0.1:${adminPort}`,
+    SERVICE_ADMIN_API_KEY: KEY,
+    SERVICE_OBSERVABILITY_LOGGING_LEVEL: 'error',
+  })
+  process.chdir(folder)
+  process.argv.splice(1, Number.POSITIVE_INFINITY, path.join(root, 'dist/bin/service.js'), 'serve')
   require(path.join(root, 'dist/bin/service.js'))
   await ready()
   await issueToken()
   for (const [file, script] of scripts) writeFileSync(`${file}.code`, script.createCachedData())
-} catch (error) {
-  process.stderr.write(`service: the bundle is not compiled, so that it starts more slowly: ${error}\n`)
-} finally {
-  rmSync(folder, { recursive: true, force: true })
 }
-process.exit(0)
 
 async function freePort() {
   const server = createServer().listen(0, '127.0.0.1')
