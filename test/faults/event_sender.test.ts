@@ -110,7 +110,7 @@ const FAULTS = {
     instance.signal('SIGCONT')
   },
 }
-const ROUNDS = 3
+const ROUNDS = 2
 const ANSWER_MS = 50
 /** The time between two writes of the position (src/events/sender.ts), and the time in which an attempt ends. */
 const UNSAVED_MS = 200 + ANSWER_MS
