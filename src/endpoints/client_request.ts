@@ -41,7 +41,7 @@ export async function answerClient(
     const proof = await verifyProof(app, request)
     if (proof) uses.push(proof.use)
     const response = await answer(app, grant, { request, form, client, proof }, uses)
-    return json(200, response, nonce ? { ...NO_STORE, ...nonce } : NO_STORE)
+    return json(200, response, nonce ? { 'dpop-nonce': nonce['dpop-nonce'], ...NO_STORE } : NO_STORE)
   } catch (error) {
     throw await refusalOf(app, { request, grant, client, uses, nonce }, error)
   }

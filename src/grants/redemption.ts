@@ -15,7 +15,7 @@ import type { RequestedSignIn, SignIn } from '../records/sign_in.ts'
 import type { TokenFamily } from '../records/token_family.ts'
 import type { FoundCode } from '../store/tokens.ts'
 import type { GrantInput } from './grant.ts'
-import { newRefreshToken } from './refresh_token.ts'
+import { type Decided, newRefreshToken } from './refresh_token.ts'
 
 /** A kind of code, with its refusals. */
 export interface CodeKind {
@@ -59,9 +59,9 @@ export async function redeemApproved(
   if (refusal) throw refusal
   const scope = remainingScope(granted, { config: app.config, client, resource, consented, allowed })
   const { identity, audience } = request.sign_in
-    ? await identityOf(app, request.sign_in, { ...subject, scope })
+    ? await identityOf(app, request.sign_in, { sub: subject.sub, user_version, scope })
     : NO_IDENTITY
-  return { ...authorizationOf(app, input, kind, request), resource: resource ?? audience, scope, about, identity }
+  return authorizationOf(app, input, kind, request, { resource: resource ?? audience, scope, about, identity })
 }
 
 /** The code arrives a second time: everything that was issued for the first use is revoked (RFC 6749 §4.1.2). */
@@ -90,16 +90,17 @@ function authorizationOf(
   input: GrantInput,
   { grant_type, outcomes }: CodeKind,
   request: AuthorizationRequest,
-) {
+  { resource, scope, about, identity }: Decided,
+): Authorization {
   const now = app.clock.now()
-  const { client_id, user_id, scope, asked_scope, resource, consent_id, sign_in } = request
+  const { client_id, user_id, asked_scope, consent_id, sign_in } = request
   const family: TokenFamily = {
     id: newId(),
     client_id,
     user_id,
-    scope,
-    asked_scope: asked_scope === scope ? undefined : asked_scope,
-    resource,
+    scope: request.scope,
+    asked_scope: asked_scope === request.scope ? undefined : asked_scope,
+    resource: request.resource,
     consent_id,
     authorization_id: request.id,
     // A public client has no secret: only the key protects a stolen refresh token from use (RFC 9449 §5).
@@ -119,6 +120,10 @@ function authorizationOf(
     grant_type,
     client: input.client,
     sub: user_id,
+    resource,
+    scope,
+    about,
+    identity,
     lifetime: app.config.dcr.default_token_expiry,
     family_id: family.id,
     consent_id,

@@ -6,6 +6,7 @@ import { type Bearer, bearerOf, equalSecrets, newBearer, newId, parseBearer } fr
 import { newAuditEvent, sentBy } from '../oauth/audit.ts'
 import { type Commit, type CommitOutcome, ISSUED, type TokenRequest } from '../oauth/commit.ts'
 import { checkBound } from '../oauth/dpop.ts'
+import type { Authorization } from '../oauth/issue.ts'
 import { identityOf, NO_IDENTITY } from '../oauth/openid.ts'
 import { refreshedScope } from '../oauth/requested_scope.ts'
 import { checkCovered, remainingScope, resolveMint, scopeNames } from '../oauth/resource.ts'
@@ -15,6 +16,9 @@ import type { TokenFamily } from '../records/token_family.ts'
 import type { Grant, GrantInput } from './grant.ts'
 
 export const REFRESH_TOKEN_PREFIX = 'rt'
+
+/** What is decided on the access of a code or refresh token when it is used. */
+export type Decided = Pick<Authorization, 'resource' | 'scope' | 'about' | 'identity'>
 
 const INVALID = 'the refresh token is not valid'
 const refuse = (reason: string) => new OAuthError('invalid_grant', INVALID, { reason })
@@ -62,9 +66,9 @@ export const refreshToken = {
     const wanted = await refreshedScope(app, form.scope, family)
     const scope = remainingScope(wanted, { config: app.config, client, resource, consented, allowed })
     const { identity, audience } = family.sign_in
-      ? await identityOf(app, family.sign_in, { ...subject, scope })
+      ? await identityOf(app, family.sign_in, { sub: subject.sub, user_version, scope })
       : NO_IDENTITY
-    return { ...rotation(app, input, bearer, family), resource: resource ?? audience, scope, about, identity }
+    return rotation(app, input, bearer, family, { resource: resource ?? audience, scope, about, identity })
   },
 } satisfies Grant
 
@@ -120,7 +124,13 @@ const successorWith = ({ successors }: App, { value }: Bearer, id: string, hash:
     .map((mac) => bearerOf(REFRESH_TOKEN_PREFIX, id, mac))
     .find((each) => equalSecrets(each.hash, hash))
 
-function rotation(app: App, input: GrantInput, used: Bearer, family: TokenFamily) {
+function rotation(
+  app: App,
+  input: GrantInput,
+  used: Bearer,
+  family: TokenFamily,
+  { resource, scope, about, identity }: Decided,
+): Authorization {
   const now = app.clock.now()
   const retried_since = retriedSince(app)
   const { value, stored } = newRefreshToken(app, family.id, now, retried_since === undefined ? undefined : used)
@@ -139,6 +149,10 @@ function rotation(app: App, input: GrantInput, used: Bearer, family: TokenFamily
     grant_type: 'refresh_token',
     client: input.client,
     sub: family.user_id,
+    resource,
+    scope,
+    about,
+    identity,
     lifetime: app.config.dcr.default_token_expiry,
     family_id: family.id,
     consent_id: family.consent_id,

@@ -43,9 +43,12 @@ const OUTCOMES = {
   link_deleted: revoked('link_deleted'),
 }
 
+/** Short name of the grant. */
+const GRANT_TYPE = 'token_exchange'
+
 export const tokenExchange = {
   type: 'urn:ietf:params:oauth:grant-type:token-exchange',
-  name: 'token_exchange',
+  name: GRANT_TYPE,
   clients: 'confidential',
   denied: 'token_exchange_denied',
   switch: 'token_exchange.enabled',
@@ -74,22 +77,34 @@ async function exchangeOwn(app: App, input: GrantInput, subject: LiveToken): Pro
   const isBroker = target?.backend_kind === 'broker'
   if (isBroker && form.actor_token !== undefined)
     throw invalid('actor_token is not supported for tokens of a provider', 'broker_actor_not_allowed')
-  const { link, ...allowed } = await allow(app, { caller: client, subject, scope: form.scope }, target)
+  const { resource, scope, consent_id, about, link } = await allow(
+    app,
+    { caller: client, subject, scope: form.scope },
+    target,
+  )
   const act = await actorOf(app, input, link ? actorsBehind(subject, client) : claims.act, link !== undefined)
   // A client that exchanges its own token must prove its key. Another client keeps the key binding or sends its own proof.
   if (claims.client_id === client.client_id) checkBound(claims.cnf?.jkt, proof)
-  const request = { user_id: claims.sub, scope: scopeNames(allowed.scope) }
+  const vended = isBroker
+    ? await vend(app, { user_id: claims.sub, scope: scopeNames(scope), resource: target })
+    : undefined
   return {
-    ...exchangeOf(app, input),
+    grant_type: GRANT_TYPE,
+    client,
+    lifetime: app.config.token_exchange.token_expiry,
     sub: claims.sub,
-    ...allowed,
-    vended: isBroker ? await vend(app, { ...request, resource: target }) : undefined,
+    resource,
+    scope,
+    consent_id,
+    about,
+    vended,
     not_after: claims.exp,
     jkt: proof?.jkt ?? claims.cnf?.jkt,
     act,
     family_id: issuance.family_id,
     parent_id: issuance.id,
     labels: { kind: form.actor_token === undefined && !link ? 'impersonation' : 'delegation' },
+    issued_token_type: ACCESS_TOKEN,
     commit: { op: 'recordExchange', input: { link }, outcomes: OUTCOMES },
   }
 }
@@ -99,24 +114,23 @@ async function exchangeForeign(app: App, input: GrantInput, subject: ForeignToke
   const { form, client, proof } = input
   const name = targetOf(form)
   if (name === undefined) throw new OAuthError('access_denied', 'resource is required', { reason: 'missing_resource' })
-  const allowed = await allowForeign(app, client, subject, form.scope, await resolveMint(app, name))
+  const target = await resolveMint(app, name)
+  const { sub, resource, scope, about } = await allowForeign(app, client, subject, form.scope, target)
   return {
-    ...exchangeOf(app, input),
-    ...allowed,
+    grant_type: GRANT_TYPE,
+    client,
+    lifetime: app.config.token_exchange.token_expiry,
+    sub,
+    resource,
+    scope,
+    about,
     not_after: Math.floor(subject.exp),
     jkt: proof?.jkt ?? subject.jkt,
     act: await actorOf(app, input, subject.act, false),
     labels: { kind: form.actor_token === undefined ? 'impersonation' : 'delegation' },
+    issued_token_type: ACCESS_TOKEN,
   }
 }
-
-/** What every exchange has. */
-const exchangeOf = ({ config }: App, { client }: GrantInput) => ({
-  grant_type: 'token_exchange',
-  client,
-  lifetime: config.token_exchange.token_expiry,
-  extra: { issued_token_type: ACCESS_TOKEN },
-})
 
 /** Checks the parameters of an exchange, and returns them. Throws invalid_request or invalid_target. */
 function checkParams(app: App, form: Params): Params {

@@ -103,6 +103,7 @@ const MAX_PARAMS = 200
 export function parseParams(text: string, list?: string): Params {
   const params = newNamed()
   if (text === '') return params
+  if (text.includes('\0') || text.includes('\ufffd')) throw badEncoding()
   const pairs = text.split('&')
   if (pairs.length > MAX_PARAMS)
     throw new OAuthError('invalid_request', 'too many parameters', { reason: 'too_many_params' })
@@ -119,14 +120,11 @@ export function parseParams(text: string, list?: string): Params {
   return params
 }
 
-/** What must be decoded. U+FFFD stands for a byte that is not valid UTF-8. */
-const ENCODED = /[%+\x00\ufffd]/
-
 function splitPair(pair: string): [name: string, value: string] {
   const eq = pair.indexOf('=')
   const name = eq < 0 ? pair : pair.slice(0, eq)
   const value = eq < 0 ? '' : pair.slice(eq + 1)
-  return ENCODED.test(pair) ? [decode(name), decode(value)] : [name, value]
+  return pair.includes('%') || pair.includes('+') ? [decode(name), decode(value)] : [name, value]
 }
 
 function refuseRepeated(name: string): never {
@@ -138,10 +136,14 @@ function refuseRepeated(name: string): never {
 function decode(text: string): string {
   try {
     const value = decodeURIComponent(text.replaceAll('+', ' '))
-    if (!value.includes('\0') && !text.includes('\ufffd')) return value
+    if (!value.includes('\0')) return value
   } catch {}
-  throw new OAuthError('invalid_request', 'a parameter is not valid UTF-8 text', { reason: 'bad_encoding' })
+  throw badEncoding()
 }
+
+/** U+FFFD stands for a byte that is not valid UTF-8. */
+const badEncoding = () =>
+  new OAuthError('invalid_request', 'a parameter is not valid UTF-8 text', { reason: 'bad_encoding' })
 
 /** The parameters of a form body; see parseParams(). */
 export const parseForm = (request: Request, list?: string): Params => parseParams(request.body.toString('utf8'), list)

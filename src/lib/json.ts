@@ -10,8 +10,18 @@ const [QUOTE, BACKSLASH] = [0x22, 0x5c]
 /** The change of the nesting depth, by character code. */
 const LEVELS: Readonly<Record<number, number>> = { 91: 1, 123: 1, 93: -1, 125: -1 }
 
+/** Whether a text has so many opening brackets that it may be nested too deeply. Tokens and proofs have few, so that they are not read byte by byte. */
+function hasManyBrackets(json: Buffer): boolean {
+  let found = 0
+  for (const bracket of ['{', '['])
+    for (let at = json.indexOf(bracket); at >= 0; at = json.indexOf(bracket, at + 1))
+      if (++found > MAX_DEPTH) return true
+  return false
+}
+
 /** Whether arrays and objects are nested so deeply that a recursive function would overflow the stack. */
 function isDeep(json: Buffer): boolean {
+  if (!hasManyBrackets(json)) return false
   let [depth, inText] = [0, false]
   for (let i = 0; i < json.length; i++) {
     const code = json[i] as number

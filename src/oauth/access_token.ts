@@ -155,16 +155,15 @@ export async function checkToken(app: App, token: string): Promise<LiveToken | D
 
 async function withAccess(app: App, claims: AccessTokenClaims, state: TokenState): Promise<LiveToken | DeadReason> {
   const { issuance, exchanges, user_version, consent_scope } = state
-  const live = { claims, issuance, exchanges, user_version, consent_scope }
   const uri = claims.aud?.[0]
   const resource = uri === undefined ? undefined : await app.store.findResource({ uri })
-  if (!resource) return live
+  if (!resource) return { claims, issuance, exchanges, user_version, consent_scope }
   const names = scopeNames(claims.scope ?? '')
   const { sub, client_id } = claims
   const { scope, refused_by, about } = await accessOf(app, resource, { sub, client_id, user_version }, names)
   if (refused_by) return 'access_refused'
   const left = scope.length === names.length ? claims : { ...claims, scope: scope.join(' ') }
-  return { ...live, claims: left, about }
+  return { claims: left, issuance, exchanges, user_version, consent_scope, about }
 }
 
 /** The token if it is valid, otherwise undefined. */

@@ -64,7 +64,8 @@ export async function allowMint(app: App, exchange: Exchange, resource: Resource
   const { scope: wanted, about } = await checkSubject(app, exchange, resource, requested)
   const most = neededBy(resource, wanted).join(' ')
   if (isSelfExchange(app, exchange)) return { resource, scope: most, about }
-  return { resource, about, ...(await consentedScope(app, exchange, resource, wanted)) }
+  const { scope, consent_id } = await consentedScope(app, exchange, resource, wanted)
+  return { resource, scope, consent_id, about }
 }
 
 const SUBJECT = 'the subject token has'

@@ -41,8 +41,8 @@ export interface Authorization {
   vended?: { provider: string; access_token: string; expires_in: number }
   /** Labels of the grant's own counter. */
   labels?: Record<string, string>
-  /** Additional members of the response. */
-  extra?: Record<string, string>
+  /** The type of the token in the response to a token exchange (RFC 8693 §2.2.1). */
+  issued_token_type?: string
   /** The store operation that commits the token; without it only the record of the token is added. */
   commit?: Commit
 }
@@ -55,6 +55,7 @@ export interface TokenResponse {
   refresh_token?: string
   id_token?: string
   scope?: string
+  issued_token_type?: string
 }
 
 /**
@@ -74,14 +75,18 @@ export async function issue(
   const { access_token, refresh_token, id_token } = await (key ? sign(app, key, a, issuance) : vend(app, a, issuance))
   measure(app, request, issuance)
   touchClient(app, a.client, now)
+  const { issued_token_type } = a
+  const expires_in = issuance.expires_at - now
+  const scope = a.scope === '' ? undefined : a.scope
+  // JSON omits the members that are undefined.
   return {
     access_token,
     token_type: tokenType(issuance),
-    expires_in: issuance.expires_at - now,
-    ...(refresh_token ? { refresh_token } : {}),
-    ...(id_token ? { id_token } : {}),
-    ...(a.scope ? { scope: a.scope } : {}),
-    ...a.extra,
+    expires_in,
+    refresh_token,
+    id_token,
+    scope,
+    issued_token_type,
   }
 }
 

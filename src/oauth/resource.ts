@@ -3,7 +3,7 @@ import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 import { quoteNames } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
-import { normalisedUrl, parseHttpUrl, rootTwin } from '../lib/url.ts'
+import { normalisedUrl, rootTwin } from '../lib/url.ts'
 import type { Client } from '../records/client.ts'
 import type { Resource, TokenAudience } from '../records/resource.ts'
 import { isOpenIdScope } from './openid.ts'
@@ -35,9 +35,9 @@ export async function findNamedResource(app: App, uri: string): Promise<Resource
 export const isSameResource = ({ config }: App, a: string, b: string): boolean =>
   a === b || (config.oauth.match_root_slash && rootTwin(a) === b)
 
-/** The target of an exchange, by URI. A broker resource may have no URI, so it can also be named by its slug. Throws invalid_target. */
+/** The target of an exchange, by URI. A broker resource may have no URI, so it can also be named by its slug, which has no colon. Throws invalid_target. */
 export async function resolveTarget(app: App, target: string): Promise<Resource> {
-  const named = parseHttpUrl(target) ? undefined : await app.store.findResourceByName({ name: target })
+  const named = target.includes(':') ? undefined : await app.store.findResourceByName({ name: target })
   return named?.slug === target && named.backend_kind === 'broker' ? named : resolveResource(app, target)
 }
 

@@ -37,7 +37,7 @@ export async function accessOf(
   if (sub === client_id || !concernsPerson(resource)) return { scope: names }
   // The version is part of the key of the cache: a change of the user takes effect at once, at every instance.
   const person = version === undefined ? undefined : await app.store.findPerson({ id: sub, version })
-  return { ...decideAccess(resource, person, names), about: claimsAbout(resource, person) }
+  return { about: claimsAbout(resource, person), ...decideAccess(resource, person, names) }
 }
 
 const REASON = 'access_refused'

@@ -65,9 +65,9 @@ export async function resolveSubject(
   federated: FederatedSubject,
 ): Promise<Pick<Subject, 'sub' | 'user_version'>> {
   try {
-    const { result, ...subject } = await findSubject(app, federated)
+    const { result, sub, user_version } = await findSubject(app, federated)
     app.metrics.count('ext_xaa_subject_resolutions_total', { result })
-    return subject
+    return { sub, user_version }
   } catch (error) {
     app.metrics.count('ext_xaa_subject_resolutions_total', { result: 'denied' })
     throw error
@@ -82,10 +82,9 @@ export async function admitSubject(
   resource: Resource | undefined,
   names: readonly string[],
 ): Promise<{ sub: string; scope: string; about?: ClaimsAbout }> {
-  const subject = await resolveSubject(app, federated)
-  const { sub } = subject
+  const { sub, user_version } = await resolveSubject(app, federated)
   if (!resource) return { sub, scope: names.join(' ') }
-  const { scope, about } = await checkAccess(app, resource, { ...subject, client_id }, names)
+  const { scope, about } = await checkAccess(app, resource, { sub, client_id, user_version }, names)
   return { sub, scope: scope.join(' '), about }
 }
 

@@ -102,10 +102,10 @@ const ANCESTOR = `SELECT i.parent_id, ${DEAD_AT}, cl.status AS client_status
 export function* findTokenState({ id }: { id: string }): Op<TokenState | undefined> {
   const row = yield* one(TOKEN_STATE, idBytes(id))
   if (!row) return undefined
-  const ancestors = yield* ancestorsOf(row.parent_id)
+  const { live, exchanges } = yield* ancestorsOf(row.parent_id)
   return {
-    ...ancestors,
-    live: ancestors.live && row.dead_at === null,
+    live: live && row.dead_at === null,
+    exchanges,
     user_status: maybeStr(row.user_status),
     user_version: maybeNum(row.user_version),
     consent_scope: maybeStr(row.consent_scope),

@@ -61,7 +61,7 @@ export const command = (client: pg.ClientBase, text: string): Promise<unknown> =
 
 async function query(client: pg.ClientBase, config: pg.QueryConfig, params: readonly unknown[] | undefined) {
   try {
-    return await client.query<Record<string, unknown>>({ ...config, values: params as unknown[] })
+    return await client.query<Record<string, unknown>>({ values: params as unknown[], ...config })
   } catch (error) {
     throw failureOf(error)
   }
