@@ -38,7 +38,7 @@ export async function checkPlan(
   const sample = await run(rate)
   // A disturbance may have made the measured knee too low: this rate counts when it met the objective.
   addStep(result, sample, sloMs)
-  const { costs, measured_knee_per_s } = planFor(rate)
+  const { costs, measured_knee_per_s, mixed_share } = planFor(rate)
   return {
     mix: result.work,
     rate_per_s: rate,
@@ -46,7 +46,7 @@ export async function checkPlan(
     p99_ms: sample.latency_ms.p99,
     predicted_cpu_us: costs.total_us,
     measured_cpu_us: sample.cpu_us.total,
-    predicted_knee_per_s: measured_knee_per_s,
+    predicted_knee_per_s: measured_knee_per_s * mixed_share,
     measured_knee_per_s: result.knee?.per_s ?? null,
   }
 }

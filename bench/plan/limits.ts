@@ -38,6 +38,14 @@ const MOST_USE = 0.9
 export const measuredRate = (knees: readonly Knee[]): number =>
   1 / knees.reduce((sum, { share, sample }) => sum + share / sample.per_s, 0)
 
+/** What a mix reached of the rate that its knees give, in measurements on an idle machine (docs/performance.md). */
+const MIXED_SHARE = 0.85
+/**
+ * The share of the rate of the knees that an instance reaches with all of these workloads together. One process that serves several kinds
+ * of requests uses more CPU for each: their code and pages share the caches, and fewer requests of a kind share a batch.
+ */
+export const mixedShare = ({ length }: readonly Knee[]): number => (length > 1 ? MIXED_SHARE : 1)
+
 /** A part of an instance: the CPU time of a request in it, and the threads or processors that share it. */
 interface InstancePart {
   what: string

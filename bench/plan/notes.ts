@@ -14,6 +14,7 @@ type Planned = Pick<
   | 'capacity_per_s'
   | 'instances'
   | 'measured_knee_per_s'
+  | 'mixed_share'
   | 'limits'
   | 'database_cores'
   | 'fsyncs_per_s'
@@ -100,8 +101,9 @@ const aboutOthers = ({ work, sample: { busy, per_s } }: Knee, cores: number): No
 function aboutShape(
   { cores, frontThreads }: PlanInput,
   measured: number,
-  { capacity_per_s, measured_knee_per_s }: Planned,
+  { capacity_per_s, measured_knee_per_s, mixed_share }: Planned,
 ): Note[] {
+  const shown = measured_knee_per_s * mixed_share
   return [
     [
       frontThreads > 1,
@@ -109,8 +111,8 @@ function aboutShape(
     ],
     [cores !== measured, `measured with ${measured} processors: the capacity of ${cores} is computed, not measured`],
     [
-      capacity_per_s > measured_knee_per_s * ROUNDING,
-      `${whole(capacity_per_s)}/s per instance is more than the ${whole(measured_knee_per_s)}/s that the knees of the report show: it is computed, not measured`,
+      capacity_per_s > shown * ROUNDING,
+      `${whole(capacity_per_s)}/s per instance is more than the ${whole(shown)}/s that the knees of the report show: it is computed, not measured`,
     ],
   ]
 }

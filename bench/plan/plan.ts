@@ -7,7 +7,16 @@ import { sumOf } from '../run/scenarios.ts'
 import { median } from '../statistics.ts'
 import { combinedCosts, costsAtKnees, costsAtRate, keptOf } from './costs.ts'
 import type { PlanInput } from './input.ts'
-import { databaseUse, diskSeen, limitsOf, measuredRate, sharedLimits, useAtRate, weakestFirst } from './limits.ts'
+import {
+  databaseUse,
+  diskSeen,
+  limitsOf,
+  measuredRate,
+  mixedShare,
+  sharedLimits,
+  useAtRate,
+  weakestFirst,
+} from './limits.ts'
 import { notesOf } from './notes.ts'
 import type { Plan } from './types.ts'
 
@@ -40,7 +49,8 @@ export function plan(report: Report, input: PlanInput): Plan {
   )
   const own = limitsOf(costsAtKnee, input, { use, fsyncs: calibration.fsync_per_s ?? 0 })
   const worst = worstSpeed(report)
-  const capacity = (own[0]?.per_s ?? 0) * worst
+  const mixed = mixedShare(knees)
+  const capacity = (own[0]?.per_s ?? 0) * mixed * worst
   const instances = Math.ceil(rate / (capacity * (1 - headroom)) - ROUNDING)
   const atRate = costsAtRate(parts, rate / instances)
   const costs = combinedCosts(atRate)
@@ -51,6 +61,7 @@ export function plan(report: Report, input: PlanInput): Plan {
   const planned = {
     limits: weakestFirst([...own, ...shared], instances),
     measured_knee_per_s: measured,
+    mixed_share: mixed,
     worst_speed: worst,
     capacity_per_s: capacity,
     instances,

@@ -80,7 +80,7 @@ function resourceRows(plan: Plan, input: PlanInput): string[] {
 
 /** What one instance serves, and what limits it. */
 function capacityRows(plan: Plan): string[] {
-  const { limits, use, worst_speed } = plan
+  const { limits, use, mixed_share, worst_speed } = plan
   const [first, second] = limits
   const bottleneck = `The first bottleneck${first?.shared ? `, at ${atRate(first)}` : ''}: ${first?.what ?? 'none'}`
   const next = second ? `; the second, at ${atRate(second)}: ${second.what}.` : '.'
@@ -89,9 +89,14 @@ function capacityRows(plan: Plan): string[] {
     ...limits.map((limit) => row(`  ${limit.what}`, atRate(limit), limit.formula)),
     `The measured machine serves ${whole(plan.measured_knee_per_s)}/s of this mix, with the load generator on it: 1 / sum(share / knee).`,
     `${use.toFixed(2)} is the utilisation of its busiest part at that rate, ${plan.use_of}. An instance may use each of its parts up to that. It does not include what the load generator and other programs used, because the measurement does not show that the service could have used it.`,
+    ...(mixed_share < 1
+      ? [
+          `One process that serves several kinds of requests uses more CPU for each than with one kind alone. The capacity of an instance is the first limit x ${mixed_share.toFixed(2)}.`,
+        ]
+      : []),
     ...(worst_speed < 1
       ? [
-          `The speed of the machine varied during the run: in its slowest moment it made ${worst_speed.toFixed(2)} of its median signatures per second. The capacity of an instance is the first limit x ${worst_speed.toFixed(2)}.`,
+          `The speed of the machine varied during the run: in its slowest moment it made ${worst_speed.toFixed(2)} of its median signatures per second. The capacity of an instance is multiplied by ${worst_speed.toFixed(2)}.`,
         ]
       : []),
   ]

@@ -25,6 +25,8 @@ export interface Plan {
   limits: readonly Limit[]
   /** The rate of the measured machine, with the load generator on the same machine. */
   measured_knee_per_s: number
+  /** What an instance reaches of the first limit, because it serves several kinds of requests. 1 for one kind. */
+  mixed_share: number
   /** The slowest moment of the measured machine in the run, as a share of its median speed. */
   worst_speed: number
   /** Capacity of one instance in the slowest moment. */
