@@ -5,6 +5,6 @@ import { readReport } from '../../bench/report/report.ts'
 import { packageRoot } from '../../src/lib/paths.ts'
 
 /** The report of the results on the first page. docs/performance.md must cite it. */
-export const PERFORMANCE_REPORT = 'bench/results/service-bench-20261122T073831-3bb630afe9e9.json'
+export const PERFORMANCE_REPORT = 'bench/results/service-bench-20261123T235139-fdde2b46341e.json'
 
 export const renderPerformancePlot = (): string => renderPicture(readReport(path.join(packageRoot, PERFORMANCE_REPORT)))
