@@ -10,7 +10,7 @@ const [QUOTE, BACKSLASH] = [0x22, 0x5c]
 /** The change of the nesting depth, by character code. */
 const LEVELS: Readonly<Record<number, number>> = { 91: 1, 123: 1, 93: -1, 125: -1 }
 
-/** Whether a text has so many opening brackets that it may be nested too deeply. Tokens and proofs have few, so that they are not read byte by byte. */
+/** Whether a text has more opening brackets than it may have levels. Tokens and proofs have few, so they are not read byte by byte. */
 function hasManyBrackets(json: Buffer): boolean {
   let found = 0
   for (const bracket of ['{', '['])
