@@ -54,13 +54,16 @@ export async function startMcpServer(
     const body = JSON.parse(await text(request))
     const claims = await verify(request.headers.authorization)
     if (!claims) return challenge(401, 'invalid_token', 'mcp:read')
-    const scopes = String(claims.scope).split(' ')
+    // Sorted: the order has no meaning (RFC 6749 §3.3), and clients in Go request a union of scopes in random order.
+    const scopes = String(claims.scope ?? '')
+      .split(' ')
+      .toSorted()
     if (body.params?.name === 'save' && !scopes.includes('mcp:write'))
       return challenge(403, 'insufficient_scope', 'mcp:write')
 
     const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true })
     response.on('close', () => void transport.close())
-    await tools(`${claims.sub} may ${claims.scope ?? 'do nothing in particular'}`).connect(transport)
+    await tools(`${claims.sub} may ${scopes.join(' ') || 'do nothing in particular'}`).connect(transport)
     await transport.handleRequest(request, response, body)
   }
 
