@@ -47,6 +47,8 @@ const { output } = /** @type {import('vite').Rolldown.RolldownOutput} */ (
           dynamicImportInCjs: false,
           entryFileNames: 'chunks/[name]-[hash].js',
           chunkFileNames: 'chunks/[name]-[hash].js',
+          // The licence texts are in NOTICES.txt. The rest would only take memory.
+          comments: false,
         },
       },
     },
