@@ -40,6 +40,7 @@ export default defineConfig({
     pool: 'forks',
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 10_000 } },
     reporters: ['default', './test/support/reporter.ts'],
     projects: [
       // A few processes for all files, because loading the modules anew for each file took most of the time. More than the

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { feedEnd } from '../../../src/events/feed_end.ts'
 import { newId } from '../../../src/lib/id.ts'
-import { type EventReceiver, SENDER } from '../../../src/records/event_receiver.ts'
+import { type EventReceiver, type FeedPlace, SENDER } from '../../../src/records/event_receiver.ts'
 import type { Store } from '../../../src/store/index.ts'
 import { anEvent, aReceiver, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
@@ -72,19 +72,31 @@ export function eventReceiverRules(bench: Bench): void {
   })
 
   describe('the feed', () => {
+    /** The end of the feed when it has so many events. On PostgreSQL an event can be read when every older transaction has ended, those of other tests included. */
+    const endWith = async (store: Store, after: FeedPlace, count: number) => {
+      let end = 0
+      const read = async () => {
+        end = await feedEnd(store)
+        return (await store.listFeed({ after, end, limit: count })).length
+      }
+      await expect.poll(read).toBe(count)
+      return end
+    }
+
     test('events are read in the order in which they were committed, whatever their ids, each once', async () => {
       const { store, close } = await bench.open()
       const ids = Array.from({ length: 6 }, newId)
       const committed = [3, 1, 5, 0, 4, 2].map((i) => ids[i] as string)
       for (const id of committed) await store.recordAudit(anEvent({ id }))
-      const end = await feedEnd(store)
+      const end = await endWith(store, START, committed.length)
       const first = await store.listFeed({ after: START, end, limit: 4 })
       const rest = await store.listFeed({ after: first.at(-1) ?? START, end, limit: 4 })
       expect([...first, ...rest].map(({ event_id }) => event_id)).toEqual(committed)
       expect(await store.listFeed({ after: rest.at(-1) ?? START, end, limit: 4 })).toEqual([])
       const late = anEvent({ id: ids[0]?.replace(/^..../, 'AAAA'), action: 'client_created' })
       await store.recordAudit(late)
-      const next = await store.listFeed({ after: rest.at(-1) ?? START, end: await feedEnd(store), limit: 4 })
+      const last = rest.at(-1) ?? START
+      const next = await store.listFeed({ after: last, end: await endWith(store, last, 1), limit: 4 })
       expect(next.map(({ event }) => event)).toEqual([late])
       expect(await store.findAuditEvent({ id: late.id })).toEqual(late)
       await close()
@@ -93,13 +105,12 @@ export function eventReceiverRules(bench: Bench): void {
     test('a new receiver begins after the events that were committed before', async () => {
       const { store, close } = await bench.open()
       await store.recordAudit(anEvent())
+      await endWith(store, START, 1)
       const { cursor } = await created(store)
       const after = anEvent({ action: 'client_created' })
       await store.recordAudit(after)
-      const feed = async () => store.listFeed({ after: cursor, end: await feedEnd(store), limit: 9 })
-      // On PostgreSQL an event can be read when every older transaction has ended, those of other tests included.
-      const ids = async () => (await feed()).map(({ event_id }) => event_id)
-      await expect.poll(ids, { timeout: 10_000 }).toEqual([after.id])
+      const feed = await store.listFeed({ after: cursor, end: await endWith(store, cursor, 1), limit: 9 })
+      expect(feed.map(({ event_id }) => event_id)).toEqual([after.id])
       await close()
     })
 
