@@ -10,6 +10,7 @@ COPY src src
 COPY ui ui
 COPY workers workers
 COPY bench bench
+COPY packages packages
 COPY tools tools
 COPY migrations migrations
 # The build has no access to the git repository, so pass the commit: docker build --build-arg COMMIT=$(git rev-parse --short=12 HEAD) .

@@ -12,7 +12,7 @@ const BESIDE = [
   // Every page in every width and both colour schemes.
   'test/{pages,ui}/appearance.test.ts',
   'test/store/postgres_{faults,instances,partitions}.test.ts',
-  'test/tools/{api_document,deploy_tools,image,package}.test.ts',
+  'test/tools/{api_document,deploy_tools,image,image_files,package}.test.ts',
   // The fast lane has the pages of a sign-in, and the gate of the admin page.
   'test/pages/{branding,oidc,password_link}.test.ts',
   'test/ui/{access,capability,clients,events,explain,hostile,pages,provider_card,try}.test.ts',

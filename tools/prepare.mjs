@@ -19,7 +19,7 @@ import { Worker } from 'node:worker_threads'
 export const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
 const at = (/** @type {string} */ file) => path.join(root, file)
 const BUILT = ['src', 'workers', 'bench', 'tools']
-/** The package for resource servers. The image has no copy of it. */
+/** The package for resource servers. */
 const KIT = 'packages/resource-server'
 const INPUTS = [...BUILT, `${KIT}/src`, 'migrations', 'package.json', 'tsconfig.json', 'tsconfig.build.json']
 const STAMP = at('dist/build.json')
@@ -33,10 +33,10 @@ export function prepare() {
   if (isBuildStale()) build()
 }
 
-/** The examples import the package by its name. npm would need a workspace for that, and the image could not be built without it. */
+/** The examples import the package by its name. npm would need a workspace for that. */
 function linkKit() {
   const link = at('node_modules/@service/resource-server')
-  if (!existsSync(at(KIT)) || existsSync(link)) return
+  if (existsSync(link)) return
   mkdirSync(path.dirname(link), { recursive: true })
   symlinkSync(path.relative(path.dirname(link), at(KIT)), link)
 }
@@ -62,7 +62,7 @@ export function build() {
   const started = new Date()
   say('building')
   run(process.execPath, [at('node_modules/typescript/bin/tsc'), '-p', at('tsconfig.build.json')])
-  if (existsSync(at(KIT))) run(process.execPath, [at('node_modules/typescript/bin/tsc'), '-p', at(KIT)])
+  run(process.execPath, [at('node_modules/typescript/bin/tsc'), '-p', at(KIT)])
   removeStale('')
   for (const made of ['page', 'bundle']) run(process.execPath, [at(`tools/${made}.mjs`)])
   const { version } = JSON.parse(readFileSync(at('package.json'), 'utf8'))
