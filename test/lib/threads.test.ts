@@ -64,8 +64,10 @@ test('calls of a thread that ends are rejected, the error is logged, and the nex
   const error = vi.fn()
   const pool = openThreads({ name: 'crypto', max: 1 }, { error })
   await pool.run(jobs(1))
+  // Takes a second, so that the thread has no answer yet when it ends.
+  const lost = pool.run(jobs(200_000))
   const ended = threads()[0]?.end()
-  await expect(pool.run(jobs(1))).rejects.toThrow('the thread has ended')
+  await expect(lost).rejects.toThrow('the thread has ended')
   await ended
   expect(await pool.run(jobs(1))).toHaveProperty('results')
   expect(error.mock.calls).toEqual([[expect.anything(), 'a crypto thread failed and is replaced']])
