@@ -12,6 +12,8 @@ const LAYERS = [
   'grants',
   'events',
   'endpoints|admin',
+  'mcp',
+  'scim',
   'server',
   'cli',
 ]
@@ -34,17 +36,20 @@ const strangers = LAYERS.filter((layer) => layer.includes('|')).map((layer) => (
 const KNOWN_BY = {
   'uWebSockets\\.js|uwebsockets-glibc227': 'src/http/uws',
   'https?|http2|net|tls|dgram|dns|undici':
-    'src/(http/(node|problem|proxies)|net/connection|net/public_names|lib/host_rule|lib/range|lib/system_names|cli/tour/callback)',
-  'better-sqlite3|pg': 'src/store/(sqlite|postgres\\w*|database|migrate)',
-  '@node-rs/argon2': 'workers/password',
+    'src/(http/(node|problem|proxies)|net/connection|net/public_names|net/trusting_fetch|lib/host_rule|lib/range|lib/system_names|cli/tour/callback)',
+  'better-sqlite3|pg': 'src/store/(sqlite|database|postgres/\\w+|schema/migrate)',
+  '@node-rs/argon2': 'src/crypto/argon2id',
+  '@noble/[\\w-]+': 'src/crypto/(argon2id|aead|points)',
   bcryptjs: 'workers/password',
   'lru-cache': 'src/lib/lru',
-  jose: 'src/(crypto|net)/\\w+',
-  'openid-client': 'src/oauth/oidc_provider',
+  piscina: 'src/lib/threads/worker_pool',
+  jose: 'src/(crypto/(foreign_jwt|seal)|broker/service_account|cli/tour/assertion)',
+  'openid-client': 'src/oauth/federation/oidc_provider',
   yaml: 'src/config/yaml',
   pino: 'src/telemetry/logger',
-  '@opentelemetry/[\\w-]+': 'src/telemetry/otlp\\w*',
+  '@opentelemetry/[\\w-]+': 'src/telemetry/otlp/\\w+',
   'prom-client': 'src/telemetry/metrics',
+  '@modelcontextprotocol/[\\w-]+': 'src/(mcp/\\w+|cli/mcp_stdio)',
   commander: 'src/(cli/\\w+|command_line)',
 }
 const knownBy = Object.entries(KNOWN_BY).map(([what, who]) => ({
@@ -60,9 +65,12 @@ const others = [
     to: { path: '^dist/src/main\\.js$' },
   },
   {
-    name: 'a worker knows lib, store, crypto/jws, crypto/batch, crypto/signing_work and crypto/password_hash; a front thread is the service',
+    name: 'a worker knows lib, store, crypto/jws, crypto/batch, crypto/signing_work, crypto/held_keys, crypto/password_hash and crypto/argon2id; a front thread is the service',
     from: { path: '^dist/workers/', pathNot: '^dist/workers/front\\.js$' },
-    to: { path: '^dist/src/', pathNot: '^dist/src/(lib/|store/|crypto/(jws|batch|signing_work|password_hash)\\.js)' },
+    to: {
+      path: '^dist/src/',
+      pathNot: '^dist/src/(lib/|store/|crypto/(jws|batch|signing_work|held_keys|password_hash|argon2id)\\.js)',
+    },
   },
   {
     name: 'src imports no workers, tools or benchmark; the command line loads the benchmark when it is asked for',

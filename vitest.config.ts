@@ -5,28 +5,33 @@ import { defineConfig } from 'vitest/config'
 /** Slow, and right beside each other: they draw many pages, start many processes, or build a package. */
 const BESIDE = [
   'test/attacks/i_hostile_documents.test.ts',
-  'test/cli/{prune,purge,setup,setup_deletions}.test.ts',
-  'test/faults/{data_key,older_database,one_server}.test.ts',
-  'test/flows/{broker_instances,broker_sequences,client_limits_process,instances_history,transit}.test.ts',
-  'test/fuzz/**/*.test.ts',
-  // Every page in every width and both colour schemes.
-  'test/{pages,ui}/appearance.test.ts',
-  'test/store/postgres_{faults,instances,partitions}.test.ts',
-  'test/tools/{api_document,deploy_tools,image,image_files,package}.test.ts',
-  // The fast lane has the pages of a sign-in, and the gate of the admin page.
-  'test/pages/{branding,oidc,password_link}.test.ts',
-  'test/ui/{access,capability,clients,events,explain,hostile,pages,provider_card,try}.test.ts',
-]
-
-/** Slow, and one after the other: they measure, wait for time-outs of seconds, or share the folder of a tool chain. */
-const ALONE = [
-  'test/bench/**/*.test.ts',
+  'test/cli/{long_revocation,prune,purge,setup,setup_deletions}.test.ts',
+  // The commands of every page, each with a server.
   'test/docs/commands.test.ts',
   'test/faults/**/*.test.ts',
+  'test/http/silent_connections.test.ts',
+  // Clients in other languages, where their tool chains are, and balancers.
+  'test/interop/{balancers,dex,go,java,keycloak,keycloak_events,pyjwt,python,python_servers,revocations,rust,scim,spire,standard_webhooks,typescript}.test.ts',
+  'test/flows/{broker_instances,broker_sequences,client_limits_process,instances_history,transit}.test.ts',
+  'test/fuzz/**/*.test.ts',
+  // It measures the heap of its process.
+  'test/lib/memory.test.ts',
+  // Every page in every width and both colour schemes.
+  'test/{pages,ui}/appearance.test.ts',
+  'test/store/postgres_{connection,faults,instances,partitions}.test.ts',
+  'test/telemetry/alerts.test.ts',
+  'test/tools/{api_document,deploy_tools,image,image_files,package}.test.ts',
+  // The fast lane has the pages of a sign-in, and the gate of the admin page.
+  'test/pages/{branding,oidc,passkeys,password_link,tabs}.test.ts',
+  'test/ui/{access,capability,clients,events,explain,hostile,instances,jobs,pages,provider_card,try}.test.ts',
+]
+
+/** Slow, and one after the other: they measure, or have bounds of time that a busy machine would exceed. */
+const ALONE = [
+  'test/bench/**/*.test.ts',
+  'test/faults/failover/*.test.ts',
+  'test/faults/{anonymous_load,back_in_time,events_record,overload,postgres_silence,rollout,slow_names}.test.ts',
   'test/flows/instances_{limits,silent}.test.ts',
-  'test/store/postgres_connection.test.ts',
-  // Clients in other languages, where their tool chains are.
-  'test/interop/{dex,go,java,keycloak,keycloak_events,pyjwt,python,python_servers,revocations,rust,spire,standard_webhooks,typescript}.test.ts',
   'test/packages/resource_server_memory.test.ts',
   'test/soak/**/*.test.ts',
   'test/torture/**/*.test.ts',
@@ -52,8 +57,9 @@ export default defineConfig({
         globalSetup: ['test/support/temp_in_memory.ts'],
         sequence: { groupOrder: 0 },
       }),
-      lane('slow', BESIDE, { maxWorkers: 2, sequence: { groupOrder: 1 } }),
-      lane('slow-alone', ALONE, { exclude: BESIDE, maxWorkers: 1, sequence: { groupOrder: 2 } }),
+      // More than two, because most of their time is waiting. A file may wait for the processors of the others.
+      lane('slow', BESIDE, { exclude: ALONE, maxWorkers: 3, testTimeout: 90_000, sequence: { groupOrder: 1 } }),
+      lane('slow-alone', ALONE, { maxWorkers: 1, sequence: { groupOrder: 2 } }),
     ],
   },
 })

@@ -4,7 +4,7 @@ import { addMaintenanceCommands, addOwnCommands, addServerCommands } from './cli
 import { addExamples } from './cli/examples.ts'
 import { addFirstSteps } from './cli/first_steps.ts'
 import { EXIT, exitCodeOf, printError, UsageError } from './cli/output.ts'
-import { commandAt, OUTPUTS } from './cli/tree.ts'
+import { addTargetOptions, commandAt, OUTPUTS } from './cli/tree.ts'
 import type { Env } from './config/env.ts'
 import type { Config } from './config/schema.ts'
 import { readBuild } from './lib/build.ts'
@@ -14,6 +14,8 @@ export async function runCommandLine(given: readonly string[], env: Env): Promis
   const argv = helpFlagged(given)
   const asJson = argv.includes('--json')
   let code = 0
+  // Its exit code 2 means that something differs.
+  const compares = argv.some((word, i) => word === 'diff' && argv[i - 1] === 'admin')
   const program = await commandTree(
     env,
     (ended) => {
@@ -27,12 +29,12 @@ export async function runCommandLine(given: readonly string[], env: Env): Promis
   } catch (error) {
     if (!(error instanceof CommanderError)) {
       printError(error, asJson)
-      return exitCodeOf(error)
+      return compares ? EXIT.failed : exitCodeOf(error)
     }
     if (error.exitCode === 0) return EXIT.ok
     // As text, commander has printed the message already.
     if (asJson) printError(new UsageError(messageOf(error)), asJson)
-    return EXIT.usage
+    return compares ? EXIT.failed : EXIT.usage
   }
 }
 
@@ -89,9 +91,15 @@ export async function commandTree(env: Env, exit: (code: number) => void, argv?:
   addMaintenanceCommands(program, env, exit)
   addOwnCommands(program)
   addFirstSteps(program, env, exit)
-  commandAt(program, 'admin').description('Commands of operators. Each mirrors an operation of the admin API.')
+  addTargetOptions(
+    commandAt(program, 'admin').description(
+      'Commands of operators. Each mirrors an operation of the admin API. They use the running server of the configuration, or without one its database; with --admin-url or --profile a server elsewhere.',
+    ),
+  )
   // The admin operations load the whole service. Other commands start faster without them.
   const has = (...words: string[]) => !argv || words.some((word) => argv.includes(word))
+  if (has('mcp', 'completion', '--help', '-h') || (argv && argv.length < 3))
+    (await import('./cli/mcp.ts')).addMcpCommand(program, env)
   if (has('admin', 'completion')) {
     ;(await import('./cli/admin.ts')).addAdminCommands(program, env)
     ;(await import('./cli/setup/commands.ts')).addSetupCommands(program, env, exit)

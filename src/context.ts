@@ -13,6 +13,7 @@ import type { CryptoLanes } from './crypto/pool.ts'
 import type { Sealer } from './crypto/seal.ts'
 import type { Admission } from './http/admission.ts'
 import type { ClientLimiter } from './http/client_limiter.ts'
+import type { LimitShare } from './http/limit_share.ts'
 import type { Buckets, LoginAttempts } from './http/rate_limit.ts'
 import type { RequestLog } from './http/request_log.ts'
 import type { SharedBuckets } from './http/shared_buckets.ts'
@@ -20,13 +21,15 @@ import type { WaitingRoom } from './http/waiting_room.ts'
 import type { Build } from './lib/build.ts'
 import type { OAuthError } from './lib/error.ts'
 import type { Markup } from './lib/html.ts'
-import type { Lru } from './lib/lru.ts'
 import type { ReplayCache } from './lib/replay_set.ts'
-import type { SingleFlight } from './lib/single_flight.ts'
+import type { SingleFlight } from './lib/threads/single_flight.ts'
 import type { Clock } from './lib/time.ts'
+import type { PeerCertificates } from './net/certificates.ts'
 import type { Fetcher } from './net/fetcher.ts'
 import type { IssuerMetadata } from './net/issuer_metadata.ts'
 import type { KeySetState, RemoteKeys } from './net/jwks.ts'
+import type { Semaphores } from './net/semaphore.ts'
+import type { Standing } from './net/standing.ts'
 import type { Client } from './records/client.ts'
 import type { RenewalResult } from './records/upstream_token.ts'
 import type { Store } from './store/index.ts'
@@ -68,8 +71,10 @@ export interface App {
   readonly knownTokens: KnownTokens
   /** Admission control for requests that sign or verify. */
   readonly admission: Admission
-  /** For requests to hosts that callers name. */
-  readonly fetcher: Fetcher
+  /** Of the providers to which this process has connected, and its front threads. */
+  readonly certificates: PeerCertificates
+  /** For requests to hosts that clients name. */
+  readonly fetchers: Readonly<Record<Standing, Fetcher>>
   /** For events to webhooks and streams. */
   readonly eventFetcher: Fetcher
   /** Stops sending events; set in the thread that sends them. */
@@ -81,9 +86,9 @@ export interface App {
   /** Discovery documents of issuers of workload tokens. */
   readonly issuerMetadata: IssuerMetadata
   /** Published keys of clients (jwks_uri). */
-  readonly clientKeys: RemoteKeys
-  /** Limits how many failed assertions of a client the audit trail records. */
-  readonly failedAssertions: Buckets
+  readonly clientKeys: Readonly<Record<Standing, RemoteKeys>>
+  /** Limits how many refusals of a client, a user or an address the audit trail records. */
+  readonly auditedRefusals: { readonly names: Buckets; readonly addresses: Buckets }
   /** Replay cache: proofs and assertions that were used and have not expired. */
   readonly replays: ReplayCache
   /** Client documents: which are fresh, and which are being fetched. */
@@ -92,10 +97,16 @@ export interface App {
   readonly branding: Branding
   /** The upstream providers that users sign in at, in the order of the login page. */
   readonly oidc: readonly OidcProvider[]
+  /** Limits on the bytes of what browsers come back for. */
+  readonly pending: readonly { readonly address: SharedBuckets; readonly all: SharedBuckets }[]
   /** Limit on registrations by address, which applies while `rate_limit.enabled` is true. */
   readonly registrations: SharedBuckets
   /** The limits of single clients. */
   readonly clientLimiter: ClientLimiter
+  /** The shares of single clients in the limit on all requests. */
+  readonly clientShare: LimitShare
+  /** Limit on device codes by address, which applies while `rate_limit.enabled` is true. */
+  readonly deviceCodes: SharedBuckets
   /** Limit on unknown user codes of devices, by session and by address. */
   readonly userCodes: SharedBuckets
   /** The last protocol steps of each client. */
@@ -146,12 +157,23 @@ export interface FrontThreadReport {
   caches: Store['caches']
   /** Share of its time that its event loop was busy. */
   busy: number
+  /** Of its own pool, with PostgreSQL. */
+  connections?: ReturnType<NonNullable<Store['driver']['connections']>>
+}
+
+/** The copies of documents by client_id. Those of stored clients have room of their own. */
+export interface DocumentCache {
+  get(client_id: string): KnownDocument | undefined
+  set(client_id: string, known: KnownDocument, isStored: boolean): void
+  delete(client_id: string): void
 }
 
 /** Client documents (CIMD): the ones that were fetched, and the ones that are being fetched. */
 export interface Documents {
-  known: Lru<KnownDocument>
+  known: DocumentCache
   loading: SingleFlight<Client>
+  /** Fetches of documents and key sets that run, by caller and by user. */
+  places: Semaphores
   /** Fetches by host, whatever the port, and by client that is known. */
   hosts: SharedBuckets
   /** Changes of the document of a client that is stored. */
@@ -167,6 +189,10 @@ export interface Branding {
   readonly style: Markup
   /** The content security policy. */
   readonly policy: string
+  /** The policy of pages with the script. */
+  readonly scriptPolicy: string
+  /** The script of the pages, and its path with its version. Undefined without `webauthn.enabled`. */
+  readonly script: { readonly path: string; readonly bytes: Buffer } | undefined
   /** The content above each page. */
   readonly header: Markup
   readonly logo?: Logo
@@ -182,6 +208,8 @@ export interface Logo {
 export interface KnownDocument {
   /** Fresh until then, in epoch seconds. */
   until: number
+  /** On whose behalf it was fetched. */
+  standing: Standing
   client?: Client
   /** The client may be used until then while its document cannot be fetched. */
   usableUntil?: number
@@ -210,6 +238,8 @@ export interface OidcProvider {
 export interface WantedSignIn {
   /** The person must sign in there even if they did before. */
   reauthenticate: boolean
+  /** Maximum seconds since the person signed in there. The provider then says when that was (OpenID Connect Core §3.1.2.1). */
+  max_age?: number
   /** Authentication context classes, separated by spaces. */
   acr_values?: string
   /** The account that the application expects. */

@@ -5,7 +5,7 @@ import { writeAll } from './lib/durable.ts'
 
 const { stdout, stderr } = process
 
-// Node ignores that a full disk takes only a part of what is written to a file.
+// When a disk is full, a write may store a part of its data. Node does not report that for files.
 if (fstatSync(stdout.fd).isFile())
   stdout._write = (chunk: Buffer, _encoding, done) => {
     try {
@@ -22,7 +22,7 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') lost ??= error
 })
 
-/** Time for what is still open when the command has ended. An export of telemetry to a collector that does not answer takes minutes. */
+/** The process exits this long after the end of the command, even if connections are open: an export of telemetry to a collector that does not answer takes minutes. */
 const END_MS = 2000
 
 async function run(): Promise<void> {

@@ -13,13 +13,15 @@ const INPUT = {
   password: 'workers/password.ts',
   front: 'workers/front.ts',
   integrity: 'workers/integrity.ts',
+  worker: 'node_modules/piscina/dist/worker.js',
   fill: 'bench/run/fill.ts',
   generator: 'bench/load/generator.ts',
 }
 /** Packages that stay in node_modules: native builds, packages that find their own files by path, and packages that few services load. */
 const EXTERNAL = [
-  /^(better-sqlite3|uWebSockets\.js|uwebsockets-glibc227|@node-rs\/)/,
+  /^(better-sqlite3|uWebSockets\.js|uwebsockets-glibc227|@node-rs\/|@napi-rs\/)/,
   /^(undici\/.*|yaml|pg)$/,
+  /^@modelcontextprotocol\//,
   /^@opentelemetry\/(?!api$)/,
 ]
 
@@ -58,13 +60,18 @@ const { output } = /** @type {import('vite').Rolldown.RolldownOutput} */ (
 /** @param {string} name @param {string} content */
 const write = (name, content) => writeFileSync(path.join(outDir, name), content)
 const entries = output.flatMap((file) => (file.type === 'chunk' && file.isEntry ? file : []))
+/** Piscina looks for the program of its threads beside its own code, and takes a function from the exports of ours. @param {string} name */
+const place = (name) => (name === 'worker' ? 'chunks/worker.js' : `${name}.js`)
 for (const { name, fileName } of entries)
-  write(`${name}.js`, `#!/usr/bin/env node\nrequire('./loader.js').load('${fileName}')\n`)
+  write(
+    place(name),
+    `#!/usr/bin/env node\nmodule.exports = require('${name === 'worker' ? '../' : './'}loader.js').load('${fileName}')\n`,
+  )
 write('loader.js', readFileSync(path.join(root, 'tools/loader.cjs'), 'utf8'))
 write('package.json', '{ "type": "commonjs" }\n')
 
 // The old files are removed: a running service has loaded all its chunks, except for those of the admin API.
-const ours = [...entries.map(({ name }) => `${name}.js`), 'loader.js', 'package.json']
+const ours = [...entries.map(({ name }) => place(name)), 'loader.js', 'package.json']
 const written = new Set([...output.map(({ fileName }) => fileName), ...ours].map((name) => path.join(outDir, name)))
 for (const entry of readdirSync(outDir, { recursive: true, withFileTypes: true })) {
   const file = path.join(entry.parentPath, entry.name)

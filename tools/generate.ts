@@ -10,6 +10,7 @@ import { renderConfiguration, renderExample, renderJsonSchema } from './referenc
 import { renderErrors } from './reference/errors.ts'
 import { renderHttpApi } from './reference/http_api.ts'
 import { renderMetrics } from './reference/metrics.ts'
+import { renderMigrations } from './reference/migrations.ts'
 import { renderPublicOpenApi } from './reference/openapi_public.ts'
 import { renderPerformancePlot } from './reference/performance_plot.ts'
 import { renderAttacks } from './security/attacks.ts'
@@ -26,6 +27,7 @@ export const GENERATED: readonly { file: string; render(): string | Promise<stri
   { file: 'docs/reference/errors.md', render: renderErrors },
   { file: 'docs/reference/http-api.md', render: renderHttpApi },
   { file: 'docs/reference/metrics.md', render: renderMetrics },
+  { file: 'docs/reference/migrations.md', render: renderMigrations },
   { file: 'docs/reference/openapi-public.json', render: renderPublicOpenApi },
   { file: 'docs/security/attacks.md', render: renderAttacks },
   { file: 'docs/security/conformance.md', render: renderConformance },

@@ -23,6 +23,8 @@ const LAYERS = [
   'grants',
   'events',
   'endpoints admin',
+  'mcp',
+  'scim',
   'server',
   'cli ui workers',
   'bench',

@@ -1,4 +1,5 @@
-// Builds the admin page from ui to dist/ui, with hashed names, and with a compressed copy of every file (.br and .gz).
+// Builds the admin page from ui to dist/ui, with hashed names, and with a compressed copy of every file (.br and .gz); and the script of the
+// pages for users to dist/script.js.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
@@ -29,3 +30,16 @@ for (const entry of readdirSync(outDir, { recursive: true, withFileTypes: true }
   writeFileSync(`${file}.gz`, gzipSync(bytes, { level: 9 }))
   writeFileSync(`${file}.br`, brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }))
 }
+
+await build({
+  root: path.join(root, 'ui'),
+  configFile: false,
+  logLevel: 'warn',
+  build: {
+    outDir: path.join(root, 'dist'),
+    emptyOutDir: false,
+    copyPublicDir: false,
+    target: 'es2022',
+    lib: { entry: 'script.ts', formats: ['iife'], name: 'script', fileName: () => 'script.js' },
+  },
+})

@@ -24,7 +24,7 @@ const KIT = 'packages/resource-server'
 const INPUTS = [...BUILT, `${KIT}/src`, 'migrations', 'package.json', 'tsconfig.json', 'tsconfig.build.json']
 const STAMP = at('dist/build.json')
 /** The output of tools/page.mjs and tools/bundle.mjs in dist/. These tools also remove it. */
-const MADE = ['ui', 'bin']
+const MADE = ['ui', 'script.js', 'bin']
 
 /** Installs the packages of the lockfile unless they are there, and builds unless the build is newer than its sources. */
 export function prepare() {
@@ -43,7 +43,7 @@ function linkKit() {
 
 function install() {
   const installed = changedMs(at('node_modules/.package-lock.json'))
-  if (installed >= changedMs(at('package-lock.json')) - WRITE_ORDER_MS) return
+  if (installed >= changedMs(at('package-lock.json')) - WRITE_ORDER_MS || hasPackages()) return
   say('installing packages: npm ci')
   const progress = new Worker(at('tools/progress.mjs'), { workerData: at('.') })
   run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund'])
@@ -51,6 +51,23 @@ function install() {
 }
 // `npm install` writes the two lockfiles in either order.
 const WRITE_ORDER_MS = 2000
+
+/** Whether the packages of a lockfile that only looks newer are installed: the version of this package is in it, too. */
+function hasPackages() {
+  if (!existsSync(at('node_modules/.package-lock.json'))) return false
+  /** @type {(file: string) => Record<string, { integrity?: string, optional?: boolean, link?: boolean }>} */
+  const packagesOf = (file) => JSON.parse(readFileSync(at(file), 'utf8')).packages
+  const [wanted, installed] = [packagesOf('package-lock.json'), packagesOf('node_modules/.package-lock.json')]
+  const names = new Set(
+    [...Object.keys(wanted), ...Object.keys(installed)].filter((name) => name.startsWith('node_modules/')),
+  )
+  const same = [...names].every((name) =>
+    // Optional packages of other platforms are not installed.
+    name in installed ? wanted[name]?.integrity === installed[name]?.integrity : wanted[name]?.optional,
+  )
+  if (same) utimesSync(at('node_modules/.package-lock.json'), new Date(), new Date())
+  return same
+}
 
 /** Whether a source is newer than the build. The time of a folder changes when a file in it is deleted. */
 export function isBuildStale() {

@@ -30,6 +30,7 @@ const SHIPPED = new Set([
   'BlueOak-1.0.0',
   'ISC',
   'MIT',
+  '(MIT OR Apache-2.0)',
   'MIT OR Apache-2.0',
   '(MIT OR WTFPL)',
   '(BSD-2-Clause OR MIT OR Apache-2.0)',

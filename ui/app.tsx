@@ -28,7 +28,9 @@ export function AdminPage() {
     setSession(read)
   }
   onRefusedSession.tell = () => operator && close('You are no longer signed in: the session or your access has ended.')
-  useIdle(operator !== undefined, () => leave(`Locked after ${IDLE_MINUTES} minutes without activity.`))
+  const secondsLeft = useIdle(operator !== undefined, () =>
+    leave(`Locked after ${IDLE_MINUTES} minutes without activity.`),
+  )
   useEffect(() => {
     readPageSession().then(begin, (error: Error) => close(error.message))
     document.addEventListener('click', followLinks)
@@ -48,7 +50,17 @@ export function AdminPage() {
       ) : (
         <Gate why={why} providers={session.providers} onKey={enter} />
       )}
+      {operator && secondsLeft !== undefined && <IdleWarning seconds={secondsLeft} />}
       <Toasts />
     </>
   )
 }
+
+/** Any input ends it, also the press of its button. */
+const IdleWarning = ({ seconds }: { seconds: number }) => (
+  <div class="toasts" role="alert">
+    <p>
+      Without activity you are signed out in {seconds} seconds. <button type="button">Stay signed in</button>
+    </p>
+  </div>
+)

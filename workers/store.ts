@@ -1,11 +1,11 @@
 // The storage thread: runs a batch of operations as one transaction and answers after its commit.
 import { workerData } from 'node:worker_threads'
 import { codeOf } from '../src/lib/error.ts'
-import { answerCalls } from '../src/lib/thread.ts'
-import { nameThread } from '../src/lib/thread_name.ts'
+import { nameThread } from '../src/lib/threads/thread_name.ts'
 import { type BatchResult, type Job, openDatabase } from '../src/store/database.ts'
 import type { Op, Statement } from '../src/store/op.ts'
 import { isRead, ops } from '../src/store/operations.ts'
+import { answerCalls } from '../src/store/thread.ts'
 
 nameThread('store')
 const { file, wal, busyMs } = workerData as { file: string; wal: boolean; busyMs?: number }

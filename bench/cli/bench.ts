@@ -4,7 +4,7 @@ import { print, UsageError } from '../../src/cli/output.ts'
 import type { GlobalOptions } from '../../src/cli/tree.ts'
 import type { Env } from '../../src/config/env.ts'
 import { CORES } from '../../src/telemetry/proc.ts'
-import { bestGenerator, GENERATORS, wrkVersion } from '../load/load.ts'
+import { bestGenerator, GENERATORS } from '../load/load.ts'
 import { HOT_CLIENTS } from '../load/target.ts'
 import { type ForeignPeer, PEER_SYNTAX, parsePeer, peerFaults } from '../peers/peers.ts'
 import { compareReports, renderComparison } from '../report/compare.ts'
@@ -98,8 +98,8 @@ const benchCommand = (program: Command): Command =>
       numberIn(1, 100),
     )
     .option(
-      '--generator <wrk|autocannon|own>',
-      'Load generator for the maximum rate of repeatable requests. (default: the first one installed)',
+      '--generator <autocannon|own>',
+      'Load generator for the maximum rate of repeatable requests. (default: autocannon in a checkout, otherwise own)',
       wordsOf(GENERATORS),
     )
     .option('--store <sqlite,postgres>', 'Databases to measure.', wordsOf(STORES), ['sqlite'])
@@ -152,7 +152,7 @@ function settingsOf(scenarios: string[], flags: BenchFlags, env: Env): Settings 
   const { smoke, serviceOnly } = flags
   // Only the built-in generator can connect to several instances.
   const generator = isShared ? 'own' : (flags.generator?.[0] ?? bestGenerator())
-  if (generator === 'wrk' && !wrkVersion()) throw new UsageError('wrk is not installed')
+  if (generator === 'autocannon' && !hasFile('autocannon')) throw new UsageError('autocannon works only in a checkout')
   if (flags.yardstick && !hasFile('yardstick')) throw new UsageError('--yardstick works only in a checkout')
   const settings: Settings = {
     ...flags,

@@ -1,5 +1,5 @@
 // The report files of `service bench`: checked before anything is measured, written at the end.
-import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { EXIT, print, UsageError } from '../../src/cli/output.ts'
 import { packageRoot } from '../../src/lib/paths.ts'
@@ -61,29 +61,37 @@ function faultOf(work: () => void): string | undefined {
   }
 }
 
-/** The report that `service bench` wrote last on this machine, or undefined. Costs differ between machines, so those of others do not count. */
+/** The report of the last `service bench` on this machine, under whatever name, or undefined. Costs differ between machines, so those of others do not count. */
 export function latestReport(
   here: Pick<Report['machine'], 'cores' | 'model'>,
   folders: readonly string[] = [process.cwd(), defaultFolder(false)],
 ): string | undefined {
-  const files = folders.flatMap((folder) =>
-    readdirSync(folder)
-      .filter((name) => REPORT_NAME.test(name))
-      .map((name) => path.join(folder, name)),
+  const files = [...new Set(folders)].flatMap((folder) =>
+    readdirSync(folder, { withFileTypes: true })
+      .filter((each) => each.isFile() && each.name.endsWith('.json'))
+      .map(({ name }) => path.join(folder, name)),
   )
-  // The name begins with the time.
-  return files.sort((a, b) => (path.basename(a) < path.basename(b) ? 1 : -1)).find((file) => isUsable(file, here))
+  const reports = files.flatMap((file) => {
+    const report = statSync(file).size > MAX_BYTES ? undefined : reportIn(file)
+    return report && isUsable(report, here) ? [{ file, at: report.created_at }] : []
+  })
+  return reports.sort((a, b) => (a.at < b.at ? 1 : -1))[0]?.file
 }
-const REPORT_NAME = /^service-bench-\d{8}T\d{6}-.*\.json$/
+/** Other JSON files of a folder may be larger. */
+const MAX_BYTES = 4 * 1024 ** 2
 
-function isUsable(file: string, { cores, model }: Pick<Report['machine'], 'cores' | 'model'>): boolean {
+function reportIn(file: string): Report | undefined {
   try {
-    const { machine, settings, partial } = readReport(file)
-    return machine.cores === cores && machine.model === model && !settings.smoke && !partial
+    return readReport(file)
   } catch {
-    return false
+    return undefined
   }
 }
+
+const isUsable = (
+  { machine, settings, partial }: Report,
+  { cores, model }: Pick<Report['machine'], 'cores' | 'model'>,
+) => machine.cores === cores && machine.model === model && !settings.smoke && !partial
 
 /** Smoke runs are not kept in bench/results, and installations have no such folder. */
 const defaultFolder = (smoke: boolean): string =>

@@ -133,14 +133,15 @@ export async function signIn(authorizeUrl: string, user: BenchUser, cookies: Map
 export const cookieHeader = (cookies: ReadonlyMap<string, string>): string =>
   [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
 
-/** The fields of a login or consent form: the hidden fields, the credentials and the approval. */
+/** The fields of the first form of a page, which is that of the login or the consent: the hidden fields, the credentials and the approval. */
 function fill(page: string, user: BenchUser): URLSearchParams {
   const fields = new URLSearchParams({ action: 'allow' })
-  for (const [input] of page.matchAll(/<input\b[^>]*>/g)) {
+  const form = page.slice(page.indexOf('<form'), page.indexOf('</form>'))
+  for (const [input] of form.matchAll(/<input\b[^>]*>/g)) {
     const attribute = (name: string) => new RegExp(`\\s${name}="([^"]*)"`).exec(input)?.[1]?.replaceAll('&amp;', '&')
     const [name, type] = [attribute('name'), attribute('type')]
     if (!name || (type === 'checkbox' && !/\schecked\b/.test(input))) continue
-    const typed = type === 'password' ? user.password : type === 'email' ? user.email : undefined
+    const typed = type === 'password' ? user.password : name === 'email' ? user.email : undefined
     fields.append(name, typed ?? attribute('value') ?? '')
   }
   return fields

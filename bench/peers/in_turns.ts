@@ -1,5 +1,5 @@
 // The ratio of two services under the same load of machine tokens, in alternation.
-import { bestGenerator, runLoad } from '../load/load.ts'
+import { runLoad } from '../load/load.ts'
 import type { BenchTarget } from '../load/target.ts'
 import { loadOf, works } from '../run/scenarios.ts'
 import { median } from '../statistics.ts'
@@ -18,11 +18,10 @@ export interface Turn {
 async function measureTurn(target: BenchTarget, seconds: number): Promise<Turn> {
   const work = works.find(({ name }) => name === 'client_credentials')
   const feed = work && (await loadOf(work, target))?.feed
-  const generator = bestGenerator()
-  if (feed?.kind !== 'same' || generator === 'own') throw new Error('this measurement needs wrk or autocannon')
+  if (feed?.kind !== 'same') throw new Error('client_credentials requests must be repeatable')
   const plan = { url: target.base + feed.path, bodies: feed.forms, connections: CONNECTIONS }
-  await runLoad(generator, { ...plan, seconds: WARMUP_SECONDS }, target.probe())
-  const { per_s, errors, cpu_us } = await runLoad(generator, { ...plan, seconds }, target.probe())
+  await runLoad({ ...plan, seconds: WARMUP_SECONDS }, target.probe())
+  const { per_s, errors, cpu_us } = await runLoad({ ...plan, seconds }, target.probe())
   if (errors > 0) throw new Error(`${errors} errors`)
   return { per_s, cpu_us: cpu_us.total ?? Number.NaN }
 }

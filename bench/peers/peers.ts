@@ -16,13 +16,14 @@ import {
 import { YARDSTICK } from '../report/report.ts'
 import { nextMessage, startFile, stop, tempDir } from '../run/children.ts'
 import type { PeerPlan } from './peer.ts'
+import { peerNode } from './peer_node.ts'
 import type { YardstickPlan } from './yardstick.ts'
 
 const START_SECONDS = 30
 const OIDC_PROVIDER = 'oidc-provider'
 
-/** Starts oidc-provider with the same clients as the service. */
-export async function startPeer(clients: BenchClients): Promise<BenchTarget> {
+/** Starts oidc-provider with the same clients as the service. `node` is the version of Node that runs it. */
+export async function startPeer(clients: BenchClients): Promise<BenchTarget & { node: string }> {
   const port = await freePort()
   const plan: PeerPlan = {
     port,
@@ -37,8 +38,9 @@ export async function startPeer(clients: BenchClients): Promise<BenchTarget> {
     opaqueResource: `${RESOURCE}/opaque`,
     authorizePath: '/bench/authorize',
   }
+  const node = peerNode()
   const run = async () => {
-    const started = startFile('peer', plan)
+    const started = startFile('peer', plan, undefined, node.program)
     await nextMessage(started, START_SECONDS)
     return started
   }
@@ -46,6 +48,7 @@ export async function startPeer(clients: BenchClients): Promise<BenchTarget> {
   return {
     ...hotAndCold(plan.machines, clients),
     name: OIDC_PROVIDER,
+    node: node.version,
     base: plan.base,
     paths: { token: '/token', introspection: '/token/introspection' },
     scope: SCOPE,

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connectedTo } from '../../src/store/postgres_client.ts'
+import { connectedTo } from '../../src/store/postgres/client.ts'
 import { freePort } from '../load/target.ts'
 
 export interface PrivatePostgres {

@@ -1,7 +1,7 @@
 // The thread of the yardstick that signs.
 import { type KeyObject, sign } from 'node:crypto'
 import { workerData } from 'piscina'
-import { nameThread } from '../../src/lib/thread_name.ts'
+import { nameThread } from '../../src/lib/threads/thread_name.ts'
 
 nameThread('crypto')
 const key = { key: workerData as KeyObject, dsaEncoding: 'ieee-p1363' as const }

@@ -1,6 +1,6 @@
 // The thread of the yardstick that commits: one table with its time-ordered key.
 import { workerData } from 'piscina'
-import { nameThread } from '../../src/lib/thread_name.ts'
+import { nameThread } from '../../src/lib/threads/thread_name.ts'
 import { openDatabase } from '../../src/store/database.ts'
 
 export interface YardstickRow {

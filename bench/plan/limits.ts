@@ -108,6 +108,8 @@ export interface Seen {
   /** Forced writes, and bytes written, per second. */
   fsyncs: number
   bytes: number
+  /** Requests per second of the mix that the report measured. */
+  measured: number
 }
 
 /** The measured rates of the disk: the calibrated forced writes, or more when commits came from many connections. */
@@ -135,14 +137,18 @@ export const databaseUse = (knees: readonly Knee[], cores: number, use: number):
  * The limits that all instances share with PostgreSQL: the processors and the disk of the database, on a machine like the one of the
  * report. `costs` are the costs at the rate of the plan.
  */
-export function sharedLimits(costs: Costs, { use, cores, fsyncs, bytes }: Seen): Limit[] {
+export function sharedLimits(costs: Costs, { use, cores, fsyncs, bytes, measured }: Seen): Limit[] {
   const disk = `${use.toFixed(2)} x ${Math.round(fsyncs)} forced writes/s / ${costs.fsyncs.toFixed(3)}`
+  const derived = costs.fsyncs > 0 ? (use * fsyncs) / costs.fsyncs : Number.POSITIVE_INFINITY
   return [
     ofProcessors(`the database's ${cores} processors`, use, cores, costs.database_us),
     {
       what: "the database's disk",
-      per_s: costs.fsyncs > 0 ? (use * fsyncs) / costs.fsyncs : Number.POSITIVE_INFINITY,
-      formula: `${disk}, at least: at higher rates, more commits share a forced write`,
+      per_s: Math.max(derived, measured),
+      formula:
+        derived < measured
+          ? `${Math.round(measured)}/s were measured on this disk: ${disk}, at least, because at higher rates more commits share a forced write`
+          : `${disk}, at least: at higher rates, more commits share a forced write`,
     },
     {
       what: "the database's disk, bytes",

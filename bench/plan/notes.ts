@@ -1,4 +1,5 @@
 // The notes of a plan: where its numbers are not reliable, and why.
+import { DEFAULT_REQUEST_RATE } from '../../src/config/rate_limit_keys.ts'
 import { whole } from '../report/figures.ts'
 import type { Report } from '../report/report.ts'
 import { FOREIGN } from '../run/sample.ts'
@@ -36,6 +37,7 @@ export function notesOf(report: Report, input: PlanInput, knees: readonly Knee[]
     ...aboutMeasuredMix(report, input, planned),
     ...aboutDatabase(input, planned, machine.cores),
     aboutShares(input.mix),
+    aboutLimit(input),
     aboutMachine(machine, input.here),
     [
       store === 'sqlite' && planned.instances > 1,
@@ -54,6 +56,12 @@ export function notesOf(report: Report, input: PlanInput, knees: readonly Knee[]
   ]
   return notes.filter(([applies]) => applies).map(([, say]) => say)
 }
+
+/** The default limit on all requests is below most planned rates. */
+const aboutLimit = ({ rate }: PlanInput): Note => [
+  rate > DEFAULT_REQUEST_RATE,
+  `the default of rate_limit.requests_per_second is ${DEFAULT_REQUEST_RATE} for all callers together: set it, and rate_limit.burst, above the peak of all requests, at least ${whole(rate)}`,
+]
 
 /** All instances share one database. When it is saturated, more instances do not help. */
 function aboutDatabase(

@@ -54,7 +54,7 @@ export function plan(report: Report, input: PlanInput): Plan {
   const instances = Math.ceil(rate / (capacity * (1 - headroom)) - ROUNDING)
   const atRate = costsAtRate(parts, rate / instances)
   const costs = combinedCosts(atRate)
-  const seen = { ...diskSeen(knees, calibration.fsync_per_s), cores: machine.cores }
+  const seen = { ...diskSeen(knees, calibration.fsync_per_s), cores: machine.cores, measured }
   const shared =
     input.store === 'postgres' ? sharedLimits(costs, { ...seen, use: databaseUse(knees, machine.cores, use) }) : []
   const stored = (input.average * DAY * costs.database_bytes) / 1e9

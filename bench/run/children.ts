@@ -85,14 +85,14 @@ export const pinned = (
 ): [program: string, args: string[]] =>
   processors ? ['taskset', ['-c', processors, program, ...args]] : [program, [...args]]
 
-/** Forks a built file, on certain processors if they are given, and sends it `plan`. It answers with messages. */
-export function startFile(name: string, plan: object, processors?: string): ChildProcess {
+/** Forks a built file, on certain processors if they are given, and sends it `plan`. It answers with messages. `node` is the program that runs it. */
+export function startFile(name: string, plan: object, processors?: string, node = process.execPath): ChildProcess {
   const file = fileOf(name)
   if (!file)
     throw new Error(
       `${name} is not part of this installation: it comes with the checkout, after npm ci and npm run build`,
     )
-  const [execPath, execArgv] = pinned(processors, process.execPath, [])
+  const [execPath, execArgv] = pinned(processors, node, [])
   const child = track(fork(file, { detached: true, execPath, execArgv }))
   child.send(plan)
   return child

@@ -1,7 +1,7 @@
 // The database of a measurement: created before it and removed after it, unless the caller names one.
 import path from 'node:path'
 import type { Env } from '../../src/config/env.ts'
-import { temporaryDatabase } from '../../src/store/postgres_usage.ts'
+import { temporaryDatabase } from '../../src/store/postgres/usage.ts'
 import { loopbackUrl } from '../load/loopback.ts'
 import type { PostgresPlan } from '../peers/postgres.ts'
 import { hasFile, inChild, nextMessage, startFile, stop, tempDir } from './children.ts'

@@ -5,7 +5,6 @@ import { cpus, loadavg, release, tmpdir, totalmem } from 'node:os'
 import path from 'node:path'
 import { readBuild } from '../../src/lib/build.ts'
 import { packageRoot } from '../../src/lib/paths.ts'
-import { wrkVersion } from '../load/load.ts'
 import type { Report } from '../report/report.ts'
 
 const TMPFS = 0x01021994
@@ -44,6 +43,5 @@ export function readVersions(): Record<string, string> {
     const file = path.join(packageRoot, 'node_modules', name, 'package.json')
     return existsSync(file) ? [[name, (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version]] : []
   })
-  const wrk = wrkVersion()
-  return { ...Object.fromEntries(installed), ...(wrk ? { wrk } : {}) }
+  return Object.fromEntries(installed)
 }

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Env } from '../../src/config/env.ts'
-import { bestGenerator, runLoad } from '../load/load.ts'
+import { runLoad } from '../load/load.ts'
 import type { LoadTally } from '../load/loops.ts'
 import { type BenchTarget, HOT_CLIENTS } from '../load/target.ts'
 import { beginTraffic, tokenRequest } from '../load/traffic.ts'
@@ -94,9 +94,8 @@ const whole = (figure: number | null) => (figure === null ? '?' : String(Math.ro
 
 /** A closed loop of client_credentials requests. */
 async function load(target: BenchTarget, connections: number, seconds: number): Promise<Sample> {
-  const generator = bestGenerator()
   const [work] = works
   const feed = work && (await loadOf(work, target))?.feed
-  if (generator === 'own' || feed?.kind !== 'same') throw new Error('the overload scenario needs wrk or autocannon')
-  return runLoad(generator, { url: target.base + feed.path, bodies: feed.forms, connections, seconds }, target.probe())
+  if (feed?.kind !== 'same') throw new Error('client_credentials requests must be repeatable')
+  return runLoad({ url: target.base + feed.path, bodies: feed.forms, connections, seconds }, target.probe())
 }

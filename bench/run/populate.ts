@@ -1,7 +1,7 @@
 // Fills a database with the rows of a service that has run for a long time: accounts, tokens of the last day, and expired rows.
 import { newId } from '../../src/lib/id.ts'
 import { DAY } from '../../src/lib/time.ts'
-import { newUserId } from '../../src/oauth/client_metadata.ts'
+import { newUserId } from '../../src/oauth/clients/client_metadata.ts'
 import type { Client } from '../../src/records/client.ts'
 import type { Issuance } from '../../src/records/issuance.ts'
 import type { User } from '../../src/records/user.ts'

@@ -1,6 +1,6 @@
 // Resource usage of a server during a measurement, observed from outside: the difference of two snapshots.
 import { databaseBytes } from '../../src/store/database.ts'
-import { readUsage } from '../../src/store/postgres_usage.ts'
+import { readUsage } from '../../src/store/postgres/usage.ts'
 import {
   type ByRole,
   bytesWrittenBy,

@@ -68,15 +68,23 @@ export async function bench(settings: Settings, progress: Progress, signal: Abor
     speeds: [],
     results: [],
   }
-  const end = AbortSignal.any([signal, AbortSignal.timeout(settings.maxMinutes * 60_000)])
-  const onEnd = () => void stopAll()
-  end.addEventListener('abort', onEnd, { once: true })
+  // The signal of AbortSignal.any can be collected as garbage on Node 20 before its timeout aborts it.
+  const ending = new AbortController()
+  const end = ending.signal
+  const onEnd = () => {
+    ending.abort()
+    void stopAll()
+  }
+  const timer = setTimeout(onEnd, settings.maxMinutes * 60_000)
+  signal.addEventListener('abort', onEnd, { once: true })
+  if (signal.aborted) onEnd()
   try {
     for (const part of partsOf(settings)) if (!end.aborted) await measurePart({ settings, progress, end, report }, part)
   } catch (error) {
     if (!end.aborted) throw error
   } finally {
-    end.removeEventListener('abort', onEnd)
+    clearTimeout(timer)
+    signal.removeEventListener('abort', onEnd)
     await stopAll()
   }
   return { ...report, partial: end.aborted, seconds: (performance.now() - startedMs) / 1000 }
@@ -104,7 +112,11 @@ async function measurePart(run: Run, part: Part) {
       targets.push(...(await startService({ ...options, shape, database: shape ? undefined : database })))
     }
     const service = targets[0] as BenchTarget
-    if (isFirst && settings.peer) targets.push(await startPeer(clients))
+    if (isFirst && settings.peer) {
+      const peer = await startPeer(clients)
+      report.settings.versions[`node of ${peer.name}`] = peer.node
+      targets.push(peer)
+    }
     if (isFirst) targets.push(...settings.peers.map(foreignTarget))
     if (isFirst && settings.yardstick) targets.push(await startYardstick(clients))
     if (isFirst) report.calibration = calibrate(await httpFloor(service, settings))
@@ -224,8 +236,7 @@ async function measureClosed(work: Work, load: WorkLoad, target: BenchTarget, se
   const { connections = settings.connections } = target
   if (work.cold) await target.restart?.()
   const { feed } = load
-  const generator = generatorOf(load, settings)
-  if (generator === 'own' || feed.kind !== 'same') {
+  if (generatorOf(load, settings) === 'own' || feed.kind !== 'same') {
     if (load.warmup)
       await withGenerator({ ...load, feed: load.warmup }, target, connections, (go) => go({ seconds: warmup }))
     return withGenerator(load, target, connections, async (measure) => {
@@ -235,8 +246,8 @@ async function measureClosed(work: Work, load: WorkLoad, target: BenchTarget, se
   }
   const plan = { url: target.base + feed.path, connections, processors: target.loadProcessors }
   const before = load.warmup?.kind === 'same' ? load.warmup.forms : feed.forms
-  await runLoad(generator, { ...plan, bodies: before, seconds: warmup }, target.probe())
-  return runLoad(generator, { ...plan, bodies: feed.forms, seconds }, target.probe())
+  await runLoad({ ...plan, bodies: before, seconds: warmup }, target.probe())
+  return runLoad({ ...plan, bodies: feed.forms, seconds }, target.probe())
 }
 
 /** Opens a load generator for some measurements of a target, and closes it. */

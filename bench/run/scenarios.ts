@@ -1,6 +1,6 @@
 // The list of workloads. A workload defines the requests; everything else of a run is the same for all workloads.
 
-import { JWT_BEARER_ASSERTION } from '../../src/oauth/assertion_kind.ts'
+import { JWT_BEARER_ASSERTION } from '../../src/oauth/clients/assertion_kind.ts'
 import type { FeedPlan, Site } from '../load/feeds.ts'
 import { callLoopback } from '../load/loopback.ts'
 import { JWT_BEARER, mapAtOnce, TOKEN_EXCHANGE } from '../load/register.ts'

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"math"
 	"net/http"
@@ -30,7 +31,16 @@ const (
 	claimsChange   = events + "/caep/event-type/token-claims-change"
 	longestToken   = 24 * time.Hour
 	clocks         = 5
+	// The service may drop events that waited for longer.
+	mostSilence = 50 * time.Second
+	// The delay after the first of several failures, and the longest delay.
+	first, longest = 500 * time.Millisecond, 5 * time.Second
 )
+
+var needed = []string{tokenRevoked, sessionRevoked, claimsChange}
+
+// The service refuses the request, or the stream does not deliver what is needed. Waiting does not help, so no token is accepted.
+var errRefused = errors.New("the feed is refused")
 
 var (
 	port     = setting("PORT", "3000")
@@ -109,7 +119,7 @@ type bounds struct {
 
 func (r rule) matches(token accessToken, kid string) bool {
 	is := func(wanted, value string) bool { return wanted == "" || wanted == value }
-	actors := []string{token.AgentID}
+	actors := []string{token.AgentID, token.ClientID}
 	for act := token.Act; act != nil; act = act.Act {
 		actors = append(actors, act.Sub)
 	}
@@ -119,9 +129,54 @@ func (r rule) matches(token accessToken, kid string) bool {
 
 type feed struct {
 	sync.Mutex
-	rules map[rule]bounds
-	began float64
-	heard time.Time
+	rules   map[rule]bounds
+	began   float64
+	heard   time.Time
+	version string
+}
+
+// delivers says what a stream delivers. Without it, an empty answer does not show that nothing was revoked.
+type delivers struct {
+	Status    string   `json:"status"`
+	Events    []string `json:"events"`
+	Resources []string `json:"resources"`
+	Version   string   `json:"version"`
+}
+
+// check returns an error unless the stream delivers every revocation of the resource. After a change it may have left out some.
+func (f *feed) check(now delivers) error {
+	if now.Status != "enabled" || !slices.Contains(now.Resources, resource) {
+		return fmt.Errorf("%w: the stream is %q and has the resources %v", errRefused, now.Status, now.Resources)
+	}
+	for _, event := range needed {
+		if !slices.Contains(now.Events, event) {
+			return fmt.Errorf("%w: the stream does not deliver %s", errRefused, event)
+		}
+	}
+	f.Lock()
+	defer f.Unlock()
+	if now.Version != f.version {
+		f.version = now.Version
+		f.began = float64(time.Now().Unix() + clocks)
+	}
+	return nil
+}
+
+// alive records that everything before a time has arrived.
+func (f *feed) alive(asked time.Time) {
+	f.Lock()
+	defer f.Unlock()
+	if asked.Sub(f.heard) > mostSilence {
+		f.began = float64(time.Now().Unix() + clocks)
+	}
+	f.heard = asked
+}
+
+// distrust lets no token pass until the stream delivers again. Then earlier tokens are unsure.
+func (f *feed) distrust() {
+	f.Lock()
+	defer f.Unlock()
+	f.heard, f.version = time.Time{}, ""
 }
 
 func (f *feed) isFresh() bool {
@@ -139,7 +194,7 @@ func (f *feed) state(token accessToken, kid string) string {
 		state = "unsure"
 	}
 	for each, bounds := range f.rules {
-		if token.Iat > bounds.before || !each.matches(token, kid) {
+		if token.Iat > bounds.before+clocks || !each.matches(token, kid) {
 			continue
 		}
 		if token.Iat < math.Floor(bounds.before) {
@@ -158,6 +213,7 @@ func (f *feed) apply(ctx context.Context, text string) error {
 		} `json:"sub_id"`
 		Events map[string]struct {
 			rule
+			Exp    float64 `json:"exp"`
 			At     float64 `json:"event_timestamp"`
 			Before float64 `json:"issued_before"`
 		} `json:"events"`
@@ -175,18 +231,18 @@ func (f *feed) apply(ctx context.Context, text string) error {
 			if event.Before != 0 {
 				at = min(at, event.Before)
 			}
-			f.revoke(event.rule, at)
+			f.revoke(event.rule, at, event.Exp)
 			if event.Kid != "" {
 				forgetKeys()
 			}
 		case sessionRevoked, claimsChange:
-			f.revoke(rule{Sub: set.SubID.Sub}, at)
+			f.revoke(rule{Sub: set.SubID.Sub}, at, 0)
 		}
 	}
 	return nil
 }
 
-func (f *feed) revoke(revoked rule, before float64) {
+func (f *feed) revoke(revoked rule, before, exp float64) {
 	f.Lock()
 	defer f.Unlock()
 	// One token is revoked for ever. A client or a user can get new tokens after the event.
@@ -195,7 +251,11 @@ func (f *feed) revoke(revoked rule, before float64) {
 	}
 	// Events of one answer come in any order, and an event may arrive again after a later one.
 	before = max(before, f.rules[revoked].before)
-	f.rules[revoked] = bounds{before, time.Now().Add(longestToken)}
+	until := time.Now().Add(longestToken)
+	if revoked.Jti != "" && exp > 0 {
+		until = time.Unix(int64(exp)+2*clocks, 0)
+	}
+	f.rules[revoked] = bounds{before, until}
 	for each, bounds := range f.rules {
 		if time.Now().After(bounds.until) {
 			delete(f.rules, each)
@@ -204,14 +264,21 @@ func (f *feed) revoke(revoked rule, before float64) {
 }
 
 func (f *feed) run(ctx context.Context) {
-	for {
+	for pause := first; ; pause = min(2*pause, longest) {
+		started := time.Now()
 		endpoint, err := f.subscribe(ctx)
 		if err == nil {
 			err = f.poll(ctx, endpoint)
 		}
+		if errors.Is(err, errRefused) {
+			f.distrust()
+		}
+		if time.Since(started) > longest {
+			pause = first
+		}
 		// Without an answer the feed gets too old, and then no token is accepted.
 		log.Print("the feed of revocations does not work: ", err)
-		time.Sleep(500 * time.Millisecond)
+		time.Sleep(pause)
 	}
 }
 
@@ -220,6 +287,7 @@ type stream struct {
 	Delivery    struct {
 		Endpoint string `json:"endpoint_url"`
 	} `json:"delivery"`
+	Delivers delivers `json:"delivers"`
 }
 
 // subscribe returns the endpoint of the stream of this server. After a restart the rules are gone, so earlier tokens are unsure.
@@ -244,17 +312,15 @@ func (f *feed) subscribe(ctx context.Context) (string, error) {
 	isNew := own < 0
 	if isNew {
 		own, streams = 0, make([]stream, 1)
-		body := map[string]any{"events_requested": []string{tokenRevoked, sessionRevoked, claimsChange}, "description": name}
+		body := map[string]any{"events_requested": needed, "description": name}
 		if err := call(ctx, "POST", configuration.Streams, body, &streams[0]); err != nil {
 			return "", err
 		}
 	}
-	f.Lock()
-	defer f.Unlock()
-	if isNew || f.heard.IsZero() {
-		f.began = float64(time.Now().Unix() + clocks)
+	if isNew {
+		f.distrust()
 	}
-	return streams[own].Delivery.Endpoint, nil
+	return streams[own].Delivery.Endpoint, f.check(streams[own].Delivers)
 }
 
 // poll polls until a poll fails. The first poll returns at once, because no token is accepted before its answer.
@@ -265,6 +331,7 @@ func (f *feed) poll(ctx context.Context, endpoint string) error {
 		var answer struct {
 			Sets          map[string]string
 			MoreAvailable bool
+			Delivers      delivers
 		}
 		limited, cancel := context.WithTimeout(ctx, maxAge/2)
 		err := call(limited, "POST", endpoint, map[string]any{"returnImmediately": atOnce, "ack": ack}, &answer)
@@ -275,6 +342,9 @@ func (f *feed) poll(ctx context.Context, endpoint string) error {
 		if err != nil {
 			return err
 		}
+		if err := f.check(answer.Delivers); err != nil {
+			return err
+		}
 		ack = []string{}
 		for jti, set := range answer.Sets {
 			if err := f.apply(ctx, set); err != nil {
@@ -283,9 +353,11 @@ func (f *feed) poll(ctx context.Context, endpoint string) error {
 			ack = append(ack, jti)
 		}
 		if !answer.MoreAvailable {
-			f.Lock()
-			f.heard = asked
-			f.Unlock()
+			f.alive(asked)
+		}
+		// A server that does not let the poll wait is not asked without end.
+		if len(ack) == 0 && !answer.MoreAvailable && time.Since(asked) < time.Second {
+			time.Sleep(first)
 		}
 	}
 }
@@ -314,6 +386,10 @@ func send(ctx context.Context, method, to, contentType string, body []byte, resu
 		return err
 	}
 	defer answer.Body.Close()
+	if answer.StatusCode >= 400 && answer.StatusCode < 500 && answer.StatusCode != http.StatusTooManyRequests {
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 300))
+		return fmt.Errorf("%w: %s answered %s %s", errRefused, to, answer.Status, text)
+	}
 	if answer.StatusCode >= 300 {
 		return fmt.Errorf("%s answered %s", to, answer.Status)
 	}

@@ -21,12 +21,16 @@ CLIENT = (os.environ["CLIENT_ID"], os.environ["CLIENT_SECRET"])
 MAX_AGE = float(os.environ.get("MAX_AGE", "60"))
 LONGEST_TOKEN = 86400
 CLOCKS = 5
+# The service may drop events that waited for more seconds.
+MOST_SILENCE = 50
 FOR_EVER = 2**53
 
 EVENTS = "https://schemas.openid.net/secevent"
 TOKEN_REVOKED = f"{EVENTS}/oauth/event-type/token-revoked"
 SESSION_REVOKED = f"{EVENTS}/caep/event-type/session-revoked"
 CLAIMS_CHANGE = f"{EVENTS}/caep/event-type/token-claims-change"
+
+NEEDED = [TOKEN_REVOKED, SESSION_REVOKED, CLAIMS_CHANGE]
 
 keys = jwt.PyJWKClient(f"{ISSUER}/.well-known/jwks.json")
 
@@ -40,6 +44,10 @@ def verified(token: str, typ: str, audience: str) -> tuple[dict, str]:
     return jwt.decode(token, key, algorithms=["ES256"], issuer=ISSUER, audience=audience), header["kid"]
 
 
+class Refused(Exception):
+    """The service refuses the request, or the stream does not deliver what is needed. Waiting does not help, so no token is accepted."""
+
+
 class Feed:
     """2. The revocations. A rule revokes the tokens that have all of its claims and were issued before its time."""
 
@@ -47,9 +55,30 @@ class Feed:
         self.rules: dict[str, dict] = {}
         self.began = float("inf")
         self.heard = 0.0
+        self.version = ""
 
     def is_fresh(self) -> bool:
         return time.time() - self.heard <= MAX_AGE
+
+    def check(self, delivers: dict | None) -> None:
+        """Raises Refused unless the stream delivers every revocation of the resource. After a change it may have left out some."""
+        if not delivers or delivers["status"] != "enabled" or RESOURCE not in delivers["resources"]:
+            raise Refused(f"the stream does not deliver the events of {RESOURCE}: {delivers}")
+        if missing := [event for event in NEEDED if event not in delivers["events"]]:
+            raise Refused(f"the stream does not deliver {missing}")
+        if delivers["version"] != self.version:
+            self.began = time.time() + CLOCKS
+        self.version = delivers["version"]
+
+    def alive(self, asked: float) -> None:
+        """Everything before this time has arrived."""
+        if asked - self.heard > MOST_SILENCE:
+            self.began = time.time() + CLOCKS
+        self.heard = asked
+
+    def distrust(self) -> None:
+        """No token is accepted until the stream delivers again. Then earlier tokens are unsure."""
+        self.heard, self.version = 0.0, ""
 
     def state(self, claims: dict, kid: str) -> str:
         """Whether a token is `valid` or `revoked`. `unsure`: only the service knows it."""
@@ -81,29 +110,36 @@ class Feed:
         name = json.dumps([rule, event.get("issued_from")])
         # Events of one answer come in any order, and an event may arrive again after a later one.
         before = max(before, self.rules.get(name, {"before": 0})["before"])
-        start, end = event.get("issued_from", 0), now + LONGEST_TOKEN
+        start = event.get("issued_from", 0)
+        end = event["exp"] + 2 * CLOCKS if "jti" in rule and "exp" in event else now + LONGEST_TOKEN
         self.rules[name] = {"claims": rule, "from": start, "before": before, "until": end}
         for old in [name for name, each in self.rules.items() if each["until"] < now]:
             del self.rules[old]
 
     def run(self) -> None:
+        pause = 0.5
         while True:
+            started = time.time()
             try:
                 self.poll(self.subscribe())
             except Exception as error:  # Without an answer the feed gets too old, and then no token is accepted.
+                if isinstance(error, Refused):
+                    self.distrust()
                 print(f"the feed of revocations does not work: {error}", flush=True)
-                time.sleep(0.5)
+                pause = 0.5 if time.time() - started > 5 else min(2 * pause, 5)
+                time.sleep(pause)
 
     def subscribe(self) -> str:
         """The endpoint of the stream of this server. After a restart the rules are gone, so earlier tokens are `unsure`."""
         streams = called("GET", f"{ISSUER}/.well-known/ssf-configuration")["configuration_endpoint"]
         # Processes that shared a stream would acknowledge each other's events.
         name = f"server at {socket.gethostname()}:{PORT}"
-        body = {"events_requested": [TOKEN_REVOKED, SESSION_REVOKED, CLAIMS_CHANGE], "description": name}
+        body = {"events_requested": NEEDED, "description": name}
         own = [each for each in called("GET", streams) if each.get("description") == name]
         stream = own[0] if own else called("POST", streams, body)
-        if not own or self.heard == 0:
-            self.began = time.time() + CLOCKS
+        if not own:
+            self.distrust()
+        self.check(stream.get("delivers"))
         return stream["delivery"]["endpoint_url"]
 
     def poll(self, endpoint: str) -> None:
@@ -116,10 +152,14 @@ class Feed:
             except requests.Timeout:
                 body["returnImmediately"] = True
                 continue
+            self.check(answer.get("delivers"))
             for token in answer["sets"].values():
                 self.apply(token)
             if not answer.get("moreAvailable"):
-                self.heard = asked
+                self.alive(asked)
+                # A server that does not let the poll wait is not asked without end.
+                if not answer["sets"] and time.time() - asked < 1:
+                    time.sleep(0.5)
             body = {"returnImmediately": False, "ack": list(answer["sets"])}
 
 
@@ -130,12 +170,12 @@ def matches(rule: dict, known: dict) -> bool:
         found = known.get(name)
         return value in found if isinstance(found, list) else value == found
 
-    return rule["from"] <= known["iat"] <= rule["before"] and all(has(*each) for each in rule["claims"].items())
+    return rule["from"] <= known["iat"] <= rule["before"] + CLOCKS and all(has(*each) for each in rule["claims"].items())
 
 
 def actors(claims: dict) -> list:
     """The agent that holds a token, and the actors of a delegated token (RFC 8693)."""
-    found, act = [claims.get("agent_id")], claims.get("act")
+    found, act = [claims.get("agent_id"), claims["client_id"]], claims.get("act")
     while act:
         found.append(act.get("sub"))
         act = act.get("act")
@@ -144,6 +184,8 @@ def actors(claims: dict) -> list:
 
 def called(method: str, url: str, body: dict | None = None, timeout: float = 5) -> dict:
     answer = requests.request(method, url, json=body, auth=CLIENT, timeout=timeout)
+    if 400 <= answer.status_code < 500 and answer.status_code != 429:
+        raise Refused(f"{url} answered {answer.status_code} {answer.text[:300]}")
     answer.raise_for_status()
     return answer.json()
 

@@ -6,6 +6,7 @@ import type { Method } from '../http/route.ts'
 import type { AuditAction } from '../oauth/audit_events.ts'
 import type { Capability } from '../records/api_key.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
+import type { OnProgress } from '../records/job.ts'
 import type { InputOf, RecordedOp, ResultOf } from '../store/operations.ts'
 import type { CounterName } from '../telemetry/metric_names.ts'
 
@@ -53,6 +54,8 @@ export interface ActionOf<P extends string, Q extends z.ZodType, B extends z.Zod
   readonly answer?: z.ZodType
   /** Whether it has the query parameter dry_run, which only checks the input and answers 200. */
   readonly dryRun?: true
+  /** Whether it may take longer than a request may: after ten seconds the answer is 202 with a job, as which it continues. */
+  readonly long?: true
   /** Whether the answer is an AsyncIterable, whose items are sent as JSON lines. */
   readonly lines?: true
   /** Query parameters. */
@@ -69,6 +72,8 @@ export interface ActionOf<P extends string, Q extends z.ZodType, B extends z.Zod
   readonly audit?: AuditAction
   /** The counter of a change, or of a noted event. */
   readonly count?: readonly [CounterName, Readonly<Record<string, string>>?]
+  /** How the operation is a tool for agents (src/mcp). Without it, it is none. */
+  readonly tool?: ToolRule
   /** How the command differs from the default that follows from the fields. false: REST only. */
   readonly cli?: Cli | false
   run(app: App, input: Input<P, Q, B>, caller: Recorder): Promise<ActionResult>
@@ -82,6 +87,8 @@ export interface Caller {
   ip: string
   request_id?: string
   capability: Capability
+  /** An agent called it as a tool. Recorded with every event. */
+  via?: 'mcp'
 }
 
 /** The caller, and how a change is made: with the audit event of the operation, in one transaction. */
@@ -90,6 +97,8 @@ export interface Recorder extends Caller {
   record<K extends RecordedOp>(op: K, input: InputOf<K>, change: Change): Promise<ResultOf<K>>
   /** The event of an operation that records it in its own way. */
   event(change: Change): AuditEvent
+  /** Tells how far a long operation is. */
+  readonly onProgress: OnProgress
 }
 
 /** A change, for its audit event: details as declared in oauth/audit_events.ts. */
@@ -131,6 +140,27 @@ interface Cli {
   readonly rows?: string
   /** Whether the text output prints the other members of the answer too, before the rows. */
   readonly beforeRows?: true
+}
+
+/** The request header in which `service mcp` names the tool that an agent called. */
+export const TOOL_HEADER = 'service-mcp-tool'
+
+/** An operation as a tool for agents. Its input and output follow from the declaration. An operation that makes or shows a secret is never one. */
+export interface ToolRule {
+  /** In snake_case. */
+  readonly name: string
+  readonly title: string
+  /** The name of a path parameter as an argument, where the declared one says too little. */
+  readonly params?: Readonly<Record<string, { readonly name: string; readonly doc: string }>>
+  /** The member of the result that has the rows. An answer that is an array becomes this member. */
+  readonly rows?: string
+  /**
+   * It deletes or revokes, and takes dry_run. The name of the operation of the same resource that shows what would be hit; true where the
+   * operation counts with dry_run itself.
+   */
+  readonly destructive?: string | true
+  /** The criterion of a revocation, and the member of the item with its value: a dry run counts the live tokens of the item with it. */
+  readonly counts?: readonly [criterion: string, member: string]
 }
 
 export interface FlagRule {

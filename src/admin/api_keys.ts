@@ -1,13 +1,15 @@
 // Admin operations on the keys of the admin API itself.
 import { z } from 'zod'
-import { int, word } from '../lib/field.ts'
+import type { App } from '../context.ts'
+import { int, slug, word } from '../lib/field.ts'
 import { isId, newBearer } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
-import { type ApiKey, CAPABILITIES } from '../records/api_key.ts'
+import { API_KEY_PREFIX } from '../oauth/stored_api_key.ts'
+import { type ApiKey, KEY_CAPABILITIES } from '../records/api_key.ts'
 import { type AdminResource, action } from './action.ts'
-import * as answers from './answers_service.ts'
-import { API_KEY_PREFIX } from './gatekeeper.ts'
-import { conflict, notFound } from './outcome.ts'
+import * as answers from './answers/service.ts'
+import { badInput, conflict, notFound } from './outcome.ts'
+import { givenProvider } from './people/people.ts'
 
 /** Without an @, so that the audit trail shows no key as if it were a person. */
 const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/
@@ -16,9 +18,12 @@ const newApiKey = z.strictObject({
     .string()
     .regex(NAME, 'must be 1 to 64 letters, digits, ., _ and -')
     .describe('Unique name of the key. The audit trail names the actor admin:NAME.'),
-  capability: word(CAPABILITIES).describe(
-    'A viewer may only read. operator may also change records, but not keys, trust and configuration. admin may do everything.',
+  capability: word(KEY_CAPABILITIES).describe(
+    'A viewer may only read. operator may also change records, but not keys, trust and configuration. admin may do everything. A scim key opens only /scim/v2 and global token revocation, for the people of one provider.',
   ),
+  provider: slug()
+    .optional()
+    .describe('Slug of the provider whose people a scim key manages: default, or a provider of oidc.providers.'),
 })
 
 const apiKeyJson = ({ hash: _, created_at, last_used_at, ...key }: ApiKey) => ({
@@ -26,6 +31,14 @@ const apiKeyJson = ({ hash: _, created_at, last_used_at, ...key }: ApiKey) => ({
   created_at: rfc3339(created_at),
   ...(last_used_at === undefined ? {} : { last_used_at: rfc3339(last_used_at) }),
 })
+
+/** Throws invalid_request unless exactly the SCIM keys name a provider, which must be enabled. */
+function checkProvider(capability: ApiKey['capability'], provider: string | undefined, oidc: App['oidc']): void {
+  if (capability !== 'scim') {
+    if (provider !== undefined) throw badInput(['provider is only for the capability scim'])
+  } else if (provider === undefined) throw badInput(['provider is required for the capability scim'])
+  else givenProvider(oidc, provider)
+}
 
 export const apiKeys: AdminResource = {
   name: 'api-key',
@@ -52,11 +65,12 @@ export const apiKeys: AdminResource = {
       needs: 'admin',
       body: newApiKey,
       audit: 'api_key_created',
-      async run({ config, clock }, { body: { name, capability } }, by) {
+      async run({ config, clock, oidc }, { body: { name, capability, provider } }, by) {
+        checkProvider(capability, provider, oidc)
         const { id, hash, value } = newBearer(API_KEY_PREFIX)
-        const key: ApiKey = { id, name, capability, hash, created_at: clock.now() }
+        const key: ApiKey = { id, name, capability, provider, hash, created_at: clock.now() }
         const isConfigured = config.admin.api_keys.some((each) => each.name === name)
-        const change = { detail: { api_key_id: id, name, capability } }
+        const change = { detail: { api_key_id: id, name, capability, ...(provider ? { provider } : {}) } }
         if (isConfigured || (await by.record('createApiKey', key, change)) === 'exists')
           throw conflict('an API key with this name exists already', 'name_taken')
         return { shown: { ...apiKeyJson(key), key: value } }

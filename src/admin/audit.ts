@@ -1,13 +1,14 @@
 // Queries of the audit trail.
 import { z } from 'zod'
+import type { App } from '../context.ts'
 import { eventJson } from '../events/event_json.ts'
 import { int, text, time, word } from '../lib/field.ts'
 import { ID, idTime } from '../lib/id.ts'
 import { DAY, HOUR } from '../lib/time.ts'
 import { AUDIT_ACTIONS } from '../oauth/audit_events.ts'
 import { type AdminResource, action } from './action.ts'
-import * as answers from './answers.ts'
-import { earlier, idRange, mapRows, newestFirst, range, type TimeRange } from './export.ts'
+import * as answers from './answers/answers.ts'
+import { earlier, exported, idRange, mapRows, newestFirst, range, type TimeRange } from './export.ts'
 import { after } from './lists.ts'
 import { invalid } from './outcome.ts'
 import { exportFlags, timeFlags } from './time_flags.ts'
@@ -22,6 +23,13 @@ const REQUEST_SECONDS = HOUR
 function requestRange(request_id: string, { since = 0, until = Number.POSITIVE_INFINITY }: TimeRange, now: number) {
   const from = Math.max(since, Math.min(idTime(request_id), now))
   return { since: from, until: Math.min(until, from + REQUEST_SECONDS) }
+}
+
+/** The events of one request, newest first, as the admin API shows them. */
+export async function eventsOfRequest({ store, clock }: Pick<App, 'store' | 'clock'>, request_id: string) {
+  const bounds = idRange(requestRange(request_id, {}, clock.now()))
+  const found = await store.listAudit({ ...bounds, request_id, limit: 50, offset: 0 })
+  return found.map(eventJson)
 }
 
 const filters = {
@@ -40,6 +48,7 @@ export const auditTrail: AdminResource = {
       path: '/admin/audit',
       doc: 'Lists audit events, newest first.',
       answer: z.array(answers.auditEvent),
+      tool: { name: 'audit', title: 'The audit trail', rows: 'events' },
       query: z.strictObject({
         ...filters,
         request_id: z
@@ -81,13 +90,18 @@ export const auditTrail: AdminResource = {
       doc: 'Streams audit events as JSON lines, newest first.',
       answer: answers.auditEvent,
       lines: true,
+      audit: 'data_exported',
       query: z.strictObject({ ...filters, ...range }),
       cli: { flags: exportFlags },
-      async run({ store }, { query: { since, until, ...filter } }) {
+      async run({ store, config }, { query }) {
+        const { since, until, ...filter } = query
         const bounds = idRange({ since, until })
         const page = (before: string | undefined, limit: number) =>
           store.listAudit({ ...filter, ...bounds, until: before, limit, offset: 0 })
-        return { shown: mapRows(newestFirst(page, bounds.until), eventJson) }
+        return {
+          shown: mapRows(newestFirst(page, bounds.until), eventJson),
+          ...exported(config, 'audit_events', query),
+        }
       },
     }),
   },

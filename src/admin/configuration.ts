@@ -5,7 +5,7 @@ import { OAuthError } from '../lib/error.ts'
 import { word } from '../lib/field.ts'
 import { formatDuration } from '../lib/time.ts'
 import { type AdminResource, action } from './action.ts'
-import * as answers from './answers_service.ts'
+import * as answers from './answers/service.ts'
 
 export const configResource: AdminResource = {
   name: 'config',
@@ -28,8 +28,9 @@ export const configResource: AdminResource = {
     reload: action({
       method: 'POST',
       path: '/admin/system/config/reload',
-      doc: 'Reads the configuration file again, as SIGHUP does. Applies the keys that can change at run time, and names the changed keys that need a restart. A configuration with an error changes nothing.',
+      doc: 'Reads the configuration file again, as SIGHUP does. Applies the keys that can change at run time, and names the changed keys that need a restart. A configuration with an error changes nothing. Every other instance on the database then reads its own file.',
       answer: answers.reloaded,
+      tool: { name: 'reload_configuration', title: 'Reload the configuration' },
       needs: 'admin',
       audit: 'config_reloaded',
       async run({ reload }) {

@@ -1,6 +1,9 @@
 // Exports: every matching row, newest first, read page by page as the caller consumes them.
+import type { Config } from '../config/schema.ts'
 import { time } from '../lib/field.ts'
 import { idFloor } from '../lib/id.ts'
+import { rfc3339 } from '../lib/time.ts'
+import type { Change } from './action.ts'
 import { invalid } from './outcome.ts'
 
 const PAGE_ROWS = 1000
@@ -65,3 +68,18 @@ export async function* jsonLines(rows: AsyncIterable<unknown>): AsyncGenerator<s
   if (text) yield text
 }
 const CHUNK_CHARS = 65_536
+
+/** The event of an export, with its filters, unless the configuration turns it off. */
+export const exported = (
+  { admin }: Config,
+  what: string,
+  { since, until, ...filters }: TimeRange,
+): { noted?: Change } =>
+  admin.audit_exports
+    ? {
+        noted: {
+          detail: { exported: what, filters: { ...filters, since: shownTime(since), until: shownTime(until) } },
+        },
+      }
+    : {}
+const shownTime = (at: number | undefined): string | undefined => (at === undefined ? undefined : rfc3339(at))

@@ -2,17 +2,16 @@
 // the admin page. Each has a capability, and a name for the audit trail.
 import type { App } from '../context.ts'
 import type { RequestHead } from '../http/message.ts'
-import { subscriber } from '../http/rate_limit.ts'
-import { type BucketStore, SharedBuckets } from '../http/shared_buckets.ts'
+import type { BucketStore } from '../http/shared_buckets.ts'
 import { OAuthError } from '../lib/error.ts'
-import { digest, equalSecrets, parseBearer } from '../lib/id.ts'
-import { Lru } from '../lib/lru.ts'
-import type { Clock } from '../lib/time.ts'
+import { digest, equalSecrets } from '../lib/id.ts'
+import { apiKeyFinder, wrongKeyCounter } from '../oauth/stored_api_key.ts'
 import type { AdminSession } from '../records/admin_session.ts'
-import { type ApiKey, type Capability, includesCapability } from '../records/api_key.ts'
+import type { ApiKey, Capability } from '../records/api_key.ts'
 import type { Store } from '../store/index.ts'
-import { ADMIN, actorOfPerson, adminActor, capabilityOfPerson } from './people.ts'
-import { type FoundSession, findAdminPageSession } from './session.ts'
+import { ADMIN, adminActor, capabilityOfPerson } from './people/people.ts'
+import { type FoundSession, findAdminPageSession } from './people/session.ts'
+import { requireCapability } from './rights.ts'
 
 export interface Operator {
   /** Name in the audit trail: `admin` for admin.api_key, `admin:<name>` for a key with a name, `admin:<email>` when a person signed in. */
@@ -23,15 +22,6 @@ export interface Operator {
   /** The session of the request. */
   session?: FoundSession
 }
-
-/** How keys that were created at run time begin. */
-export const API_KEY_PREFIX = 'sak'
-/** Wrong keys that an address may send: the burst, and the rate per second. */
-const GUESSES = 20
-const GUESSES_PER_SECOND = 1
-/** The last use of a key is recorded at most once in this time. */
-const USE_NOTED_SECONDS = 10
-const MAX_NOTED = 10_000
 
 /** What the members `capability` of `admin.api_keys` mean. */
 const CONFIGURED = { read: 'viewer', write: 'admin' } as const
@@ -56,10 +46,9 @@ interface Guarded extends Pick<App, 'config' | 'clock' | 'sealer' | 'oidc'> {
 /** Makes the gatekeeper of the admin listener. Without any key, every request is refused. */
 export function createGatekeeper(app: Guarded): Gatekeeper {
   const { config, store, clock } = app
-  const { rate_limit } = config
   const configured = configuredKeys(app)
-  const noteUse = useRecorder(store, clock)
-  const guesses = new SharedBuckets('admin_key', { rate: GUESSES_PER_SECOND, burst: GUESSES }, store)
+  const findKey = apiKeyFinder(store, clock)
+  const countWrongKey = wrongKeyCounter('admin_key', config, store)
   const accepted = new WeakMap<RequestHead, Operator>()
 
   const find = async (key: string): Promise<Operator> => {
@@ -67,25 +56,19 @@ export function createGatekeeper(app: Guarded): Gatekeeper {
     // Every key is compared, so that the time does not reveal which one matched.
     const [known] = configured.filter((each) => equalSecrets(each.hash, hash))
     if (known) return known
-    const bearer = parseBearer(API_KEY_PREFIX, key)
-    const stored = bearer && (await store.findApiKey(bearer))
-    if (!stored || !equalSecrets(stored.hash, hash))
-      throw refused(configured.length === 0 ? 'no_key_configured' : 'wrong_key')
-    noteUse(stored)
-    return { actor_id: adminActor(stored.name), capability: stored.capability, key: { api_key_id: stored.id } }
+    const stored = await findKey(key)
+    if (!stored) throw refused(configured.length === 0 ? 'no_key_configured' : 'wrong_key')
+    const operator = operatorOfKey(stored)
+    if (!operator)
+      throw new OAuthError('access_denied', 'a SCIM key is not a key of the admin API', { reason: 'scim_key' })
+    return { ...operator, key: { api_key_id: stored.id } }
   }
-  /** An address that sent many wrong keys must wait before another key is compared. */
-  const findSlowly = async (head: RequestHead): Promise<Operator> => {
-    const address = subscriber(head.remote)
-    const wait = rate_limit.enabled ? guesses.wait(address) : 0
-    if (wait > 0) throw tooManyGuesses(wait)
+  const findByKey = async (head: RequestHead): Promise<Operator> => {
     try {
       return await find(presentedKey(head))
     } catch (error) {
-      // The request does not wait for the count of all instances; the next key of this address does. Without the store, this instance counts.
-      if (error instanceof OAuthError && error.reason === 'wrong_key' && rate_limit.enabled)
-        guesses.take(address).catch(() => {})
-      throw error
+      if (!(error instanceof OAuthError) || error.reason !== 'wrong_key') throw error
+      throw countWrongKey(head) ?? error
     }
   }
 
@@ -93,13 +76,16 @@ export function createGatekeeper(app: Guarded): Gatekeeper {
     const {
       user,
       key,
-      session: { config_key },
+      session: { config_key, identity },
     } = session
-    if (key) return { actor_id: adminActor(key.name), capability: key.capability, session }
+    if (key) {
+      const operator = operatorOfKey(key)
+      return operator && { ...operator, session }
+    }
     const known = config_key && configured.find(({ macs }) => macs.some((mac) => equalSecrets(mac, config_key)))
     if (known) return { actor_id: known.actor_id, capability: known.capability, session }
-    const capability = user && capabilityOfPerson(app, user)
-    return capability && { actor_id: actorOfPerson(user), capability, session }
+    const capability = user && identity && capabilityOfPerson(app, identity, user)
+    return capability && { actor_id: identity.actor_id, capability, session }
   }
   const findBySession = async (head: RequestHead): Promise<Operator> => {
     const found = await findAdminPageSession(app, head)
@@ -116,12 +102,16 @@ export function createGatekeeper(app: Guarded): Gatekeeper {
       return operator
     },
     guard: (needs) => async (head) => {
-      const operator = await (head.headers.authorization === undefined ? findBySession(head) : findSlowly(head))
-      if (!includesCapability(operator.capability, needs)) throw lacks(operator, needs)
+      const operator = await (head.headers.authorization === undefined ? findBySession(head) : findByKey(head))
+      requireCapability(operator, needs)
       accepted.set(head, operator)
     },
   }
 }
+
+/** A key as an operator. Undefined for a SCIM key. */
+const operatorOfKey = ({ name, capability }: Pick<ApiKey, 'name' | 'capability'>) =>
+  capability === 'scim' ? undefined : { actor_id: adminActor(name), capability }
 
 /** The keys of the configuration, with the hashes of their texts. */
 function configuredKeys({ config: { admin }, sealer }: Guarded) {
@@ -140,27 +130,7 @@ function configuredKeys({ config: { admin }, sealer }: Guarded) {
   })
 }
 
-/** Records the last use of keys, in the background. Requests do not wait for it, and the storage reports its own failures. */
-function useRecorder(store: Pick<Store, 'touchApiKey'>, clock: Clock): (key: ApiKey) => void {
-  const noted = new Lru<number>(MAX_NOTED)
-  return ({ id }) => {
-    const now = clock.now()
-    if (now - (noted.get(id) ?? 0) < USE_NOTED_SECONDS) return
-    noted.set(id, now)
-    store.touchApiKey({ id, now }).catch(() => {})
-  }
-}
-
 const refused = (reason: string) => new OAuthError('unauthorized', 'the admin API key is missing or wrong', { reason })
-const lacks = ({ capability }: Operator, needs: Capability) =>
-  new OAuthError('access_denied', `this needs the capability ${needs}; the caller has ${capability}`, {
-    reason: 'missing_capability',
-  })
-const tooManyGuesses = (wait: number) =>
-  new OAuthError('slow_down', 'too many wrong keys from this address', {
-    reason: 'too_many_wrong_keys',
-    headers: { 'retry-after': String(wait) },
-  })
 
 const SCHEME = 'Bearer '
 /** `Authorization: Bearer <key>`. Throws unauthorized. */

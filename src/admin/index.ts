@@ -2,32 +2,36 @@
 import type { Action, AdminResource } from './action.ts'
 import { apiKeys } from './api_keys.ts'
 import { auditTrail } from './audit.ts'
-import { clientSecrets } from './client_secrets.ts'
-import { clients } from './clients.ts'
+import { clientSecrets } from './clients/client_secrets.ts'
+import { clients } from './clients/clients.ts'
+import { connections } from './clients/connections.ts'
+import { statistics } from './clients/waste.ts'
 import { configResource } from './configuration.ts'
-import { connections } from './connections.ts'
-import { tryExplain } from './explain.ts'
-import { frontingLinks } from './fronting.ts'
-import { consentGrants } from './grants.ts'
-import { groups } from './groups.ts'
-import { idps } from './idps.ts'
+import { diagnosis } from './doctor.ts'
+import { tryExplain } from './explain/explain.ts'
+import { tries } from './explain/try.ts'
+import { tryIdJag } from './explain/try_id_jag.ts'
+import { finding } from './find.ts'
+import { instances } from './instances.ts'
 import { issuances } from './issuances.ts'
-import { lockouts } from './lockouts.ts'
+import { jobs } from './jobs.ts'
 import { apiDocument } from './openapi.ts'
-import { providers } from './providers.ts'
-import { resourcePolicies } from './resource_policies.ts'
-import { resources } from './resources.ts'
+import { consentGrants } from './people/grants.ts'
+import { groups } from './people/groups.ts'
+import { lockouts } from './people/lockouts.ts'
+import { userSessions } from './people/user_sessions.ts'
+import { users } from './people/users.ts'
+import { frontingLinks } from './resources/fronting.ts'
+import { idps } from './resources/idps.ts'
+import { providers } from './resources/providers.ts'
+import { resourcePolicies } from './resources/resource_policies.ts'
+import { resources } from './resources/resources.ts'
+import { subjectMappings } from './resources/subject_mappings.ts'
+import { xaaPolicies } from './resources/xaa_policies.ts'
 import { revocations } from './revocations.ts'
 import { streams } from './streams.ts'
-import { subjectMappings } from './subject_mappings.ts'
 import { dcr, keys, system } from './system.ts'
-import { tries } from './try.ts'
-import { tryIdJag } from './try_id_jag.ts'
-import { userSessions } from './user_sessions.ts'
-import { users } from './users.ts'
-import { statistics } from './waste.ts'
 import { webhooks } from './webhooks.ts'
-import { xaaPolicies } from './xaa_policies.ts'
 
 export const adminResources: readonly AdminResource[] = [
   clients,
@@ -55,10 +59,14 @@ export const adminResources: readonly AdminResource[] = [
   dcr,
   configResource,
   system,
+  instances,
+  jobs,
   statistics,
   tries,
   tryExplain,
   tryIdJag,
+  finding,
+  diagnosis,
   apiDocument(() => adminResources),
 ]
 

@@ -5,14 +5,14 @@ import type { App } from '../context.ts'
 import { duration, int, text } from '../lib/field.ts'
 import { idFloor, isId } from '../lib/id.ts'
 import { DAY, rfc3339 } from '../lib/time.ts'
-import { claimsOf, tokenType } from '../oauth/access_token.ts'
-import { isUserId } from '../oauth/client_metadata.ts'
-import { scopeNames } from '../oauth/resource.ts'
+import { isUserId } from '../oauth/clients/client_metadata.ts'
+import { claimsOf, tokenType } from '../oauth/tokens/access_token.ts'
+import { scopeNames } from '../oauth/tokens/resource.ts'
 import type { Issuance } from '../records/issuance.ts'
 import type { Store } from '../store/index.ts'
 import { type AdminResource, action } from './action.ts'
-import * as answers from './answers.ts'
-import { idRange, mapRows, newestFirst, range } from './export.ts'
+import * as answers from './answers/answers.ts'
+import { exported, idRange, mapRows, newestFirst, range } from './export.ts'
 import { after } from './lists.ts'
 import { conflict, notFound } from './outcome.ts'
 import { exportFlags, periodFlag } from './time_flags.ts'
@@ -73,6 +73,7 @@ export const issuances: AdminResource = {
       path: '/admin/issuances',
       doc: 'Lists issued tokens, newest first.',
       answer: answers.issuancesAnswer,
+      tool: { name: 'issuances', title: 'Issued tokens', rows: 'issuances' },
       query: z.strictObject({
         ...filters,
         since: duration(0, 30 * DAY)
@@ -98,13 +99,18 @@ export const issuances: AdminResource = {
       doc: 'Streams issued tokens as JSON lines, newest first.',
       answer: answers.issuance,
       lines: true,
+      audit: 'data_exported',
       query: z.strictObject({ ...filters, ...range }),
       cli: { flags: { user: { field: 'user_id' }, client: { field: 'client_id' }, ...exportFlags } },
-      async run({ store }, { query: { since, until, ...filter } }) {
+      async run({ store, config }, { query }) {
+        const { since, until, ...filter } = query
         const bounds = idRange({ since, until })
         const fitting = { ...(await filterOf(store, filter)), since: bounds.since }
         const page = (before: string | undefined, limit: number) => store.listIssuances({ ...fitting, before, limit })
-        return { shown: mapRows(newestFirst(page, bounds.until), issuanceJson) }
+        return {
+          shown: mapRows(newestFirst(page, bounds.until), issuanceJson),
+          ...exported(config, 'issuances', query),
+        }
       },
     }),
     get: action({
@@ -129,6 +135,10 @@ export const issuances: AdminResource = {
       doc: 'Revokes an issued token and every token exchanged from it, except tokens of providers.',
       status: 204,
       audit: 'issuance_revoked',
+      tool: {
+        ...{ name: 'revoke_token', title: 'Revoke one token', destructive: 'get' },
+        params: { id: { name: 'jti', doc: 'Id of the token: its jti.' } },
+      },
       async run({ store, clock }, { params: { id } }, by) {
         const issuance = isId(id) ? await store.findIssuance({ id }) : undefined
         if (!issuance) throw notFound('issuance')

@@ -2,7 +2,8 @@
 import { z } from 'zod'
 import type { Config } from '../config/schema.ts'
 import { type Action, type AdminResource, action, commandOf, neededFor, paramNames } from './action.ts'
-import * as answers from './answers_service.ts'
+import { job } from './answers/jobs.ts'
+import * as answers from './answers/service.ts'
 import { maxParam } from './perform.ts'
 
 interface ObjectSchema {
@@ -122,6 +123,15 @@ function operationOf(resource: AdminResource, word: string, each: Action): objec
       : {}),
     responses: {
       [status]: done,
+      ...(each.long
+        ? {
+            202: {
+              description:
+                'It takes longer than 10 seconds, or than `Prefer: wait=` says in seconds: it continues as a job.',
+              content: { [JSON_TYPE]: { schema: outputSchema(job) } },
+            },
+          }
+        : {}),
       ...(each.dryRun ? { 200: { ...done, description: 'The request is valid.' } } : {}),
       ...Object.fromEntries(refusals),
       default: PROBLEM,

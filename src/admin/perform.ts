@@ -4,8 +4,9 @@ import type { App } from '../context.ts'
 import { clip } from '../lib/bounded.ts'
 import { issuesOf } from '../lib/field.ts'
 import { audit, newAuditEvent } from '../oauth/audit.ts'
-import { isLone } from '../oauth/audit_events.ts'
+import { isLone } from '../oauth/lone_events.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
+import type { OnProgress } from '../records/job.ts'
 import { eventsOfChange } from '../store/recorded.ts'
 import { type Action, type ActionResult, type Caller, type Change, paramNames, type Recorder } from './action.ts'
 import { badInput } from './outcome.ts'
@@ -25,9 +26,15 @@ export async function perform(
   action: Action,
   raw: RawInput,
   caller: Caller,
+  onProgress: OnProgress = () => {},
 ): Promise<Omit<ActionResult, 'noted'>> {
   let isChanged = false
-  const entryOf = ({ client_id, detail }: Change) => ({ ...caller, client_id, detail })
+  const { via } = caller
+  const entryOf = ({ client_id, detail }: Change) => ({
+    ...caller,
+    client_id,
+    detail: via === undefined ? detail : { ...detail, via },
+  })
   const event = (change: Change): AuditEvent => {
     if (!action.audit) throw new Error(`${action.method} ${action.path} declares no audit event`)
     return newAuditEvent(app, { ...entryOf(change), action: action.audit }, change.event_id)
@@ -38,7 +45,7 @@ export async function perform(
     isChanged ||= eventsOfChange(op, result, recorded).length > 0
     return result
   }
-  const { noted, ...rest } = await action.run(app, readInput(action, raw), { ...caller, event, record })
+  const { noted, ...rest } = await action.run(app, readInput(action, raw), { ...caller, event, record, onProgress })
   if ((isChanged || noted) && action.count) app.metrics.count(...action.count)
   if (noted && action.audit) {
     if (!isLone(action.audit)) throw new Error(`${action.audit} must be recorded with its change`)

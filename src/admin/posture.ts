@@ -5,7 +5,7 @@ import { sessionSecrets } from '../config/session_secrets.ts'
 import type { App } from '../context.ts'
 import { DAY } from '../lib/time.ts'
 import { isLocalhost } from '../lib/url.ts'
-import { effectiveDcrMode } from '../oauth/registration_mode.ts'
+import { effectiveDcrMode } from '../oauth/clients/registration_mode.ts'
 
 export interface Concern {
   /** The configuration key. */
@@ -83,7 +83,10 @@ function secretConcerns({ config, keyring, clock }: App): PossibleConcern[] {
 }
 
 /** What the listeners accept, and from where. */
-function exposureConcerns({ config }: App, mode: Awaited<ReturnType<typeof effectiveDcrMode>>): PossibleConcern[] {
+function exposureConcerns(
+  { config, metrics }: App,
+  mode: Awaited<ReturnType<typeof effectiveDcrMode>>,
+): PossibleConcern[] {
   const { server, rate_limit, cimd, device } = config
   const isLocal = isLocalhost(server.issuer)
   return [
@@ -116,6 +119,15 @@ function exposureConcerns({ config }: App, mode: Awaited<ReturnType<typeof effec
       instead: '127.0.0.1:9001, or an internal network only',
     },
     {
+      when:
+        server.trusted_proxies.length === 0 &&
+        metrics.counted('ext_forwarded_for_ignored_total').some(({ held }) => held.value > 0),
+      key: 'server.trusted_proxies',
+      severity: 'warn',
+      because: 'requests have X-Forwarded-For, which is ignored: behind a proxy all callers have its address',
+      instead: 'the addresses of the proxies, if these requests come through them',
+    },
+    {
       when: !rate_limit.enabled,
       key: 'rate_limit.enabled',
       severity: isLocal ? 'warn' : 'bad',
@@ -134,7 +146,7 @@ function exposureConcerns({ config }: App, mode: Awaited<ReturnType<typeof effec
 
 /** Seconds since the last rotation. A rotation creates a new next key, so its age is that of the rotation. */
 function signingKeyAge(keyring: App['keyring'], now: number): number {
-  const published = keyring.published()
+  const published = keyring.published().filter(({ isIdToken }) => !isIdToken)
   const newest = published.find(({ next }) => next) ?? published.find(({ kid }) => kid === keyring.current().kid)
   return now - (newest?.created_at ?? now)
 }

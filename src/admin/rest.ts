@@ -4,15 +4,16 @@ import { empty, json, NO_STORE, parseJson, parseParams, type Reply, type Request
 import type { Method, Route } from '../http/route.ts'
 import { OAuthError } from '../lib/error.ts'
 import { sentBy } from '../oauth/audit.ts'
-import { forRequest } from '../oauth/traced.ts'
-import { type Action, neededFor } from './action.ts'
+import type { OnProgress } from '../records/job.ts'
+import { type Action, type Caller, neededFor, TOOL_HEADER } from './action.ts'
 import { jsonLines } from './export.ts'
 import { createGatekeeper, type Gatekeeper } from './gatekeeper.ts'
 import { adminResources } from './index.ts'
+import { answerMsOf, resultOrJob } from './jobs.ts'
 import { LINES_TYPE, presentResources } from './openapi.ts'
 import { pageRoutes } from './page.ts'
+import { signInRoutes } from './people/sign_in.ts'
 import { perform, type RawInput } from './perform.ts'
-import { signInRoutes } from './sign_in.ts'
 
 const MAX_BODY = 1024 * 1024
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
@@ -21,15 +22,16 @@ const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 export function adminRoutes(app: App): Route[] {
   const gatekeeper = createGatekeeper(app)
   const actions = presentResources(adminResources, app.config).flatMap((resource) => Object.values(resource.actions))
+  const tools = new Set(actions.flatMap(({ tool }) => tool?.name ?? []))
   return [
     ...pageRoutes(),
     ...signInRoutes(app, gatekeeper),
-    ...actions.map((action) => routeOf(app, action, gatekeeper)),
+    ...actions.map((action) => routeOf(app, action, gatekeeper, tools)),
     ...unknownPaths(gatekeeper.guard('viewer')),
   ]
 }
 
-const routeOf = (app: App, action: Action, { guard, operatorOf }: Gatekeeper): Route => ({
+const routeOf = (app: App, action: Action, { guard, operatorOf }: Gatekeeper, tools: ReadonlySet<string>): Route => ({
   method: action.method,
   path: action.path,
   guard: guard(neededFor(action)),
@@ -38,20 +40,29 @@ const routeOf = (app: App, action: Action, { guard, operatorOf }: Gatekeeper): R
     : { body: { type: 'json', limit: MAX_BODY, optional: action.bodyOptional ?? action.body === undefined } }),
   async handle(request) {
     const { actor_id, capability } = operatorOf(request)
-    const { shown, dry } = await perform(
-      forRequest(app, request),
-      action,
-      {
-        params: request.params,
-        query: queryOf(request),
-        body: bodyOf(action, request),
-      },
-      { actor_id, capability, ...sentBy(request) },
-    )
+    const input = { params: request.params, query: queryOf(request), body: bodyOf(action, request) }
+    const tool = request.headers[TOOL_HEADER]
+    const isTool = tool !== undefined && tools.has(tool)
+    if (isTool) app.metrics.count('ext_mcp_calls_total', { tool })
+    const caller: Caller = { actor_id, capability, ...sentBy(request), ...(isTool ? { via: 'mcp' } : {}) }
+    const work = (onProgress?: OnProgress) => perform(app, action, input, caller, onProgress)
+    const done = action.long
+      ? await resultOrJob(
+          app,
+          { operation: `${request.method} ${request.path}`, actor_id },
+          work,
+          answerMsOf(request.headers.prefer),
+        )
+      : { result: await work() }
+    if ('job' in done) return accepted(done.job)
+    const { shown, dry } = done.result
     if (action.lines) return linesOf(shown as AsyncIterable<unknown>)
     return action.status === 204 ? empty(204, NO_STORE) : json(dry ? 200 : (action.status ?? 200), shown, NO_STORE)
   },
 })
+
+/** The request continues as a job, which Location names (RFC 9110 §15.3.3). */
+const accepted = (job: { id: string }): Reply => json(202, job, { ...NO_STORE, location: `/admin/jobs/${job.id}` })
 
 /** The query parameters. An empty one stays, so that it is refused: a filter without a value would list everything. */
 const queryOf = ({ query }: Request): Record<string, string> =>

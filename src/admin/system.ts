@@ -7,15 +7,16 @@ import { revokeKey } from '../events/key_revocation.ts'
 import { grants } from '../grants/index.ts'
 import { time, word } from '../lib/field.ts'
 import { formatDuration, rfc3339 } from '../lib/time.ts'
-import { dcrModeSetting, effectiveDcrMode } from '../oauth/registration_mode.ts'
+import { dcrModeSetting, effectiveDcrMode } from '../oauth/clients/registration_mode.ts'
 import type { HeadroomShown } from '../telemetry/headroom.ts'
 import { allLanes, mapValues } from '../telemetry/lanes.ts'
 import { PERIOD } from '../telemetry/series.ts'
 import { type AdminResource, action, type Recorder } from './action.ts'
-import * as answers from './answers_service.ts'
+import * as answers from './answers/service.ts'
+import { attentionOf } from './attention.ts'
 import { notFound } from './outcome.ts'
 import { concernsOf } from './posture.ts'
-import { providerStates } from './provider_status.ts'
+import { providerStates } from './resources/provider_status.ts'
 import { dryRun, revokeFitting } from './revocations.ts'
 import { statsOf } from './stats.ts'
 import { timeFlag } from './time_flags.ts'
@@ -27,19 +28,22 @@ export const keys: AdminResource = {
     list: action({
       method: 'GET',
       path: '/admin/keys',
-      doc: 'Lists the published keys: the current key, former keys whose tokens may still be live, and the next key, which the next rotation makes current.',
+      doc: 'Lists the published keys: the current key, former keys whose tokens may still be live, and the next key, which the next rotation makes current; with `oauth.openid` the same for the keys of ID tokens, once one was needed.',
       answer: answers.keysAnswer,
       cli: { rows: 'keys' },
       async run({ keyring }) {
         // Rejects when no key exists, because an empty list would hide a wrong signing.key_path.
         keyring.current()
         const published = keyring.published()
-        const [current_kid, previous_kid] = published.filter(({ next }) => !next).map(({ kid }) => kid)
-        const shown = published.map(({ kid, alg, created_at, next, remove_at }) => ({
+        const signing = published.filter(({ next }) => !next)
+        const [current_kid, previous_kid] = signing.filter(({ isIdToken }) => !isIdToken).map(({ kid }) => kid)
+        const idTokenKid = signing.find(({ isIdToken }) => isIdToken)?.kid
+        const shown = published.map(({ kid, alg, created_at, next, remove_at, isIdToken }) => ({
           kid,
           alg,
           use: 'sig',
-          status: next ? 'next' : kid === current_kid ? 'current' : 'previous',
+          status: next ? 'next' : kid === current_kid || kid === idTokenKid ? 'current' : 'previous',
+          signs: isIdToken ? 'id_tokens' : 'tokens',
           created_at: rfc3339(created_at),
           ...(remove_at === undefined ? {} : { remove_at: rfc3339(remove_at) }),
         }))
@@ -49,7 +53,7 @@ export const keys: AdminResource = {
     rotate: action({
       method: 'POST',
       path: '/admin/keys/rotate',
-      doc: 'Makes the next key current and publishes a new next key. The previous key stays published until its tokens have expired.',
+      doc: 'Makes the next key current and publishes a new next key, also for ID tokens. The previous key stays published until its tokens have expired.',
       answer: answers.rotated,
       needs: 'admin',
       audit: 'key_rotated',
@@ -74,13 +78,14 @@ export const keys: AdminResource = {
       answer: answers.revokedKey,
       body: z.strictObject({ dry_run: dryRun }),
       needs: 'admin',
+      long: true,
       audit: 'key_revoked',
       async run(app, { params: { kid }, body: { dry_run } }, by) {
         const { keyring, store } = app
         if (!keyring.published().some((key) => key.kid === kid)) throw notFound('key')
         // The key is removed first, so that no token is signed with it after the count.
         const event = dry_run ? undefined : await revokeKey(app, { kid, event: by.event({ detail: { kid } }) })
-        const { tokens, clients } = await revokeFitting(app, { kid }, { dry_run })
+        const { tokens, clients } = await revokeFitting(app, { kid }, { dry_run, onProgress: by.onProgress })
         const detail = { kid, current_kid: keyring.current().kid, tokens, clients }
         if (!event) return { shown: { dry_run, ...detail } }
         await store.completeAudit({ id: event.id, detail })
@@ -95,6 +100,7 @@ const setMode = {
   path: '/admin/settings/dcr',
   doc: 'Sets who may register clients. The setting takes effect at once, is stored, and takes precedence over dcr.mode of the configuration.',
   answer: answers.dcrMode,
+  tool: { name: 'set_registration_mode', title: 'Set who may register clients' },
   body: z.object({ mode }),
   needs: 'admin',
   audit: 'dcr_mode_updated',
@@ -140,6 +146,7 @@ export const system: AdminResource = {
       doc: 'Shows version, uptime, components, features, HTTP engines, queues, headroom, storage, lockouts, instances, unsafe settings and upstream providers.',
       answer: answers.systemStatus,
       cli: { command: 'status' },
+      tool: { name: 'status', title: 'State of the service' },
       run: async (app) => ({ shown: await statusOf(app) }),
     }),
     stats: action({
@@ -186,21 +193,32 @@ export const system: AdminResource = {
   },
 }
 
-async function statusOf(app: App) {
+const encryptionState = ({ atRest }: App) =>
+  !atRest ? 'not_configured' : atRest.isUnavailable ? 'unhealthy' : 'healthy'
+
+/** The state of every part of the service, and what needs a person. */
+export async function statusOf(app: App) {
   const { config, clock, startedAt, build, store, keyring, engines, headroom } = app
   const uptime_secs = clock.now() - startedAt
   const healthy = store.driver.isHealthy() && (await store.readHealth().catch(() => false))
-  const purges = await store.listPurgeRuns().catch(() => [])
+  const purges = await store.listPurgeRuns().catch(() => undefined)
   const encryption = config.data_encryption.driver
+  const subsystems = [
+    { name: 'storage', status: healthy ? 'healthy' : 'unhealthy', driver: store.driver.name },
+    { name: 'signing', status: keyring.remote?.isUnavailable ? 'unhealthy' : 'healthy', driver: keyring.store },
+    { name: 'encryption', status: encryptionState(app), driver: encryption },
+  ]
+  const [lockouts, concerns, providers] = await Promise.all([
+    store.countLockouts({ now: clock.now() }).catch(() => undefined),
+    concernsOf(app).catch(() => undefined),
+    providerStates(app).catch(() => undefined),
+  ])
   return {
     ...build,
     uptime: formatDuration(uptime_secs),
     uptime_secs,
-    subsystems: [
-      { name: 'storage', status: healthy ? 'healthy' : 'unhealthy', driver: store.driver.name },
-      { name: 'signing', status: keyring.remote?.isUnavailable ? 'unhealthy' : 'healthy', driver: keyring.store },
-      { name: 'encryption', status: encryption ? 'unknown' : 'not_configured', driver: encryption },
-    ],
+    attention: await attentionOf(app, { subsystems, lockouts, concerns, providers, purges }),
+    subsystems,
     features: {
       ...grantFeatures(config),
       dpop: config.dpop.enabled,
@@ -212,18 +230,18 @@ async function statusOf(app: App) {
     ...(app.frontPool
       ? { front_threads: app.frontPool.reports().map(({ thread, requests, busy }) => ({ thread, requests, busy })) }
       : {}),
-    purges: purges.map(({ started_at, finished_at, ...rest }) => ({
+    purges: (purges ?? []).map(({ started_at, finished_at, ...rest }) => ({
       ...rest,
       started_at: rfc3339(started_at),
       finished_at: rfc3339(finished_at),
     })),
-    lockouts: await store.countLockouts({ now: clock.now() }).catch(() => undefined),
+    lockouts,
     instances: store.driver.instances(),
     headroom: shownHeadroom(headroom.show()),
     // The status above reports an unavailable database.
     storage: await storageOf(app).catch(() => undefined),
-    concerns: await concernsOf(app).catch(() => undefined),
-    providers: await providerStates(app).catch(() => undefined),
+    concerns,
+    providers,
   }
 }
 

@@ -16,8 +16,8 @@ import { newId } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
 import { type EventCursor, type EventReceiver, MAX_RECEIVERS } from '../records/event_receiver.ts'
 import { type AdminResource, action, type Recorder } from './action.ts'
-import * as answers from './answers_events.ts'
-import { attemptJson, lagJson, listWithCursors, redeliver } from './event_answers.ts'
+import { attemptJson, lagJson, listWithCursors, redeliver } from './answers/event_answers.ts'
+import * as answers from './answers/events.ts'
 import { badInput, changedFields, conflict, notFound, retryStale } from './outcome.ts'
 
 const fields = {
@@ -194,7 +194,7 @@ export const webhooks: AdminResource = {
     redeliver: action({
       method: 'POST',
       path: '/admin/webhooks/{id}/redeliver/{event_id}',
-      doc: 'Sends an audit event once more, now, with the same webhook-id. It does not matter whether it was accepted before, and later events do not wait for it.',
+      doc: 'Sends an audit event once more, now, with the same webhook-id. It must be one that the webhook receives. It does not matter whether it was accepted before, and later events do not wait for it.',
       answer: answers.redelivery,
       audit: 'webhook_redelivered',
       async run(app, { params: { id, event_id } }) {

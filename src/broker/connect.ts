@@ -8,12 +8,13 @@ import { OAuthError } from '../lib/error.ts'
 import { SLUG } from '../lib/field.ts'
 import { digest, equalSecrets, isId, newId } from '../lib/id.ts'
 import { type AuditActor, audit } from '../oauth/audit.ts'
+import { matchesReturnUrl } from '../oauth/clients/redirect_pattern.ts'
+import { upstreamReason } from '../oauth/federation/upstream_errors.ts'
 import { PATHS } from '../oauth/metadata.ts'
-import { matchesReturnUrl } from '../oauth/redirect_pattern.ts'
-import { catalogOf, scopeNames } from '../oauth/resource.ts'
-import { upstreamReason } from '../oauth/upstream_errors.ts'
+import { mayAuditRefusal } from '../oauth/refusal_limit.ts'
+import { catalogOf, scopeNames } from '../oauth/tokens/resource.ts'
+import type { ConnectState } from '../records/broker_grant.ts'
 import type { BrokerProvider } from '../records/broker_provider.ts'
-import type { ConnectState } from '../records/connect_state.ts'
 import type { Resource } from '../records/resource.ts'
 import { connect, type NewConnection } from './connection.ts'
 import { requireEncryption } from './credential.ts'
@@ -29,17 +30,13 @@ const invalidRequest = (description: string, reason: string) =>
   new OAuthError('invalid_request', description, { reason })
 const invalidTarget = (description: string, reason: string) => new OAuthError('invalid_target', description, { reason })
 
-/** Throws 503 with the name of the missing setting when connections are not enabled. */
+/** Throws not_found when connections are not enabled, and 503 when they cannot be encrypted. Both name the missing setting. */
 export function checkBrokerEnabled(app: App): void {
-  requireEncryption(app)
   if (!app.config.connect.state_secret)
-    throw new OAuthError(
-      'temporarily_unavailable',
-      'upstream connections are disabled: connect.state_secret is not set',
-      {
-        reason: 'connect_off',
-      },
-    )
+    throw new OAuthError('not_found', 'upstream connections are disabled: connect.state_secret is not set', {
+      reason: 'connect_off',
+    })
+  requireEncryption(app)
 }
 
 /** A request to connect: the provider, the resource, and the URL to return to. */
@@ -159,7 +156,8 @@ export async function finishConnect(app: App, { slug, params }: ConnectCallback,
   const failed = async (reason: string, error?: unknown): Promise<void> => {
     const detail = { provider: slug, user_id: actor.actor_id, reason }
     app.log.warn({ ...detail, request_id: actor.request_id, err: error }, 'a user could not be connected to a provider')
-    await audit(app, { action: 'broker_connect_failed', detail, ...actor })
+    if (mayAuditRefusal(app, { remote: actor.ip }, actor.actor_id, 'broker_connect_failed'))
+      await audit(app, { action: 'broker_connect_failed', detail, ...actor })
   }
   const { state, provider } = await takeState(app, { slug, params }, actor).catch(async (error: unknown) => {
     // The provider reports an error that belongs to no known request. Only the operator can do something about it.

@@ -22,10 +22,8 @@ export async function findConnection(
   const owner = { user_id, broker_provider_id: provider.id }
   const grant = await app.store.findBrokerGrant(owner)
   if (grant) return openConnection(app, grant)
-  const { initialCredential } = protocolOf(provider)
-  const user = initialCredential && (await app.store.findUser({ id: user_id }))
-  const credential = user && initialCredential(provider, user)
-  if (!credential) return undefined
+  const credential = protocolOf(provider).initialCredential?.(provider)
+  if (!credential || !(await app.store.findUser({ id: user_id }))) return undefined
   await connect(app, provider, { user_id, credential, granted: [] }, SYSTEM)
   const created = await app.store.findBrokerGrant(owner)
   return created && { grant: created, credential }

@@ -3,7 +3,6 @@
 import type { App } from '../context.ts'
 import type { BrokerProvider } from '../records/broker_provider.ts'
 import type { UpstreamToken } from '../records/upstream_token.ts'
-import type { User } from '../records/user.ts'
 import type { Credential } from './credential.ts'
 
 export interface Protocol {
@@ -23,8 +22,8 @@ export interface Protocol {
   ): Promise<Renewal | undefined>
   /** Revokes a credential at the provider. Throws 503. */
   revoke?(app: App, provider: BrokerProvider, credential: Credential): Promise<void>
-  /** The credential of a user who does not have to connect. */
-  initialCredential?(provider: BrokerProvider, user: User): Credential | undefined
+  /** The credential of every user, if none has to connect. */
+  initialCredential?(provider: BrokerProvider): Credential | undefined
 }
 
 /** The result of a request for a new token. */

@@ -35,7 +35,7 @@ export function configOf<T extends z.ZodType>({ slug, config_data }: BrokerProvi
 }
 
 /** The names of scopes at the provider, without duplicates: the upstream name of each scope, or its own name when it has none. */
-export function upstreamScopes({ scopes }: Resource, names: readonly string[]): string[] {
+export function upstreamScopes({ scopes }: Pick<Resource, 'scopes'>, names: readonly string[]): string[] {
   const found = scopes.filter(({ name }) => names.includes(name))
   return [
     ...new Set(

@@ -1,7 +1,8 @@
 // Protocol `service_account`: a service account at the provider requests tokens for the user, with a JWT assertion (RFC 7523).
-import { createPrivateKey, type KeyObject } from 'node:crypto'
+import { createPrivateKey } from 'node:crypto'
+import { type JWTPayload, SignJWT } from 'jose'
 import { serviceAccountConfig } from '../config/provider_record.ts'
-import { digest, newId } from '../lib/id.ts'
+import { newId } from '../lib/id.ts'
 import type { Alg } from '../records/jwk.ts'
 import { hasScopes, isUsable, withToken } from './credential.ts'
 import type { Protocol } from './protocol.ts'
@@ -32,9 +33,7 @@ export const serviceAccount = {
       exp: now + token_ttl_seconds,
       ...(scope ? { scope } : {}),
     }
-    const header = Buffer.from(JSON.stringify({ typ: 'JWT', alg: algorithm })).toString('base64url')
-    const signing = { kid: `service account ${digest(pem)}`, alg: algorithm, key: privateKey(pem, algorithm), header }
-    const assertion = await app.crypto.sign(signing, claims)
+    const assertion = await signed(pem, algorithm, claims)
     const request = { url: token_url, form: { grant_type: JWT_BEARER, assertion } }
     const { token } = await requestUpstreamToken(app, provider, request, wanted)
     if (!wanted.every((name) => token.scope.includes(name))) return { credential }
@@ -42,22 +41,19 @@ export const serviceAccount = {
     return { credential: withToken(credential, own, now), token: own }
   },
 
-  initialCredential(provider, user) {
-    const { impersonate } = configOf(provider, serviceAccountConfig)
-    if (impersonate === 'account') return { tokens: [] }
-    // The email of a federated user comes from another identity provider and is not trusted here.
-    const isTrusted = impersonate === 'email' && user.provider === 'local' && user.email !== undefined
-    return isTrusted ? { impersonate_sub: user.email, tokens: [] } : undefined
-  },
+  // An email is no proof of an identity at the provider: operators write it. So only an admin connects a user who is impersonated.
+  initialCredential: (provider) =>
+    configOf(provider, serviceAccountConfig).impersonate === 'account' ? { tokens: [] } : undefined,
 } satisfies Protocol
 
-function privateKey(pem: string, alg: Alg): KeyObject {
+/** Signs an assertion. The key is read for each one, so that a new key counts at once and no key is kept. Throws server_error when it does not fit the algorithm. */
+async function signed(pem: string, alg: Alg, claims: JWTPayload): Promise<string> {
   try {
-    const key = createPrivateKey(pem)
-    if (key.asymmetricKeyType === (alg === 'ES256' ? 'ec' : 'rsa')) return key
-  } catch {}
-  throw misconfigured(
-    'secret_unusable',
-    new Error(`the key of the service account is not a PEM private key for ${alg}`),
-  )
+    return await new SignJWT(claims).setProtectedHeader({ typ: 'JWT', alg }).sign(createPrivateKey(pem))
+  } catch {
+    throw misconfigured(
+      'secret_unusable',
+      new Error(`the key of the service account is not a PEM private key for ${alg}`),
+    )
+  }
 }

@@ -3,7 +3,7 @@
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { PATHS } from '../oauth/metadata.ts'
-import { checkDeclared, scopeNames } from '../oauth/resource.ts'
+import { checkDeclared, scopeNames } from '../oauth/tokens/resource.ts'
 import type { BrokerGrant, ConnectionEnd } from '../records/broker_grant.ts'
 import type { BrokerProvider } from '../records/broker_provider.ts'
 import type { Resource } from '../records/resource.ts'
@@ -76,8 +76,7 @@ export async function checkConnection(app: App, { user_id, resource, scope }: Ve
     if (hasGranted(provider, grant, upstreamScopes(resource, scope))) return
     throw connectionRequired(app, provider, resource, 'insufficient')
   }
-  const user = await app.store.findUser({ id: user_id })
-  if (user && protocolOf(provider).initialCredential?.(provider, user)) return
+  if (protocolOf(provider).initialCredential?.(provider) && (await app.store.findUser({ id: user_id }))) return
   throw connectionRequired(app, provider, resource, noTokenAfter(await endReason(app, provider, user_id)))
 }
 

@@ -3,7 +3,6 @@ import type { Command } from 'commander'
 import { type Action, type AdminResource, commandOf } from '../admin/action.ts'
 import { adminResources } from '../admin/index.ts'
 import type { Env } from '../config/env.ts'
-import { loadConfig } from '../config/load.ts'
 import { fileOptionOf, inputOf, optionOf, readFiles, readFlags } from './flag_values.ts'
 import { type Flag, flagsOf } from './flags.ts'
 import { addImportCommand } from './import_users.ts'
@@ -11,6 +10,7 @@ import { readItem } from './input.ts'
 import { itemParamOf } from './lookup.ts'
 import { UsageError } from './output.ts'
 import { withSender } from './send.ts'
+import { adminTargetOf, type TargetFlags } from './target.ts'
 import { printRows, show } from './terminal.ts'
 import { commandAt, type GlobalOptions } from './tree.ts'
 
@@ -39,23 +39,23 @@ function addCommand(command: Command, { columns }: AdminResource, action: Action
   if (reads) command.argument('[-]', 'Reads the item as JSON from standard input. Flags override its members.')
   else if (itemFlag) command.argument('[id]', `The same as --${itemFlag.name}.`)
   command.action(async (...words: unknown[]) => {
-    const { config: file, ...format } = command.optsWithGlobals<GlobalOptions>()
+    const options = command.optsWithGlobals<GlobalOptions & TargetFlags>()
     const word = typeof words[0] === 'string' ? words[0] : undefined
     if (reads && word !== undefined && word !== '-')
       throw new UsageError(`unexpected argument ${word}; did you mean -?`)
-    const { config } = loadConfig(file, env)
+    const target = adminTargetOf(options, env)
     const given = await readFiles(
       flags,
       withItem(command.opts(), reads ? undefined : word, itemFlag),
       reads && word === '-',
     )
     const said = readFlags(flags, given, reads && word ? await readItem(word) : undefined)
-    await withSender(config, env, async (sender) => {
+    await withSender(target, async (sender) => {
       const answer = await sender.send(action, await inputOf(said, sender))
       if (action.lines) return printRows(answer as AsyncIterable<unknown>)
-      for (const [i, part] of (format.json ? [answer] : partsOf(answer, action)).entries()) {
+      for (const [i, part] of (options.json ? [answer] : partsOf(answer, action)).entries()) {
         if (i > 0) process.stdout.write('\n')
-        show(part, { ...format, first: columns, env })
+        show(part, { ...options, first: columns, env })
       }
     })
   })

@@ -4,7 +4,6 @@ import type { Env } from '../config/env.ts'
 import { ConfigError, loadConfig } from '../config/load.ts'
 import type { App } from '../context.ts'
 import { readBuild } from '../lib/build.ts'
-import { systemClock } from '../lib/time.ts'
 import type { ServeOptions } from '../server/serve.ts'
 import { PURGE_TARGETS } from '../store/expiry.ts'
 import { bannerOf } from './banner.ts'
@@ -37,14 +36,22 @@ export function addServerCommands(
         throw error
       }
     })
+  addMigrate(program, env)
+}
+
+function addMigrate(program: Command, env: Env): void {
   program
     .command('migrate')
-    .description('Applies pending database migrations. `serve` applies them too.')
-    .action(async () => {
-      const { config, json } = options()
-      const { storage } = loadConfig(config, env).config
-      const { migrate } = await import('../store/open.ts')
-      print({ applied: await migrate(storage, systemClock.now()) }, json)
+    .description(
+      'Applies the pending database migrations that expand: instances of the release before still work. `serve` applies them too.',
+    )
+    .option('--contract', 'Apply also the migrations that contract. No instance of an older version may run.')
+    .option('--force', 'Contract while older instances run: they stop working.')
+    .option('--plan', 'Show the pending migrations, what they lock, and what older instances do. Change nothing.')
+    .action(async (flags: { contract?: boolean; force?: boolean; plan?: boolean }) => {
+      const { config, json } = program.opts<GlobalOptions>()
+      const { migrateWith } = await import('./migrate.ts')
+      print(await migrateWith(flags, loadConfig(config, env).config.storage), json)
     })
 }
 
@@ -149,7 +156,7 @@ export function addOwnCommands(program: Command): void {
 
 async function greet(app: App): Promise<void> {
   const { config, build } = app
-  const { effectiveDcrMode } = await import('../oauth/registration_mode.ts')
+  const { effectiveDcrMode } = await import('../oauth/clients/registration_mode.ts')
   const logIsShown = process.stdout.isTTY && config.observability.logging.outputs.stdout
   process.stderr.write(bannerOf(config, await effectiveDcrMode(app), build.version, logIsShown))
 }

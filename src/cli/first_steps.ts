@@ -1,11 +1,11 @@
 // The commands of the first minutes: quickstart, try and doctor.
 import type { Command } from 'commander'
+import type { Finding } from '../admin/finding.ts'
 import type { Env } from '../config/env.ts'
 import { ConfigError, type LoadedConfig, loadConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { readBuild } from '../lib/build.ts'
 import { systemClock } from '../lib/time.ts'
-import type { Finding } from './doctor/check.ts'
 import { EXIT, print, UsageError } from './output.ts'
 import type { AdminClient } from './send.ts'
 import type { AssertionFlags } from './tour/assertion.ts'
@@ -17,7 +17,7 @@ export function addFirstSteps(program: Command, env: Env, exit: (code: number) =
   const within: Within = async (work) => {
     const { withSender } = await import('./send.ts')
     const { config } = loadConfig(options().config, env)
-    await withSender(config, env, (sender) => work(config, sender))
+    await withSender({ config, env }, (sender) => work(config, sender))
   }
   addQuickstart(program, within, options)
   commandAt(program, 'try').description('Runs a flow against the running server.')
@@ -96,7 +96,7 @@ function addDoctor(program: Command, env: Env, options: Options, exit: (code: nu
     )
     .action(async ({ running = false }: { running?: boolean }) => {
       const findings = await examine(options().config, env, running)
-      const { findingsText } = await import('./doctor/check.ts')
+      const { findingsText } = await import('../admin/finding.ts')
       if (options().json) print(findings, true)
       else process.stdout.write(`${findingsText(findings)}\n`)
       exit(findings.some(({ result }) => result === 'fail') ? EXIT.failed : EXIT.ok)
@@ -104,7 +104,7 @@ function addDoctor(program: Command, env: Env, options: Options, exit: (code: nu
 }
 
 async function examine(file: string | undefined, env: Env, running: boolean): Promise<Finding[]> {
-  const { fail } = await import('./doctor/check.ts')
+  const { fail } = await import('../admin/finding.ts')
   let loaded: LoadedConfig
   try {
     loaded = loadConfig(file, env)
@@ -113,7 +113,7 @@ async function examine(file: string | undefined, env: Env, running: boolean): Pr
     const fix = 'see docs/reference/configuration.md'
     return error.problems.map(({ key, message }) => fail('configuration', `${key} ${message}`, fix))
   }
-  const { config, warnings } = loaded
+  const { config } = loaded
   const { checkKeys } = await import('./doctor/keys.ts')
   const { checkMachine } = await import('./doctor/machine.ts')
   const { checkProviders } = await import('./doctor/providers.ts')
@@ -125,7 +125,7 @@ async function examine(file: string | undefined, env: Env, running: boolean): Pr
   const storage = await checkStorage(config)
   const isBroken = storage.some(({ result }) => result === 'fail')
   return [
-    ...checkMachine(config, warnings),
+    ...checkMachine(loaded),
     ...storage,
     ...(await checkKeys(config, !isBroken)),
     ...(await checkProviders(config)),

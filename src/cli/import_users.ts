@@ -1,9 +1,8 @@
 // `admin user import`: creates users from a file, batch by batch, through the admin API.
 import type { Command } from 'commander'
 import { actionNamed } from '../admin/index.ts'
-import { importable } from '../admin/user_import.ts'
+import { importable } from '../admin/people/user_import.ts'
 import type { Env } from '../config/env.ts'
-import { loadConfig } from '../config/load.ts'
 import { OAuthError } from '../lib/error.ts'
 import {
   checkUsers,
@@ -16,7 +15,9 @@ import {
 import { readUsers } from '../records/user_file.ts'
 import { readText } from './input.ts'
 import { print, UsageError } from './output.ts'
+import { CommandProgress } from './progress.ts'
 import { type AdminClient, withSender } from './send.ts'
+import { adminTargetOf, type TargetFlags } from './target.ts'
 import { commandAt, type GlobalOptions } from './tree.ts'
 
 const MAX_FAULTS = 100
@@ -36,18 +37,27 @@ export function addImportCommand(program: Command, env: Env): void {
     .requiredOption('-f, --file <file>', 'File to read. - reads standard input.')
     .option('--existing <refuse|skip>', 'What to do if a user already has the email.', EXISTING[0])
     .option('--dry-run', 'Only check the file.')
-    .action(async (flags: Flags) => {
-      const { config: file, json } = program.opts<GlobalOptions>()
+    .action(async (flags: Flags, command: Command) => {
+      const options = command.optsWithGlobals<GlobalOptions & TargetFlags>()
       if (!EXISTING.includes(flags.existing)) throw new UsageError(`--existing must be one of ${EXISTING.join(', ')}`)
       const text = await readText(flags.file, MAX_USER_FILE)
-      await withSender(loadConfig(file, env).config, env, (sender) => importUsers(text, flags, sender, json))
+      await withSender(adminTargetOf(options, env), (sender) => importUsers(text, flags, sender, options.json))
     })
 }
 
 /** Checks every batch before the first one is written, so that a fault in the last line prevents every write. */
 async function importUsers(text: string, { dryRun, existing }: Flags, sender: AdminClient, json?: boolean) {
   const { lines, faults } = readUsers(text, Object.keys(importable.shape))
-  const send = senderOf(sender, existing)
+  const progress = new CommandProgress('import')
+  const sending = senderOf(sender, existing)
+  let sent = 0
+  // Every user is sent twice: to be checked, and to be written.
+  const send: SendUsers = async (users, dry_run) => {
+    const result = await sending(users, dry_run)
+    sent += users.length
+    progress.show(sent, sent / (2 * lines.length))
+    return result
+  }
   const checked = await checkUsers(lines, send)
   refuse([...faults, ...checked.faults], 'nothing was imported')
   if (dryRun) return print({ users: lines.length, ...checked.counts, dry_run: true }, json)
@@ -55,6 +65,7 @@ async function importUsers(text: string, { dryRun, existing }: Flags, sender: Ad
   try {
     refuse(await writeUsers(lines, send, counts), 'this batch was not imported')
   } finally {
+    progress.end()
     // Printed even when a later batch is refused, because the earlier batches are stored.
     print({ users: lines.length, ...counts }, json)
   }

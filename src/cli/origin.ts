@@ -1,6 +1,6 @@
 // The addresses of the listeners, as seen from this machine.
 import type { Config } from '../config/schema.ts'
-import { splitAddress } from '../http/front.ts'
+import { splitAddress } from '../http/listener.ts'
 import { isLocalhost } from '../lib/url.ts'
 
 /** The origin of a listener. One that listens on every interface is reached over loopback. */

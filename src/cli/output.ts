@@ -13,11 +13,14 @@ export class UsageError extends Error {
 
 /** Exit codes. */
 export const EXIT = { ok: 0, failed: 1, usage: 2, not_found: 3, conflict: 4, refused: 5 } as const
+/** The exit code of a comparison that found differences, as `terraform plan -detailed-exitcode` has it. Such a command has no other code for a failure than `failed`. */
+export const DIFFERS = 2
 /** The meaning of each exit code. */
 export const EXIT_MEANS: Readonly<Record<keyof typeof EXIT, string>> = {
   ok: 'Done.',
-  failed: 'The command failed, the configuration is not valid, or a check failed (`doctor`, `admin diff`).',
-  usage: 'The command line or a value in it is not valid.',
+  failed:
+    'The command failed, the configuration is not valid, or a check failed (`doctor`). For `admin diff`: every failure.',
+  usage: 'The command line or a value in it is not valid. For `admin diff`: the set-up differs from the document.',
   not_found: 'The named item does not exist.',
   conflict: 'The item exists already, is in use, or is in the wrong state.',
   refused: 'The API key is wrong or lacks the capability, or there were too many requests.',

@@ -8,6 +8,7 @@ import { PURGE_TARGETS } from '../store/expiry.ts'
 import type { Store } from '../store/index.ts'
 import { withStore } from '../store/work.ts'
 import { faultsOf, UsageError } from './output.ts'
+import { CommandProgress } from './progress.ts'
 import { RECORD_KINDS, type Retention, retire } from './retention.ts'
 
 /** Registrations that were not used within thirty days. Deleted only when --only names them. */
@@ -52,7 +53,12 @@ export async function purge(
     }
     for (const target of targets) {
       const rows = deleting(store, target, { retention, life: longestLife(config) })
-      const { deleted, error } = await purgeTarget({ store, log, clock: systemClock }, target, rows, goOn)
+      const progress = new CommandProgress(`purge of ${target}`)
+      const { deleted, error } = await purgeTarget({ store, log, clock: systemClock }, target, rows, (count) => {
+        progress.show(count)
+        return goOn(count)
+      })
+      progress.end()
       if (error === undefined) purged.push({ table: target, deleted })
       else failures.set(target, error)
     }

@@ -86,8 +86,8 @@ async function* dropPartitions({ store, name, before, now, fd }: Job): AsyncGene
   for (const { name: partition, from, to } of await store.listPartitions({ table })) {
     const end = idFloor(to / 1000)
     if (isBehind(end, before)) return
-    const so = known.find((each) => each.partition === partition)
-    for (let [after, exported] = [so?.to ?? beginOf(from), so?.rows ?? 0]; ; ) {
+    const range = known.find((each) => each.partition === partition)
+    for (let [after, exported] = [range?.to ?? beginOf(from), range?.rows ?? 0]; ; ) {
       // A row that has not expired keeps its whole partition.
       const rows = await list(store, { after, before: end, limit: ROWS, now: Number.MAX_SAFE_INTEGER })
       if (rows.some((row) => 'expires_at' in row && row.expires_at > now)) break

@@ -69,6 +69,14 @@ export const floatKey = (o: Options<number> & { default: number; min: number; ma
 /** `min` (a second by default) and `max` are seconds; the value in the Config is seconds too. */
 export const durationKey = (o: Options<string> & { default: string; min?: number; max?: number }) =>
   make('duration', duration(o.min ?? 1, o.max), { type: 'string', examples: ['10s', '5m', '1h'] }, o)
+/** A duration, or `auto`: other keys determine it. */
+export const autoDurationKey = (o: Options<string>) =>
+  make(
+    'duration | auto',
+    z.union([z.literal('auto'), duration(0)], 'must be a duration such as 10s, or auto'),
+    { type: 'string', examples: ['auto', '0s', '10s'] },
+    { ...o, default: 'auto' },
+  )
 export const wordKey = <const W extends readonly [string, ...string[]]>(
   o: Options<W[number]> & { of: W; default: W[number] },
 ): Key<W[number]> => make(o.of.join(' | '), word(o.of), { enum: o.of }, o)
@@ -97,6 +105,17 @@ export const linkKey = (o: Options<string>) =>
     'https or mailto URL',
     z.union([z.literal(''), linkUrl()], 'must be a well-formed https or mailto URL'),
     { type: 'string', format: 'uri' },
+    { default: '', ...o },
+  )
+/** A text for users, or a link. */
+export const helpKey = (o: Options<string>) =>
+  make(
+    'text, or https or mailto URL',
+    text(500).refine(
+      (value) => !/^(https?|mailto):/i.test(value) || linkUrl().safeParse(value).success,
+      'must be a text, or a well-formed https or mailto URL',
+    ),
+    { type: 'string' },
     { default: '', ...o },
   )
 export const secretKey = (o: Options<never> & { minBytes?: number }) =>

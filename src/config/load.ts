@@ -29,6 +29,8 @@ export interface LoadedConfig {
   config: Config
   /** Settings that are present but have no effect. */
   warnings: string[]
+  /** The keys that the file or the environment set. */
+  given: ReadonlySet<string>
 }
 
 /** Reads the file (if any) and the environment. Throws ConfigError. */
@@ -37,9 +39,11 @@ export function loadConfig(file: string | undefined, env: Env): LoadedConfig {
   const problems = unknownKeys(schema, written)
   const config = {}
   const broken: string[] = []
+  const given = new Set<string>()
   for (const { path, key } of keysOf(schema)) {
     const found = noting(problems, () => findValue(path, key, written, env))
     const result = found ? read(key, found.value) : { issues: [] }
+    if (found?.value !== undefined && found.value !== null) given.add(path.join('.'))
     if ('value' in result) put(config, path, result.value, key.secret)
     else {
       for (const issue of result.issues) problems.push({ key: found?.from + join(issue.path), message: issue.message })
@@ -51,7 +55,7 @@ export function loadConfig(file: string | undefined, env: Env): LoadedConfig {
   addEnvResource(config as Config, env, problems)
   checkRules(config as Config, env, broken, problems)
   if (problems.length > 0) throw new ConfigError(problems)
-  return { config: config as Config, warnings: strayVariables(env) }
+  return { config: config as Config, warnings: strayVariables(env), given }
 }
 
 function readYaml(file: string): Record<string, unknown> {

@@ -1,5 +1,6 @@
 // Warnings about valid settings that operators should know of.
 
+import { parseRange } from '../lib/range.ts'
 import { callbackPath, DEFAULT_PROVIDER, oidcSettings } from './oidc_keys.ts'
 import { isProduction } from './rule.ts'
 import type { Config } from './schema.ts'
@@ -36,9 +37,21 @@ export function isAdminExposed(config: Config): boolean {
   return isProduction(config) && enabled && ['', '0.0.0.0', '[::]'].includes(host)
 }
 
+/** Bits of the prefix of ranges that are too large for the addresses of proxies. */
+const LARGE = { ipv4: 16, ipv6: 48 } as const
+const largeRanges = ({ server }: Config): string[] =>
+  server.trusted_proxies.filter((each) => {
+    const range = parseRange(each)
+    return range !== undefined && range.bits < LARGE[range.family]
+  })
+
 /** Warnings about settings that only a restart or a reload changes. */
 export function settingWarnings(config: Config): string[] {
   const warnings: Warnings = [
+    [
+      largeRanges(config).length > 0,
+      `server.trusted_proxies trusts ${largeRanges(config).join(', ')}: every host there can forge the address that lockouts, limits and the audit trail use; list the addresses of the proxies`,
+    ],
     [
       isAdminExposed(config),
       'admin.address accepts connections on every interface: set 127.0.0.1:9001, or allow only an internal network to reach it',
@@ -62,6 +75,19 @@ export function settingWarnings(config: Config): string[] {
     ],
   ]
   return [...applying(warnings), ...strayCallbacks(config)]
+}
+
+/** How long the native engine keeps an idle connection: at least the first number of seconds, at most the second. */
+const NATIVE_IDLE = [8, 12] as const
+
+/** The warning about an idle timeout that is set and has no effect. `given` has the keys that are set, `isNative` says whether uWebSockets.js serves. */
+export function idleTimeoutWarnings({ server }: Config, given: ReadonlySet<string>, isNative: boolean): string[] {
+  const [least, most] = NATIVE_IDLE
+  const isTrue = server.idle_timeout >= least && server.idle_timeout <= most
+  if (!isNative || !given.has('server.idle_timeout') || isTrue) return []
+  return [
+    `server.idle_timeout has no effect with uWebSockets.js, which closes an idle connection after ${least} to ${most} s: let the proxy in front close idle connections after ${least - 1} s or less (docs/operate/deploy.md#connections), or set server.http_engine: node`,
+  ]
 }
 
 /** Providers whose callback is not the callback of this service. */

@@ -1,4 +1,6 @@
 // Keys of the protocol: clients, sessions, limits, grants, upstreams, seeded records.
+
+import { SCIM_MATCHES } from '../records/scim.ts'
 import {
   boolKey,
   durationKey,
@@ -15,7 +17,9 @@ import {
   wordKey,
 } from './key.ts'
 import { oidcKeys } from './oidc_keys.ts'
+import { openidKeys } from './openid_keys.ts'
 import { providerRecord } from './provider_record.ts'
+import { rateLimitKeys } from './rate_limit_keys.ts'
 import { resourceRecord } from './records.ts'
 
 /** The modes of client registration. Operators can change the mode at run time. */
@@ -74,6 +78,12 @@ export const oauthKeys = {
     allow_hosts: hostsKey({
       doc: `Hosts in private networks from which client documents and the keys of clients (jwks_uri) may be fetched. ${HOSTS_FORM} Any request can name such a host in its client_id, so list only hosts that may receive such requests.`,
     }),
+    allowed_hosts: hostsKey({
+      doc: 'Hosts whose documents may be clients, as host names with `*.` as first label. Empty: all hosts. The others are refused before anything is fetched, also at the token endpoint.',
+    }),
+    blocked_hosts: hostsKey({
+      doc: 'Hosts whose documents may not be clients, as in cimd.allowed_hosts, which it overrides. It also ends the refreshing of tokens by clients of these hosts.',
+    }),
   },
   session: {
     cookie_name: textKey({
@@ -95,51 +105,7 @@ export const oauthKeys = {
       doc: 'Session secrets in place of session.secret, for a rotation that signs no user out. The first one signs and encrypts; cookies, forms and nonces of all of them are accepted. In the variable or its file, commas or newlines separate them.',
     }),
   },
-  rate_limit: {
-    enabled: boolKey({
-      default: true,
-      doc: 'Limit requests to the public listener. The login lockout stays active in any case.',
-    }),
-    requests_per_second: intKey({
-      default: 100,
-      min: 1,
-      max: 10_000_000,
-      doc: 'Maximum number of requests per second of all callers together. Instances on one PostgreSQL share this limit.',
-      env: ['RATE_LIMIT_RPS'],
-    }),
-    burst: intKey({
-      default: 200,
-      min: 1,
-      max: 10_000_000,
-      doc: 'Burst of requests of all callers together. Instances on one PostgreSQL share this limit.',
-    }),
-    per_client_requests_per_second: floatKey({
-      default: 0,
-      min: 0,
-      max: 1_000_000,
-      doc: 'Maximum number of requests per second with which one client authenticates, at all instances together. A burst may use the requests of two seconds. 0: no limit. The `limits` of a client take precedence.',
-    }),
-    per_client_tokens_per_day: intKey({
-      default: 0,
-      min: 0,
-      max: 1_000_000_000,
-      doc: 'Maximum number of tokens that one client gets in a day (UTC), at all instances together. 0: no limit. The `limits` of a client take precedence.',
-    }),
-    auth_fail_max: intKey({
-      default: 10,
-      min: 0,
-      max: 1_000_000,
-      doc: 'Failed logins from one address before it is locked out, counted across all instances. 0 disables the lockout.',
-    }),
-    auth_fail_window: durationKey({ default: '10m', doc: 'Period in which failed logins are counted.' }),
-    auth_lockout: durationKey({ default: '15m', doc: 'How long a lockout of an address lasts.' }),
-    account_fail_max: intKey({
-      default: 50,
-      min: 0,
-      max: 1_000_000,
-      doc: 'Failed logins to one account within an hour, from all addresses and at all instances, after which each further login to the account waits a second. The right password still works. 0 disables the wait.',
-    }),
-  },
+  rate_limit: rateLimitKeys,
   oauth: {
     assertion_max_lifetime: durationKey({
       default: '10m',
@@ -151,10 +117,7 @@ export const oauthKeys = {
       default: true,
       doc: 'Require a jti in client assertions (private_key_jwt), which makes each usable once. Without it an assertion can be used until it expires.',
     }),
-    openid: boolKey({
-      default: false,
-      doc: 'Act as an OpenID provider: ID tokens, the userinfo and logout endpoints, and the scopes openid, profile, email and offline_access.',
-    }),
+    ...openidKeys,
     require_scope: boolKey({
       default: true,
       doc: 'Refuse authorize requests without scope. With false such a request gets the registered scope of the client, or every scope of the resource if the client registered none. For a resource without scopes no scope is required.',
@@ -166,6 +129,23 @@ export const oauthKeys = {
     match_root_slash: boolKey({
       default: false,
       doc: 'Accept https://host/ for a resource registered as https://host, and the reverse. URIs with a path always match exactly.',
+    }),
+    code_expiry: durationKey({
+      default: '60s',
+      min: 10,
+      max: 600,
+      doc: 'Lifetime of an authorization code.',
+    }),
+    error_content_type: wordKey({
+      of: ['problem', 'json'],
+      default: 'problem',
+      doc: 'Content type of the errors of the public listener, where the Accept header names both or none of the two: problem is application/problem+json, json is application/json. The body is the same.',
+    }),
+    max_token_bytes: intKey({
+      default: 6144,
+      min: 1024,
+      max: 16_384,
+      doc: 'Length of an access token beyond which it has no groups claim, because proxies refuse long headers. Introspection returns the groups.',
     }),
     refresh_grace: durationKey({
       default: '0s',
@@ -196,6 +176,12 @@ export const oauthKeys = {
   },
   dpop: {
     enabled: boolKey({ default: true, doc: 'Accept DPoP proofs; clients that send none get a bearer token.' }),
+    clock_skew: durationKey({
+      default: '10s',
+      min: 0,
+      max: 60,
+      doc: 'How far the clock of a client may be ahead: iat and nbf of a proof may be so much in the future.',
+    }),
     nonce_ttl: durationKey({ default: '60s', doc: 'How long a nonce is accepted.' }),
     proof_lifetime: durationKey({
       default: '60s',
@@ -234,6 +220,10 @@ export const oauthKeys = {
       doc: 'Which local subject an assertion is for. strict: only a subject with a mapping is accepted. auto_map: without a mapping it is the user who signed in with the same issuer and subject, otherwise a subject made of both.',
     }),
     require_resource: boolKey({ default: false, doc: 'Refuse requests that name no resource.' }),
+    allow_public_clients: boolKey({
+      default: false,
+      doc: 'Accept assertions from clients with a metadata document that do not authenticate (token_endpoint_auth_method none). Everyone who gets such an assertion can then redeem it.',
+    }),
     allow_hosts: hostsKey({
       doc: `Hosts in private networks from which the keys of identity providers and of issuers of workload tokens may be fetched. ${HOSTS_FORM}`,
     }),
@@ -242,6 +232,28 @@ export const oauthKeys = {
     enable_jwks_listing: boolKey({ default: false, doc: 'Publish /.well-known/agents.json.' }),
   },
   oidc: oidcKeys,
+  scim: {
+    enabled: boolKey({
+      default: false,
+      doc: 'Let upstream providers manage their people and groups over SCIM 2.0 at /scim/v2, and end all sessions and tokens of a person at /oauth/global-token-revocation.',
+    }),
+    match: wordKey({
+      of: SCIM_MATCHES,
+      default: 'external_id',
+      doc: 'How the first sign-in of a person finds the account. external_id: externalId is the value of scim.subject_claim in the ID token. email: a verified email equals userName or the primary email.',
+    }),
+    subject_claim: textKey({
+      default: 'sub',
+      max: 100,
+      doc: 'Claim of the ID token that externalId is compared with. sub for Okta and Keycloak; oid for Entra ID, with externalId mapped from objectId.',
+    }),
+    requests_per_second: floatKey({
+      default: 500,
+      min: 0.1,
+      max: 1_000_000,
+      doc: 'Maximum number of requests per second with one SCIM key, at all instances together. A burst may use the requests of two seconds.',
+    }),
+  },
   events: {
     retention: durationKey({
       default: '7d',
@@ -254,6 +266,9 @@ export const oauthKeys = {
       doc: 'Include email addresses and names of users in events. Without it events name users by id only.',
     }),
     allow_hosts: hostsKey({ doc: `Hosts in private networks that may receive events. ${HOSTS_FORM}` }),
+    push_hosts: hostsKey({
+      doc: `Hosts that clients may name as the push endpoint of their own streams. Without a host here only an admin creates push streams, and clients poll. ${HOSTS_FORM}`,
+    }),
   },
   resources: recordsKey(resourceRecord, {
     doc: 'Resources to create at the start. A resource whose slug exists already is not changed. One mint resource can also be set with SERVICE_RESOURCE_URI and SERVICE_RESOURCE_SCOPES.',

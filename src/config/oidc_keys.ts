@@ -1,4 +1,5 @@
 // Keys of the sign-in at upstream OpenID providers: those of the provider `default`, and the records of further ones.
+import { SCIM_MATCHES } from '../records/scim.ts'
 import {
   boolKey,
   HOSTS_FORM,
@@ -10,6 +11,7 @@ import {
   slugKey,
   textKey,
   urlKey,
+  wordKey,
 } from './key.ts'
 
 /** The slug of the provider of the keys `oidc.*`. */
@@ -36,7 +38,11 @@ const provider = {
     doc: 'Allow private addresses for the provider and for the URLs in its metadata.',
   }),
   allowed_email_domains: listKey({
-    doc: 'Only users whose verified email address is in one of these domains may sign in. A domain must match exactly; upper and lower case are the same. Empty: no limit.',
+    doc: 'Only users whose verified email address is in one of these domains may sign in. A domain must match exactly; upper and lower case are the same, and so are both forms of an internationalised domain. Empty: no limit.',
+  }),
+  mfa_values: listKey({
+    default: ['mfa', 'phr', 'phrh'],
+    doc: 'Values of acr, or in amr, with which the provider says that a user signed in with two factors. Only such a sign-in satisfies a resource with second_factor, and acr_values=mfa.',
   }),
   logout_ends_grants: boolKey({
     default: false,
@@ -58,6 +64,14 @@ export const oidcKeys = {
       }),
       enabled: boolKey({ default: true, doc: 'Let users sign in at this provider.' }),
       ...provider,
+      scim_match: wordKey({
+        of: ['inherit', ...SCIM_MATCHES],
+        default: 'inherit',
+        doc: 'scim.match for this provider. inherit: the value of scim.match.',
+      }),
+      scim_subject_claim: textKey({
+        doc: 'scim.subject_claim for this provider. Empty: the value of scim.subject_claim.',
+      }),
     },
     {
       id: 'slug',
@@ -67,10 +81,12 @@ export const oidcKeys = {
   ),
 } as const
 
+type ProviderRecord = Infer<typeof oidcKeys>['providers'][number]
+
 /** A provider that users can sign in at. */
 export interface OidcSettings {
   readonly slug: string
-  readonly settings: Infer<typeof provider>
+  readonly settings: Infer<typeof provider> & Partial<Pick<ProviderRecord, 'scim_match' | 'scim_subject_claim'>>
 }
 
 /** Every provider that is enabled, in the order of the login page. */

@@ -51,6 +51,16 @@ export const OIDC_RULES: readonly Rule[] = [
     message: 'each provider needs a redirect_uri of its own: <server.issuer>/oidc/callback/<slug>',
   },
   {
+    keys: ['admin.mcp.url'],
+    bad: ({ admin: { mcp } }) => mcp.enabled && !isEndpointUrl(mcp.url),
+    message: 'is required with admin.mcp.enabled: https or a loopback address, without query and fragment',
+  },
+  {
+    keys: ['admin.sign_in.local'],
+    bad: ({ admin: { sign_in }, webauthn }) => sign_in.local && !(sign_in.enabled && webauthn.enabled),
+    message: 'needs admin.sign_in.enabled and webauthn.enabled',
+  },
+  {
     keys: ['admin.sign_in.url'],
     bad: ({ admin: { sign_in } }) => sign_in.enabled && !isPageAddress(sign_in.url),
     message: 'is required with admin.sign_in.enabled: https or a loopback address, without a path',
@@ -59,12 +69,16 @@ export const OIDC_RULES: readonly Rule[] = [
     keys: ['admin.sign_in.providers'],
     bad: (c) => {
       const known = oidcSettings(c).map(({ slug }) => slug)
-      const { enabled, providers } = c.admin.sign_in
+      const { enabled, local, providers } = c.admin.sign_in
+      if (local && known.length === 0) return false
       return enabled && !(providers.length > 0 && providers.every((slug) => known.includes(slug)))
     },
     message: 'must name providers of oidc.* that are enabled',
   },
 ]
+
+const isEndpointUrl = (text: string) =>
+  URL.canParse(text) && (text.startsWith('https:') || isLocalhost(text)) && !/[?#]/.test(text)
 
 const isPageAddress = (text: string) =>
   URL.canParse(text) &&

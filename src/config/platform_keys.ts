@@ -1,18 +1,17 @@
 // Keys of the process: listeners, storage, signing, encryption, admin, telemetry.
+import { adminKeys } from './admin_keys.ts'
 import {
+  autoDurationKey,
   boolKey,
   durationKey,
   floatKey,
   intKey,
   listKey,
-  recordsKey,
   secretKey,
   textKey,
   urlKey,
   wordKey,
 } from './key.ts'
-import { DEFAULT_PROVIDER } from './oidc_keys.ts'
-import { apiKeyRecord } from './records.ts'
 
 export const platformKeys = {
   server: {
@@ -32,12 +31,15 @@ export const platformKeys = {
     write_timeout: durationKey({ default: '30s', doc: 'Maximum time to send a response.' }),
     idle_timeout: durationKey({
       default: '120s',
-      doc: 'How long an idle connection is kept. Fixed at about 10s on the uWebSockets.js engine.',
+      doc: 'How long an idle connection is kept. It has no effect with uWebSockets.js, which closes an idle connection after 8 to 12 s.',
     }),
     shutdown_wait: durationKey({
       default: '10s',
       min: 0,
       doc: 'Maximum time for requests in flight to finish after SIGTERM or SIGINT.',
+    }),
+    drain_wait: autoDurationKey({
+      doc: 'Time between SIGTERM or SIGINT and the end of new connections, in which /ready is 503 and requests are still answered, so that proxies stop sending them. auto: 5s if server.trusted_proxies is set, otherwise 0s.',
     }),
     hsts_include_subdomains: boolKey({
       default: true,
@@ -95,6 +97,11 @@ export const platformKeys = {
       max_conn_idle_time: durationKey({
         default: '30m',
         doc: 'An idle connection above min_conns is closed after this time.',
+      }),
+      connect_wait: durationKey({
+        default: '60s',
+        min: 0,
+        doc: 'How long `serve` waits for a PostgreSQL server that cannot be reached at the start. Meanwhile /livez is 200 and /ready is 503.',
       }),
     },
   },
@@ -182,40 +189,7 @@ export const platformKeys = {
       },
     },
   },
-  admin: {
-    enabled: boolKey({ default: true, doc: 'Start the admin listener.' }),
-    address: textKey({
-      default: ':9001',
-      doc: 'Address of the admin listener. Never expose it publicly: 127.0.0.1:9001 is a good choice.',
-    }),
-    api_key: secretKey({
-      doc: 'Key of the admin API, with every capability. Without this key and without api_keys, every admin request is refused. Required when the issuer is not localhost.',
-    }),
-    api_keys: recordsKey(apiKeyRecord, {
-      doc: 'Additional keys of the admin API, so that the audit trail names the operator of each action. Each has a name, the SHA-256 of the key in hex, and a capability: read (viewer) or write (admin).',
-      masked: ['sha256'],
-    }),
-    sign_in: {
-      enabled: boolKey({
-        default: false,
-        doc: 'Let people sign in to the admin page at providers of oidc.*. Their groups there give them a capability.',
-      }),
-      url: urlKey({
-        doc: 'Address of the admin page as browsers see it, without a path, such as https://admin.example.com. https, or a loopback address. Register <url>/admin/ui/sign-in/callback at the provider, and with /<slug> at its end for a provider of oidc.providers.',
-      }),
-      providers: listKey({
-        default: [DEFAULT_PROVIDER],
-        doc: 'Slugs of the providers. The administrators of these providers decide who is an admin here.',
-      }),
-      groups: {
-        viewer: listKey({ doc: 'Groups at the provider whose members may read everything and change nothing.' }),
-        operator: listKey({
-          doc: 'Groups at the provider whose members may also change records, but not keys, trust and configuration.',
-        }),
-        admin: listKey({ doc: 'Groups at the provider whose members may do everything.' }),
-      },
-    },
-  },
+  admin: adminKeys,
   observability: {
     capacity_report: textKey({
       doc: 'File with a report of `service bench` from this machine. Status and metrics then compare the traffic with the rates in the report. Empty: the ceiling is estimated from the traffic.',

@@ -52,8 +52,8 @@ export const serviceAccountConfig = z.strictObject({
   token_ttl_seconds: jsonInt(30, 3600).prefault(3600),
   algorithm: word(['RS256', 'ES256']).default('RS256'),
   /**
-   * The identity that the account impersonates. `explicit`: the identity that an operator set for the user. `email`: the email of a
-   * local user, as an operator wrote it. `account`: none; the account itself is used for every user.
+   * The identity that the account impersonates. `explicit` and `email`: the identity that an admin set for the user. The email of the account
+   * is never used, because operators write it. `account`: none; the account itself is used for every user.
    */
   impersonate: word(['explicit', 'email', 'account']).default('explicit'),
 })

@@ -7,17 +7,28 @@ import {
   listOf,
   name,
   nameList,
+  resourceUri,
   scopeName,
   slug,
   text,
-  url,
   word,
 } from '../lib/field.ts'
 import { ACCESS_MODES, ACCESS_TOKEN_TYPS, EVERYONE, TOKEN_CLAIMS } from '../records/resource.ts'
 
+/** A language, optionally with script or region (RFC 5646 §2.1). */
+const LANGUAGE_TAG = /^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/
+const MAX_LANGUAGES = 50
+
 const scopeEntry = z.strictObject({
   name: scopeName().min(1, 'must not be empty').describe('Name that clients request.'),
   description: text(1000).default('').describe('What users read on the consent page.'),
+  descriptions: z
+    .record(z.string().regex(LANGUAGE_TAG, 'must be a language tag such as de'), text(1000).min(1, 'must not be empty'))
+    .refine((texts) => Object.keys(texts).length <= MAX_LANGUAGES, `must have at most ${MAX_LANGUAGES} languages`)
+    .optional()
+    .describe(
+      'The description in further languages, by language tag: {"de": "Notizen lesen"}. Users whose language has no entry read `description`, which then counts as English.',
+    ),
   upstream: text(1000).default('').describe('Scopes at the provider of a broker resource.'),
   groups: groupNames()
     .refine((names) => names.length > 0, 'must not be empty; leave it out for everyone who may use the resource')
@@ -33,6 +44,10 @@ const access = z.strictObject({
   groups: groupNames().default([]).describe('Groups whose members may use it.'),
   users: nameList(name()).default([]).describe('Ids of users who may use it.'),
   email_domains: nameList(emailDomain()).default([]).describe('Domains of verified emails whose users may use it.'),
+  second_factor: z
+    .boolean()
+    .optional()
+    .describe('Whether users need a sign-in with two factors. It holds for existing tokens too.'),
 })
 
 const scopeEntries = z
@@ -60,10 +75,9 @@ const policy = z.strictObject({
 /** The fields of a resource in input. The admin API uses the same fields for PATCH. */
 export const resourceFields = {
   slug: slug().describe('Its public name.'),
-  uri: url()
-    .refine((uri) => !uri.includes('#'), 'must have no fragment')
-    .refine((uri) => !/^\w+:\/\/[^/?]*@/.test(uri), 'must have no user and no password: the URI is public')
-    .describe('The audience of its tokens, exactly as the resource publishes it.'),
+  uri: resourceUri().describe(
+    'The audience of its tokens, exactly as the resource publishes it: any absolute URI without fragment. Metadata is served for http(s) URIs.',
+  ),
   backend_kind: word(['mint', 'broker']).describe(
     'Whether tokens are issued here (`mint`) or obtained from an upstream provider (`broker`).',
   ),

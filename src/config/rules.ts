@@ -3,6 +3,7 @@
 import { isSchemeRule } from '../lib/redirect_scheme.ts'
 import { isLocalhost, normalisedUrl } from '../lib/url.ts'
 import { secretVariable } from './env.ts'
+import { FACTOR_RULES } from './factor_rules.ts'
 import { OIDC_RULES } from './oidc_rules.ts'
 import { endpointsOf } from './provider_record.ts'
 import { isProduction, isWeak, type Rule } from './rule.ts'
@@ -41,6 +42,7 @@ export const RULES: readonly Rule[] = [
   },
 
   ...SESSION_RULES,
+  ...FACTOR_RULES,
   {
     keys: ['admin.api_key'],
     bad: (c) => isProduction(c) && c.admin.enabled && !c.admin.api_key && c.admin.api_keys.length === 0,

@@ -1,11 +1,14 @@
 // Keys of the pages for users: name, logo, color and links of the operator. Values are text, colors and URLs, never HTML.
-import { colorKey, linkKey, textKey } from './key.ts'
+import { colorKey, helpKey, linkKey, textKey } from './key.ts'
 
 /** The backgrounds of the pages, and the text on buttons, in the light and the dark color scheme. */
 export const SURFACES = {
   light: { page: '#f3f5f8', card: '#ffffff', tint: '#f7f8fa', buttonText: '#ffffff' },
   dark: { page: '#0e1015', card: '#171a21', tint: '#1e222b', buttonText: '#0a1633' },
 } as const
+
+/** Whether a text for users is a link. */
+export const isLink = (text: string): boolean => /^(https?|mailto):/i.test(text)
 
 export const uiKeys = {
   product_name: textKey({
@@ -27,5 +30,8 @@ export const uiKeys = {
   }),
   support_url: linkKey({ doc: 'Link to support below the pages for users.' }),
   terms_url: linkKey({ doc: 'Link to the terms of service below the pages for users.' }),
+  password_help: helpKey({
+    doc: 'What a user does who forgot the password: an https or mailto URL, or a text. The sign-in page shows it as "Forgot your password?". Empty: the text says that an administrator can send a link.',
+  }),
   privacy_url: linkKey({ doc: 'Link to the privacy policy below the pages for users.' }),
 } as const

@@ -1,6 +1,8 @@
 // Authenticated encryption (AES-256-GCM): the one place that encrypts and decrypts. The formats around it belong to the callers:
 // cookies (seal.ts), database rows (at_rest.ts) and backups (cli/backup/archive.ts).
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { hkdf } from '@noble/hashes/hkdf.js'
+import { sha256 } from '@noble/hashes/sha2.js'
 
 export const KEY_BYTES = 32
 export const NONCE_BYTES = 12
@@ -37,3 +39,7 @@ export function decrypt({ key, nonce, aad }: AeadContext, sealed: Buffer): Buffe
     return undefined
   }
 }
+
+/** The key of one use of a secret, by HKDF with SHA-256 (RFC 5869). `salt` names the kind of secret. */
+export const deriveKey = (secret: string | Buffer, salt: string, use: string, bytes: number): Buffer =>
+  Buffer.from(hkdf(sha256, Buffer.from(secret as string), Buffer.from(salt), Buffer.from(use), bytes))

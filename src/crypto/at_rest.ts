@@ -1,17 +1,15 @@
 // Encryption at rest, for values that the database must not contain in clear. An encrypted text can be decrypted only for the purpose and
 // the row that it was encrypted for.
-
-import { hkdfSync } from 'node:crypto'
 import { type Env, secretVariable } from '../config/env.ts'
 import type { Config } from '../config/schema.ts'
 import { systemClock } from '../lib/time.ts'
 import type { SealPurpose } from '../records/seal_purpose.ts'
 import { openLogger } from '../telemetry/logger.ts'
-import { decrypt, encrypt, KEY_BYTES, NONCE_BYTES, randomNonce } from './aead.ts'
+import { decrypt, deriveKey, encrypt, KEY_BYTES, NONCE_BYTES, randomNonce } from './aead.ts'
 import type { AtRest } from './encryption.ts'
 import type { MayMakeFirst } from './key_source.ts'
-import { type TransitParts, transitParts } from './transit_client.ts'
-import { transitEncrypt } from './transit_encrypt.ts'
+import { type TransitParts, transitParts } from './transit/client.ts'
+import { transitEncrypt } from './transit/encrypt.ts'
 
 export interface AtRestParts {
   /** The parts that reach the secret store. Commands have their own. */
@@ -96,7 +94,7 @@ const boundTo = (purpose: SealPurpose, row: string): Buffer => Buffer.from(JSON.
 function openMaster(hex: string): Master {
   if (!HEX_KEY.test(hex)) throw new Error('a data encryption key is 64 hex characters (256 bits)')
   const master = Buffer.from(hex, 'hex')
-  const derive = (use: string, bytes: number) => Buffer.from(hkdfSync('sha256', master, 'service at rest', use, bytes))
+  const derive = (use: string, bytes: number) => deriveKey(master, 'service at rest', use, bytes)
   const keys = new Map<SealPurpose, Buffer>()
   return {
     id: derive('key id', KEY_ID_BYTES).toString('base64url'),

@@ -2,16 +2,16 @@
 import type { KeyObject } from 'node:crypto'
 import type { Alg, Jwk, VerifiedAlg } from '../records/jwk.ts'
 
-/** A private key of this process, as a thread stores it. */
+/** A private key of this process. */
 export interface LocalKey {
-  kid: string
+  /** The name of this key object in this process. No other key ever has the same name. */
+  name: string
   alg: Alg
   key: KeyObject
-  /** The first segment of the tokens that it signs. */
-  header: string
 }
 export interface Signature {
-  /** First segment of what is signed: it names the key and the type. */
+  key: LocalKey
+  /** First segment of what is signed. */
   header: string
   /** JSON on one line. */
   payload: string
@@ -29,15 +29,19 @@ export interface Verification {
 export type CryptoJob = Signature | Verification
 
 export interface CryptoBatch {
-  /** The header segments that it signs with: each names a key. */
-  headers: readonly string[]
+  /** The header segments that it signs with, and the name of the key of each. */
+  signers: readonly Signer[]
   /** The keys, for a thread that does not have all of them; it stores them. */
   keys?: readonly LocalKey[]
   /**
-   * A line for each job. The line of a signature is the index of its key and the payload, which would have to be escaped inside of JSON.
+   * A line for each job. The line of a signature is the index of its signer and the payload, which would have to be escaped inside of JSON.
    * An ID token follows after a tab, which JSON on one line does not contain.
    */
   lines: string
+}
+interface Signer {
+  header: string
+  key: string
 }
 /** The compact JWS, with that of the ID token after a space; or whether the signature is valid. */
 export type CryptoResult = string | boolean | { failed: string }
@@ -50,29 +54,49 @@ export interface CryptoBatchResult {
 
 /** Builds a batch of jobs, without keys. */
 export function packJobs(jobs: readonly CryptoJob[]): CryptoBatch {
-  const headers: string[] = []
-  const numberOf = (header: string) => {
-    const known = headers.indexOf(header)
-    return known < 0 ? headers.push(header) - 1 : known
+  const signers: Signer[] = []
+  const numberOf = (header: string, { name }: LocalKey) => {
+    const known = signers.findIndex((each) => each.header === header && each.key === name)
+    return known < 0 ? signers.push({ header, key: name }) - 1 : known
   }
-  const textOf = ({ header, payload, idToken }: Signature): string => {
-    const text = `${numberOf(header)} ${payload}`
+  const textOf = ({ key, header, payload, idToken }: Signature): string => {
+    const text = `${numberOf(header, key)} ${payload}`
     return idToken ? `${text}\t${textOf(idToken)}` : text
   }
   const lines = jobs.map((job) => ('payload' in job ? textOf(job) : JSON.stringify(job)))
-  return { headers, lines: lines.join('\n') }
+  return { signers, lines: lines.join('\n') }
 }
 
-/** The jobs of a batch, in their order. */
-export const unpackJobs = ({ headers, lines }: CryptoBatch): CryptoJob[] =>
-  lines.split('\n').map((line) => {
+/** The different keys that jobs sign with. */
+export const signingKeysOf = (jobs: readonly CryptoJob[]): LocalKey[] => [
+  ...new Map(
+    jobs
+      .flatMap((job) => ('payload' in job ? (job.idToken ? [job, job.idToken] : [job]) : []))
+      .map(({ key }) => [key.name, key] as const),
+  ).values(),
+]
+
+/** The jobs of a batch, in their order. Undefined when a key is missing. */
+export function unpackJobs(
+  { signers, lines }: CryptoBatch,
+  keyOf: (name: string) => LocalKey | undefined,
+): CryptoJob[] | undefined {
+  const known = signers.flatMap(({ header, key: name }) => {
+    const key = keyOf(name)
+    return key ? [{ header, key }] : []
+  })
+  if (known.length < signers.length) return undefined
+  if (lines === '') return []
+  return lines.split('\n').map((line) => {
     if (line.startsWith('{')) return JSON.parse(line) as Verification
     const tab = line.indexOf('\t')
-    if (tab < 0) return signatureOf(headers, line)
-    return { ...signatureOf(headers, line.slice(0, tab)), idToken: signatureOf(headers, line.slice(tab + 1)) }
+    if (tab < 0) return signatureOf(known, line)
+    return { ...signatureOf(known, line.slice(0, tab)), idToken: signatureOf(known, line.slice(tab + 1)) }
   })
+}
 
-function signatureOf(headers: readonly string[], text: string): Signature {
+function signatureOf(signers: readonly Pick<Signature, 'header' | 'key'>[], text: string): Signature {
   const end = text.indexOf(' ')
-  return { header: headers[Number(text.slice(0, end))] as string, payload: text.slice(end + 1) }
+  const signer = signers[Number(text.slice(0, end))] as Pick<Signature, 'header' | 'key'>
+  return { ...signer, payload: text.slice(end + 1) }
 }

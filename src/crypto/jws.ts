@@ -3,14 +3,14 @@ import { constants, createPublicKey, hash as digestOf, type KeyObject, sign, ver
 import { digest } from '../lib/id.ts'
 import { parseObject } from '../lib/json.ts'
 import { Lru } from '../lib/lru.ts'
-import type { Alg, ClientAlg, Jwk, UpstreamAlg, VerifiedAlg } from '../records/jwk.ts'
+import { MB } from '../lib/memory.ts'
+import { type Alg, type ClientAlg, type Jwk, KEY_KINDS, type UpstreamAlg, type VerifiedAlg } from '../records/jwk.ts'
 import { derOf, rawOf } from './ecdsa.ts'
+import { isSoundPoint } from './points.ts'
 
 interface Algorithm {
-  kty: 'EC' | 'RSA' | 'OKP'
   /** Missing where the algorithm itself has one: Ed25519. */
   hash?: 'sha256' | 'sha384' | 'sha512'
-  crv?: string
   /** Bytes of a signature. For RSA it is the size of the modulus. */
   signatureBytes?: number
   /** Of RSA. */
@@ -20,39 +20,23 @@ type Hash = NonNullable<Algorithm['hash']>
 interface Hashed extends Algorithm {
   hash: Hash
 }
-const ec = (hash: Hash, crv: string, signatureBytes: number): Hashed => ({
-  kty: 'EC',
+const ec = (hash: Hash, signatureBytes: number): Hashed => ({ hash, signatureBytes })
+const pkcs1 = (hash: Hash): Hashed => ({ hash, options: { padding: constants.RSA_PKCS1_PADDING } })
+const pss = (hash: Hash, saltLength: number): Hashed => ({
   hash,
-  crv,
-  signatureBytes,
+  options: { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength },
 })
-const rsa = (hash: Hash, saltLength?: number): Hashed => ({
-  kty: 'RSA',
-  hash,
-  options:
-    saltLength === undefined
-      ? { padding: constants.RSA_PKCS1_PADDING }
-      : { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength },
-})
-const ALGORITHMS: Record<Alg, Hashed> = {
-  ES256: ec('sha256', 'P-256', 64),
-  RS256: rsa('sha256'),
-  PS256: rsa('sha256', 32),
-}
+const ALGORITHMS: Record<Alg, Hashed> = { ES256: ec('sha256', 64), RS256: pkcs1('sha256'), PS256: pss('sha256', 32) }
 const UPSTREAM: Record<UpstreamAlg, Hashed> = {
   ...ALGORITHMS,
-  ES384: ec('sha384', 'P-384', 96),
-  ES512: ec('sha512', 'P-521', 132),
-  RS384: rsa('sha384'),
-  RS512: rsa('sha512'),
-  PS384: rsa('sha384', 48),
-  PS512: rsa('sha512', 64),
+  ES384: ec('sha384', 96),
+  ES512: ec('sha512', 132),
+  RS384: pkcs1('sha384'),
+  RS512: pkcs1('sha512'),
+  PS384: pss('sha384', 48),
+  PS512: pss('sha512', 64),
 }
-/** Of the curves of RFC 8037 only Ed25519, the one that every library has. */
-const CLIENT: Record<ClientAlg, Algorithm> = {
-  ...ALGORITHMS,
-  EdDSA: { kty: 'OKP', crv: 'Ed25519', signatureBytes: 64 },
-}
+const CLIENT: Record<ClientAlg, Algorithm> = { ...ALGORITHMS, EdDSA: { signatureBytes: 64 } }
 const VERIFIED: Record<VerifiedAlg, Algorithm> = { ...UPSTREAM, ...CLIENT }
 export const CLIENT_ALGS = Object.keys(CLIENT) as readonly ClientAlg[]
 export const VERIFIED_ALGS = Object.keys(VERIFIED) as readonly VerifiedAlg[]
@@ -79,7 +63,7 @@ export const mediaType = (typ: string): string => typ.toLowerCase().replace(/^ap
 
 /** Tokens of one issuer and proofs of one key have the same header, so parsed headers are cached. Longer headers are not. */
 const [MAX_HEADERS, MAX_HEADER_CHARS] = [5000, 1024]
-const headers = new Lru<Jws['header']>(MAX_HEADERS)
+const headers = new Lru<Jws['header']>({ max: MAX_HEADERS, bytes: 4 * MB })
 
 /**
  * Parses a compact JWS. Undefined unless it is three canonical base64url segments with JSON objects in the first two.
@@ -133,9 +117,6 @@ export function thumbprint(jwk: Jwk): string | undefined {
   return undefined
 }
 
-/** The members of private and symmetric keys (RFC 7518 §6). A key that was sent with one of them is no longer secret. */
-export const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
-
 const MIN_RSA_BITS = 2048
 const MAX_RSA_BITS = 8192
 /** A very large exponent would make every verification as slow as a signature. */
@@ -153,7 +134,8 @@ const isOddNumber = (bytes: Buffer): boolean => bytes[0] !== 0 && (bytes.at(-1) 
  * With an exponent of 1, signatures can be made without the private key. No key pair has an even exponent.
  */
 export function isSoundKey(alg: VerifiedAlg, { kty, crv, x, y, e, n }: Jwk): boolean {
-  if (kty !== VERIFIED[alg].kty || crv !== VERIFIED[alg].crv) return false
+  const kind = KEY_KINDS[alg]
+  if (kty !== kind.kty || crv !== kind.crv) return false
   if (kty !== 'RSA')
     return (kty === 'EC' ? [x, y] : [x]).every((each) => bytesOf(each).length === COORDINATE_BYTES[String(crv)])
   const [exponent, modulus] = [bytesOf(e), bytesOf(n)]
@@ -164,9 +146,9 @@ export function isSoundKey(alg: VerifiedAlg, { kty, crv, x, y, e, n }: Jwk): boo
 
 /** Imports a public key for an algorithm. Undefined when it is not valid. */
 export function importKey(alg: VerifiedAlg, jwk: Jwk): KeyObject | undefined {
-  if (!isSoundKey(alg, jwk)) return undefined
+  const { kty, crv, x, y, e, n } = jwk
+  if (!isSoundKey(alg, jwk) || (kty === 'OKP' && !isSoundPoint(bytesOf(x)))) return undefined
   try {
-    const { kty, crv, x, y, e, n } = jwk
     return createPublicKey({ key: { kty, crv, x, y, e, n } as Record<string, string>, format: 'jwk' })
   } catch {
     return undefined
@@ -175,10 +157,10 @@ export function importKey(alg: VerifiedAlg, jwk: Jwk): KeyObject | undefined {
 
 /** Verifies a signature (base64url) over `input`. */
 export function verifySignature(alg: VerifiedAlg, key: KeyObject, input: string, signature: string): boolean {
-  const { kty, hash, options, signatureBytes } = VERIFIED[alg]
+  const { hash, options, signatureBytes } = VERIFIED[alg]
   const raw = Buffer.from(signature, 'base64url')
   if (signatureBytes !== undefined && raw.length !== signatureBytes) return false
-  const [what, encoded] = [options ? { key, ...options } : key, kty === 'EC' ? derOf(raw) : raw]
+  const [what, encoded] = [options ? { key, ...options } : key, KEY_KINDS[alg].kty === 'EC' ? derOf(raw) : raw]
   return verify(hash, Buffer.from(input), what, encoded)
 }
 
@@ -194,10 +176,19 @@ export const signingInput = (header: string, payload: string): string =>
 export const withTokenHash = (payload: string, alg: Alg, access_token: string): string =>
   `${payload.slice(0, -1)},"at_hash":"${accessTokenHash(alg, access_token)}"}`
 
+/** Characters of an ES256 signature. That of an RSA key has as many as its modulus. */
+const ES256_CHARS = 86
+/** The length of the token that signing gives, by the public key of the signer. */
+export const signedLength = (header: string, payload: string, jwk: Jwk | undefined): number =>
+  header.length +
+  Math.ceil((Buffer.byteLength(payload) * 4) / 3) +
+  (typeof jwk?.['n'] === 'string' ? jwk['n'].length : ES256_CHARS) +
+  '..'.length
+
 /** Signs a prepared header segment and a payload (JSON text). Returns the compact JWS. */
 export function signJws(alg: ClientAlg, key: KeyObject, header: string, payload: string): string {
   const input = signingInput(header, payload)
-  const { kty, hash, options, signatureBytes = 0 } = CLIENT[alg]
+  const { hash, options, signatureBytes = 0 } = CLIENT[alg]
   const signature = sign(hash, Buffer.from(input), options ? { key, ...options } : key)
-  return `${input}.${(kty === 'EC' ? rawOf(signature, signatureBytes / 2) : signature).toString('base64url')}`
+  return `${input}.${(KEY_KINDS[alg].kty === 'EC' ? rawOf(signature, signatureBytes / 2) : signature).toString('base64url')}`
 }

@@ -1,8 +1,8 @@
 // The interface of key stores for the keyring: a folder, a database, or a remote engine that signs.
 import type { KeyObject } from 'node:crypto'
-import type { LaneStats } from '../lib/lane.ts'
-import type { Jwk } from '../records/jwk.ts'
-import type { KeyTimes } from '../records/key_times.ts'
+import type { LaneStats } from '../lib/threads/lane.ts'
+import type { Jwk, KeyTimes } from '../records/jwk.ts'
+import type { IdTokenAlg } from '../records/openid_client.ts'
 import type { RemoteSigner } from './pool.ts'
 
 export interface SourceKey extends KeyTimes {
@@ -10,6 +10,8 @@ export interface SourceKey extends KeyTimes {
   jwk: Jwk
   /** The private key, or the signer that has it. */
   key: KeyObject | RemoteSigner
+  /** Signs only ID tokens and logout tokens, whose algorithm is not that of access tokens. */
+  isIdToken?: true
 }
 
 /**
@@ -30,6 +32,8 @@ export interface KeySource {
   rotate(): Promise<SourceKey[]>
   /** Removes a key permanently. If it is the current key, another one becomes current. Undefined when the key does not exist. */
   revoke(kid: string): Promise<SourceKey[] | undefined>
+  /** Creates a key of ID tokens with this algorithm if there is none. Absent when the service issues no ID tokens. */
+  prepare?(alg: IdTokenAlg): Promise<SourceKey[]>
   /** Set when the keys sign elsewhere. */
   readonly remote?: RemoteState
   /** Calls `changed` whenever another process may have changed the keys. Returns a function that stops this. */

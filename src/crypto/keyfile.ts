@@ -17,6 +17,9 @@ import { replaceFile } from '../lib/durable.ts'
 import { codeOf } from '../lib/error.ts'
 import type { KeyStore, StoredKey } from './stored_keys.ts'
 
+/** The folder of the keys of ID tokens, in that of the signing keys. */
+export const ID_TOKEN_FOLDER = 'id-token'
+
 const INDEX = 'keys.json'
 const LOCK = 'keys.lock'
 const LOCK_STALE_MS = 10_000

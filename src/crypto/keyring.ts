@@ -1,6 +1,10 @@
 // The signing keys in use: the current key, the previous keys for as long as their tokens may live, and the next key.
+import { unavailable } from '../lib/error.ts'
 import { digest } from '../lib/id.ts'
+import { SingleFlight } from '../lib/threads/single_flight.ts'
 import type { Clock } from '../lib/time.ts'
+import type { Alg } from '../records/jwk.ts'
+import type { IdTokenAlg } from '../records/openid_client.ts'
 import type { AccessTokenTyp } from '../records/resource.ts'
 import { headerSegment, thumbprint } from './jws.ts'
 import { currentOf, type KeySource, type RemoteState, type SourceKey } from './key_source.ts'
@@ -17,7 +21,9 @@ export interface Keyring {
   readonly store: string
   /** The key that signs new tokens, with the header of their type; at+jwt by default. */
   current(typ?: AccessTokenTyp): SigningKey
-  /** Keys that verify tokens: the current key, then the previous keys, newest first, then the next key. */
+  /** The key that signs ID tokens with an algorithm. It is created when it is needed for the first time. Rejects with 503 when that fails. */
+  idTokenKey(alg: IdTokenAlg): Promise<SigningKey>
+  /** Keys that verify tokens: the current key, then the previous keys, newest first, then the next key; then in the same order the keys of ID tokens. */
   published(): PublishedKey[]
   find(kid: string): PublishedKey | undefined
   /** As find(), for a key that another instance may have created: if it is unknown, the keys are read again, but not more often than every SEEK_MS. */
@@ -42,6 +48,7 @@ export interface Keyring {
 
 interface Loaded {
   signing: Readonly<Record<AccessTokenTyp, SigningKey>>
+  idTokens: Partial<Record<Alg, SigningKey>>
   keys: PublishedKey[]
   previous_kid: string
 }
@@ -89,12 +96,19 @@ export async function openKeyring({ source, clock, onError, place = source.name 
   }
   const reload = async () => use(await source.load())
   const tryReload = () => reload().catch((error: unknown) => onError?.(error))
+  const making = new SingleFlight<void>()
   const find = (kid: string) => published().find((key) => key.kid === kid)
   const stop = source.watch?.(() => void tryReload())
 
   return {
     store: source.name,
     current: (typ = 'at+jwt') => loaded().signing[typ],
+    async idTokenKey(alg) {
+      const there = loaded().idTokens[alg]
+      if (there) return there
+      await making.run(alg, async () => use(await prepared(source, alg)))
+      return loaded().idTokens[alg] ?? noIdTokenKey(alg)
+    },
     published,
     find,
     seek: seeker(find, tryReload),
@@ -118,6 +132,17 @@ export async function openKeyring({ source, clock, onError, place = source.name 
     remote: source.remote,
     close: () => stop?.(),
   }
+}
+
+async function prepared({ prepare }: KeySource, alg: IdTokenAlg): Promise<SourceKey[]> {
+  if (!prepare) return noIdTokenKey(alg)
+  return prepare(alg).catch((error: unknown) => {
+    throw unavailable(`the key of ID tokens with ${alg} cannot be created`, { reason: 'id_token_key', cause: error })
+  })
+}
+
+function noIdTokenKey(alg: IdTokenAlg): never {
+  throw unavailable(`there is no key of ID tokens with ${alg}`, { reason: 'id_token_key' })
 }
 
 /** Finds a key, and reads the keys again when it is unknown. All calls within SEEK_MS share one read. */
@@ -158,17 +183,32 @@ function jwksOf(keys: readonly PublishedKey[]): JwksDocument {
 
 const loadAny = (keys: readonly SourceKey[]): Loaded | undefined => (keys.length > 0 ? load(keys) : undefined)
 
-function load(keys: readonly SourceKey[]): Loaded {
+/** Keys of one kind: the current key, then the previous keys, newest first, then the next key. */
+function ordered(keys: readonly SourceKey[]): SourceKey[] {
   const current = currentOf(keys)
   const before = keys.filter((key) => !key.next && key !== current).reverse()
-  const { kid, alg, key } = current
-  const signingAs = (typ: AccessTokenTyp): SigningKey => ({ kid, alg, key, header: headerSegment(typ, alg, kid) })
+  return [current, ...before, ...keys.filter((each) => each.next)]
+}
+
+const signingAs = ({ kid, alg, key }: SourceKey, typ: AccessTokenTyp): SigningKey => ({
+  kid,
+  alg,
+  key,
+  header: headerSegment(typ, alg, kid),
+})
+
+function load(keys: readonly SourceKey[]): Loaded {
+  const own = ordered(keys.filter(({ isIdToken }) => !isIdToken))
+  const others = keys.filter(({ isIdToken }) => isIdToken)
+  const idTokens = others.length > 0 ? ordered(others) : []
+  const [current, previous] = own as [SourceKey, SourceKey?]
   return {
-    signing: { 'at+jwt': signingAs('at+jwt'), JWT: signingAs('JWT') },
-    keys: [current, ...before, ...keys.filter((each) => each.next)].map(({ key: _, ...shown }) => ({
+    signing: { 'at+jwt': signingAs(current, 'at+jwt'), JWT: signingAs(current, 'JWT') },
+    idTokens: Object.fromEntries([...idTokens.slice(0, 1), current].map((key) => [key.alg, signingAs(key, 'JWT')])),
+    keys: [...own, ...idTokens].map(({ key: _, ...shown }) => ({
       ...shown,
       thumbprint: thumbprint(shown.jwk) as string,
     })),
-    previous_kid: before[0]?.kid ?? '',
+    previous_kid: previous && !previous.next ? previous.kid : '',
   }
 }

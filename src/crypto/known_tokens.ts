@@ -1,6 +1,7 @@
 // A cache of tokens whose signature is known to be valid: tokens are exchanged or introspected soon after they were signed, and repeatedly.
 import { digest } from '../lib/id.ts'
 import { Lru } from '../lib/lru.ts'
+import { MB } from '../lib/memory.ts'
 
 const MAX_TOKENS = 20_000
 /** After this many seconds without a lookup, signed tokens are no longer cached. */
@@ -8,7 +9,7 @@ const QUIET = 60
 
 /** The digests of tokens that this thread signed or verified recently. */
 export class KnownTokens {
-  private readonly digests = new Lru<true>(MAX_TOKENS)
+  private readonly digests = new Lru<true>({ max: MAX_TOKENS, bytes: 4 * MB })
   private askedAt = Number.NEGATIVE_INFINITY
 
   /** Caches a token that was just signed. If there are no lookups, because resource servers verify tokens themselves, nothing is cached. */

@@ -29,6 +29,30 @@ export function argon2Parameters(hash: string): Argon2Parameters | undefined {
   return m === undefined ? undefined : { m: Number(m), t: Number(t), p: Number(p) }
 }
 
+/**
+ * What decides how long a hash takes: its function with its cost. Also of the beginning of a hash, if that has the cost. Undefined for any other
+ * text.
+ */
+export function kindOfHash(hash: string): string | undefined {
+  const [, cost] = /^\$2[aby]\$(\d{2})/.exec(hash) ?? []
+  if (cost !== undefined) return `bcrypt ${cost}`
+  const [, m, t] = /^\$argon2id\$v=19\$m=(\d{1,10}),t=(\d{1,4})/.exec(hash) ?? []
+  return m === undefined ? undefined : `argon2id ${m} ${t}`
+}
+
+/** How much work a kind of hash is, to be compared with kinds of the same function. */
+export function costOfKind(kind: string): { name: string; cost: number } {
+  const [name = '', first, passes = 1] = kind.split(' ')
+  return { name, cost: Number(first) * Number(passes) }
+}
+
+/** A hash of a kind that no password has. */
+export function exampleOf(kind: string): string {
+  const [name, first, passes] = kind.split(' ')
+  if (name === 'bcrypt') return `$2b$${first}$${'.'.repeat(53)}`
+  return `$argon2id$v=19$m=${first},t=${passes},p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`
+}
+
 /** The reason why a password hash from another system is not accepted. Undefined when it is accepted. */
 export function hashProblem(hash: string): string | undefined {
   if (!isBcrypt(hash)) return argon2Problem(hash)

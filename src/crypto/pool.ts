@@ -1,20 +1,23 @@
-// The two crypto lanes: signatures, and passwords. Passwords have separate threads, so that logins never delay a token.
+// The crypto threads: signatures and verifications go through a lane, passwords to threads of their own.
 import type { KeyObject } from 'node:crypto'
 import { availableParallelism } from 'node:os'
-import { type OAuthError, unavailable } from '../lib/error.ts'
-import { type BatchListener, Lane, type LaneStats, type Outcome } from '../lib/lane.ts'
-import { openThreads, type Threads } from '../lib/threads.ts'
+import type { OAuthError } from '../lib/error.ts'
+import { type BatchListener, Lane, type LaneStats, type Outcome } from '../lib/threads/lane.ts'
+import { openWorkerPool } from '../lib/threads/worker_pool.ts'
+import type { Alg } from '../records/jwk.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import {
+  type CryptoBatch,
   type CryptoBatchResult,
   type CryptoJob,
   type CryptoResult,
   type LocalKey,
   packJobs,
-  type Signature,
+  signingKeysOf,
   type Verification,
 } from './batch.ts'
 import { signingInput, withTokenHash } from './jws.ts'
+import { openPasswords, type Passwords, workerFailed } from './passwords.ts'
 import { createSigningWork } from './signing_work.ts'
 
 /** Signs in a remote engine, which does not reveal the private key. */
@@ -23,30 +26,28 @@ export interface RemoteSigner {
   sign(input: string): Promise<string>
 }
 /** A signing key, of this process or of a remote engine. */
-export type SigningKey = Omit<LocalKey, 'key'> & { key: KeyObject | RemoteSigner }
+export interface SigningKey {
+  kid: string
+  alg: Alg
+  key: KeyObject | RemoteSigner
+  /** The first segment of the tokens that it signs. */
+  header: string
+}
 /** A remote engine signs, which may fail: then the signature is made before the commit. */
 export const isRemote = (key: SigningKey): key is SigningKey & { key: RemoteSigner } => 'sign' in key.key
 
-export type PasswordJob = { password: string } | { password: string; hash: string }
-/** The PHC string of a new password; or whether a password is correct, with a new hash if the parameters of the old one are outdated. */
-export type PasswordResult = string | { right: boolean; rehashed?: string }
-
-export interface CryptoLanes {
+export interface CryptoLanes extends Passwords {
   /** Signs claims. Returns the compact JWS. */
   sign(key: SigningKey, claims: object, onBatch?: BatchListener): Promise<string>
-  /** Signs the claims of an access token and of its ID token, which gets `at_hash`. Returns both. `header` is that of ID tokens of the key. */
+  /** Signs the claims of an access token and of its ID token, which gets `at_hash`. Returns both. Both keys are local, or both are remote. */
   signBoth(
     key: SigningKey,
     claims: object,
-    idToken: { header: string; claims: object },
+    idToken: { key: SigningKey; claims: object },
     onBatch?: BatchListener,
   ): Promise<readonly [access_token: string, id_token: string]>
   /** Whether a signature is valid. */
   verify(what: Verification, onBatch?: BatchListener): Promise<boolean>
-  /** The PHC string of a password. */
-  hashPassword(password: string): Promise<string>
-  /** Whether a password matches a PHC string; `rehashed` if its parameters are outdated. Without a hash it does not match, after the same time. */
-  verifyPassword(password: string, hash: string | undefined): Promise<{ right: boolean; rehashed?: string }>
   /** The 503 with which the next signature or verification would be refused, so that a request can be refused before any work. */
   refusal(): OAuthError | undefined
   /** The total working time of the signing threads, in milliseconds per thread. */
@@ -55,16 +56,14 @@ export interface CryptoLanes {
   close(): Promise<void>
 }
 
-/** Longer passwords are refused before they are hashed. */
-export const MAX_PASSWORD_BYTES = 1024
-/** The hash of a random password. The passwords of unknown users are compared with it, so that they take the same time. */
-const DECOY = '$argon2id$v=19$m=19456,t=2,p=1$NgLa0kj3cFL7InzivTeI4A$X4p+vk4ySTGFn76n0+YMtbENbg1QBtG48cxnsBb5TB4'
 const SIGN_BATCH = 256
-const QUEUE = { crypto: 4096, password: 64 }
+const MAX_QUEUE = 4096
+/** Batches that a busy thread gets in advance. */
+const AHEAD = 1
 /** Slow signatures (RS256) are sent in small batches, and the first batches start while further signatures arrive. */
 const [BATCH_MS, EAGER_MS] = [5, 1]
 /** A signature with ES256, or two. To wake a thread for them costs more processor time and takes longer. RS256 takes longer than this. */
-const HERE = { jobs: 2, ms: 0.3 }
+const HERE = { jobs: 4, ms: 0.3 }
 /** Larger batches that are also signed here while no signing thread has loaded, and the milliseconds of such work after which the first one starts. */
 const COLD = { jobs: 16, ms: 10 }
 
@@ -78,50 +77,62 @@ export const signingThreads = (configured: number): number =>
 
 /** Opens the lanes. Their threads start when they are needed. */
 export function openCrypto({ threads }: CryptoOptions, log: Logger): CryptoLanes {
-  const known = new Map<string, LocalKey>()
-  const crypto = openSigning(signingThreads(threads), known, log)
+  const localKey = createKeyNames()
+  const crypto = openSigning(signingThreads(threads), log)
   const password = openPasswords(log)
   return {
     sign(key, claims, onBatch) {
       const payload = JSON.stringify(claims)
       if (isRemote(key)) return signRemotely(key, payload)
-      known.set(key.header, key as LocalKey)
-      return crypto.lane.push({ header: key.header, payload }, onBatch) as Promise<string>
+      return crypto.lane.push({ key: localKey(key), header: key.header, payload }, onBatch) as Promise<string>
     },
-    async signBoth(key, claims, { header, claims: idClaims }, onBatch) {
-      const [payload, idToken] = [JSON.stringify(claims), { header, payload: JSON.stringify(idClaims) }]
-      if (isRemote(key)) return signBothRemotely(key, payload, idToken)
-      known.set(key.header, key as LocalKey)
-      if (!known.has(header)) known.set(header, { ...(key as LocalKey), header })
-      const both = (await crypto.lane.push({ header: key.header, payload, idToken }, onBatch)) as string
+    async signBoth(key, claims, { key: idKey, claims: idClaims }, onBatch) {
+      const [payload, idPayload] = [JSON.stringify(claims), JSON.stringify(idClaims)]
+      if (isRemote(key) && isRemote(idKey)) return signBothRemotely(key, payload, idKey, idPayload)
+      const idToken = { key: localKey(idKey), header: idKey.header, payload: idPayload }
+      const job = { key: localKey(key), header: key.header, payload, idToken }
+      const both = (await crypto.lane.push(job, onBatch)) as string
       return both.split(' ') as [string, string]
     },
     verify: (what, onBatch) => crypto.lane.push(what, onBatch) as Promise<boolean>,
-    hashPassword: (text) => password.lane.push({ password: normal(text) }) as Promise<string>,
-    verifyPassword: (text, hash = DECOY) =>
-      password.lane.push({ password: normal(text), hash }) as Promise<{ right: boolean; rehashed?: string }>,
+    hashPassword: password.hashPassword,
+    verifyPassword: password.verifyPassword,
     refusal: () => crypto.lane.refusal(),
     busyMs: () => crypto.lane.busyMs(),
-    stats: { crypto: crypto.lane.stats, password: password.lane.stats },
+    stats: { crypto: crypto.lane.stats, password: password.stats },
     async close() {
-      await Promise.all([crypto.lane.drained(), password.lane.drained()])
-      await Promise.all([crypto.threads.close(), password.threads.close()])
+      await crypto.lane.drained()
+      await Promise.all([crypto.threads.close(), password.close()])
     },
   }
 }
 
-/** The signing threads and their lane. `known` has the key of every header. The threads start with the load: many processes never need them. */
-function openSigning(workers: number, known: ReadonlyMap<string, LocalKey>, log: Logger) {
-  const threads = openThreads({ name: 'crypto', max: workers }, log)
-  const perform = createSigningWork((header) => known.get(header))
+/** Names each key object of this process. A name is forgotten with its key. */
+function createKeyNames(): (signing: SigningKey) => LocalKey {
+  const names = new WeakMap<object, string>()
+  let count = 0
+  return ({ alg, key }) => {
+    const name = names.get(key) ?? String(++count)
+    names.set(key, name)
+    return { name, alg, key: key as KeyObject }
+  }
+}
+
+/** The signing threads and their lane. The threads start with the load: many processes never need them. */
+function openSigning(workers: number, log: Logger) {
+  const threads = openWorkerPool<CryptoBatch, CryptoBatchResult>(
+    { name: 'crypto', max: workers, tasks: 1 + AHEAD },
+    log,
+  )
+  const perform = createSigningWork()
   const runHere = (jobs: CryptoJob[]) => jobs.map((job) => outcomeOf(perform(job)))
   let coldMs = 0
   const lane = new Lane<CryptoJob, string | boolean>({
     name: 'crypto',
     workers,
-    ahead: 1,
+    ahead: AHEAD,
     maxBatch: SIGN_BATCH,
-    maxQueue: QUEUE.crypto,
+    maxQueue: MAX_QUEUE,
     batchMs: BATCH_MS,
     eagerMs: EAGER_MS,
     here: { ...HERE, run: runHere },
@@ -130,15 +141,15 @@ function openSigning(workers: number, known: ReadonlyMap<string, LocalKey>, log:
         const startedMs = performance.now()
         const outcomes = runHere(jobs)
         coldMs += performance.now() - startedMs
-        if (coldMs > COLD.ms) threads.start()
+        // The first batch only starts the thread.
+        if (coldMs > COLD.ms && threads.unfinished() === 0) void threads.run(packJobs([])).catch(() => {})
         return outcomes
       }
       const batch = packJobs(jobs)
       // Transferring a key is expensive, and a thread needs it only once.
-      let { results, ms } = (await runOn(threads, batch)) as CryptoBatchResult
+      let { results, ms } = await threads.run(batch).catch(refuse)
       if (!results) {
-        const keys = batch.headers.map((header) => known.get(header))
-        ;({ results = [], ms } = (await runOn(threads, { ...batch, keys })) as CryptoBatchResult)
+        ;({ results = [], ms } = await threads.run({ ...batch, keys: signingKeysOf(jobs) }).catch(refuse))
       }
       worked(ms)
       return results.map(outcomeOf)
@@ -147,24 +158,13 @@ function openSigning(workers: number, known: ReadonlyMap<string, LocalKey>, log:
   return { threads, lane }
 }
 
-/** The password threads and their lane. The threads start with the first login, because most processes never need them. */
-function openPasswords(log: Logger) {
-  const workers = Math.max(1, Math.floor(availableParallelism() / 4))
-  const threads = openThreads({ name: 'password', max: workers, idleMs: 60_000 }, log)
-  const lane = new Lane<PasswordJob, PasswordResult>({
-    name: 'password',
-    workers,
-    maxBatch: 1,
-    maxQueue: QUEUE.password,
-    run: async (jobs) => ((await runOn(threads, jobs)) as PasswordResult[]).map((value) => ({ value })),
-  })
-  return { threads, lane }
+/** Fails the jobs of a batch with 503. */
+function refuse(error: unknown): never {
+  throw workerFailed(error)
 }
 
 const outcomeOf = (result: CryptoResult): Outcome<string | boolean> =>
   typeof result === 'object' ? { error: new Error(result.failed) } : { value: result }
-
-const normal = (text: string) => text.normalize('NFC')
 
 async function signRemotely({ header, key }: SigningKey & { key: RemoteSigner }, payload: string): Promise<string> {
   const input = signingInput(header, payload)
@@ -174,17 +174,9 @@ async function signRemotely({ header, key }: SigningKey & { key: RemoteSigner },
 async function signBothRemotely(
   key: SigningKey & { key: RemoteSigner },
   payload: string,
-  idToken: Signature,
+  idKey: SigningKey & { key: RemoteSigner },
+  idPayload: string,
 ): Promise<[string, string]> {
   const access_token = await signRemotely(key, payload)
-  const { header } = idToken
-  return [access_token, await signRemotely({ ...key, header }, withTokenHash(idToken.payload, key.alg, access_token))]
-}
-
-async function runOn(pool: Threads, task: unknown): Promise<unknown> {
-  try {
-    return await pool.run(task)
-  } catch (error) {
-    throw unavailable('a worker thread failed', { reason: 'worker_failed', cause: error })
-  }
+  return [access_token, await signRemotely(idKey, withTokenHash(idPayload, idKey.alg, access_token))]
 }

@@ -1,13 +1,14 @@
-// Values that travel through a browser: encrypted and authenticated (JWE, A256GCM), or authenticated by a MAC. Every purpose has
+// Values that travel through a browser: encrypted and authenticated (JWE, A256GCM, by jose), or authenticated by a MAC. Every purpose has
 // a key of its own, derived from a session secret. The first secret seals. Values of every secret of the list are accepted.
-import { createHmac, hkdfSync } from 'node:crypto'
-import { decrypt, encrypt, KEY_BYTES, randomNonce, TAG_BYTES } from './aead.ts'
+import { createHmac } from 'node:crypto'
+import { CompactEncrypt, compactDecrypt, errors } from 'jose'
+import { deriveKey, KEY_BYTES } from './aead.ts'
 
 export interface Sealer {
   /** Encrypts and authenticates a value. */
-  seal(value: object): string
+  seal(value: object): Promise<string>
   /** The value, or undefined when the text was not made by seal() with one of the secrets. */
-  open(text: string): Record<string, unknown> | undefined
+  open(text: string): Promise<Record<string, unknown> | undefined>
   /** A MAC over a text for one purpose, as base64url. */
   mac(purpose: string, text: string): string
   /** The MACs of the text with each of the secrets. The first one is the result of mac(). */
@@ -15,34 +16,46 @@ export interface Sealer {
 }
 
 /** Browsers keep cookies up to this length. */
-const MAX_LENGTH = 4096
+const MAX_COOKIE = 4096
+/** The protected header of every sealed value. Direct encryption has no encrypted key (RFC 7516 §5.1). Other algorithms are not accepted. */
+const HEADER = { alg: 'dir', enc: 'A256GCM' } as const
+const ACCEPTED = { keyManagementAlgorithms: [HEADER.alg], contentEncryptionAlgorithms: [HEADER.enc] }
 
-/** The protected header of every sealed value; other algorithms are not accepted. Direct encryption has no encrypted key (RFC 7516 §5.1). */
-const HEADER = Buffer.from('{"alg":"dir","enc":"A256GCM"}').toString('base64url')
-const AAD = Buffer.from(HEADER)
-/** JWE Compact Serialization (RFC 7516 §7.1): header, no key, nonce, ciphertext, tag. */
-const SEALED = new RegExp(`^${HEADER}\\.\\.([\\w-]{16})\\.([\\w-]+)\\.([\\w-]{22})$`)
-
-/** Derives the keys of all purposes from secrets. The first secret seals; values of all of them are accepted. */
-export function createSealer(secrets: readonly [string, ...string[]]): Sealer {
+/**
+ * Derives the keys of all purposes from secrets. The first secret seals; values of all of them are accepted, up to a length: that of a
+ * cookie by default.
+ */
+export function createSealer(secrets: readonly [string, ...string[]], maxLength = MAX_COOKIE): Sealer {
   const [first, ...others] = secrets
-  const { seal, mac, open } = sealerOf(first)
-  const earlier = others.map(sealerOf)
+  const { key, mac } = keysOf(first)
+  const earlier = others.map(keysOf)
   return {
-    seal,
-    mac,
-    open(text) {
-      let value = open(text)
-      for (const sealer of earlier) value ??= sealer.open(text)
-      return value
+    seal: (value) => new CompactEncrypt(Buffer.from(JSON.stringify(value))).setProtectedHeader(HEADER).encrypt(key),
+    async open(text) {
+      if (text.length > maxLength) return undefined
+      for (const each of [key, ...earlier.map((keys) => keys.key)]) {
+        const plaintext = await decrypted(text, each)
+        if (plaintext) return JSON.parse(Buffer.from(plaintext).toString()) as Record<string, unknown>
+      }
+      return undefined
     },
-    macs: (purpose, text) => [mac(purpose, text), ...earlier.map((sealer) => sealer.mac(purpose, text))],
+    mac,
+    macs: (purpose, text) => [mac(purpose, text), ...earlier.map((keys) => keys.mac(purpose, text))],
   }
 }
 
-function sealerOf(secret: string): Omit<Sealer, 'macs'> {
-  const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', secret, 'service', purpose, KEY_BYTES))
-  const key = derive('session cookie')
+async function decrypted(text: string, key: Uint8Array): Promise<Uint8Array | undefined> {
+  try {
+    return (await compactDecrypt(text, key, ACCEPTED)).plaintext
+  } catch (error) {
+    if (error instanceof errors.JOSEError) return undefined
+    throw error
+  }
+}
+
+/** The key of sealed values, and the MACs, of one secret. */
+function keysOf(secret: string): { key: Uint8Array; mac: Sealer['mac'] } {
+  const derive = (purpose: string) => deriveKey(secret, 'service', purpose, KEY_BYTES)
   const macs = new Map<string, Buffer>()
   const macKey = (purpose: string) => {
     const known = macs.get(purpose) ?? derive(`mac ${purpose}`)
@@ -50,18 +63,7 @@ function sealerOf(secret: string): Omit<Sealer, 'macs'> {
     return known
   }
   return {
-    seal(value) {
-      const nonce = randomNonce()
-      const sealed = encrypt({ key, nonce, aad: AAD }, Buffer.from(JSON.stringify(value)))
-      const parts = [nonce, sealed.subarray(0, -TAG_BYTES), sealed.subarray(-TAG_BYTES)]
-      return [HEADER, '', ...parts.map((part) => part.toString('base64url'))].join('.')
-    },
-    open(text) {
-      if (text.length > MAX_LENGTH) return undefined
-      const [nonce, ...sealed] = (SEALED.exec(text) ?? []).slice(1).map((part) => Buffer.from(part, 'base64url'))
-      const plaintext = nonce && decrypt({ key, nonce, aad: AAD }, Buffer.concat(sealed))
-      return plaintext && (JSON.parse(plaintext.toString('utf8')) as Record<string, unknown>)
-    },
+    key: derive('session cookie'),
     mac: (purpose, text) => createHmac('sha256', macKey(purpose)).update(text).digest('base64url'),
   }
 }

@@ -1,5 +1,6 @@
 // The signing keys in a front thread: copies from the main thread. Only the main thread reads, creates and changes keys.
 import type { KeyObject } from 'node:crypto'
+import type { IdTokenAlg } from '../records/openid_client.ts'
 import type { KeySource, SourceKey } from './key_source.ts'
 
 /** A key as it is sent to a front thread; without its private part if a remote engine signs. */
@@ -19,11 +20,18 @@ export interface SharedSourceOptions {
   keys: SharedKey[]
   /** Signs in the main thread, if a remote engine signs. */
   sign(input: { kid: string; input: string }): Promise<string>
+  /** Creates a key of ID tokens. Resolves when this thread has it. */
+  prepare(alg: IdTokenAlg): Promise<unknown>
 }
 
 /** The key source of a front thread. It cannot change keys, because the admin listener is on the main thread. */
-export function sharedSource({ name, keys: first, sign }: SharedSourceOptions): SharedSource {
+export function sharedSource({ name, keys: first, sign, prepare }: SharedSourceOptions): SharedSource {
   let keys = first
+  const loaded = () =>
+    keys.map(({ key, ...rest }) => ({
+      ...rest,
+      key: key ?? { sign: (input: string) => sign({ kid: rest.kid, input }) },
+    }))
   const notHere = async (): Promise<never> => {
     throw new Error('keys are changed by the main thread only')
   }
@@ -32,8 +40,11 @@ export function sharedSource({ name, keys: first, sign }: SharedSourceOptions): 
     take(fresh) {
       keys = fresh
     },
-    load: async () =>
-      keys.map(({ key, ...rest }) => ({ ...rest, key: key ?? { sign: (input) => sign({ kid: rest.kid, input }) } })),
+    load: async () => loaded(),
+    async prepare(alg) {
+      await prepare(alg)
+      return loaded()
+    },
     rotate: notHere,
     revoke: notHere,
   }

@@ -1,21 +1,19 @@
-// What a crypto thread does: it signs and verifies. Keys are parsed once and stored by header segment or thumbprint.
-import type { CryptoJob, CryptoResult, LocalKey, Signature } from './batch.ts'
+// What a crypto thread does: it signs and verifies. Public keys are parsed once and stored by thumbprint.
+import type { CryptoJob, CryptoResult, Signature } from './batch.ts'
 import { signJws, verifySignature, withTokenHash } from './jws.ts'
 import { createKeyCache } from './key_cache.ts'
 
 const MAX_KEYS = 2000
 
-/** Creates the function that runs a job. It finds the key of a signature with `keyOf`, by the header segment, and remembers parsed public keys. */
-export function createSigningWork(keyOf: (header: string) => LocalKey | undefined): (job: CryptoJob) => CryptoResult {
+/** Creates the function that runs a job. It remembers parsed public keys. */
+export function createSigningWork(): (job: CryptoJob) => CryptoResult {
   const publicKeys = createKeyCache(MAX_KEYS)
 
-  function signed({ header, payload, idToken }: Signature): CryptoResult {
-    const key = keyOf(header)
-    if (!key) return { failed: 'the signing key is not known' }
-    const compact = signJws(key.alg, key.key, header, payload)
-    return idToken
-      ? `${compact} ${signJws(key.alg, key.key, idToken.header, withTokenHash(idToken.payload, key.alg, compact))}`
-      : compact
+  function signed({ key: { alg, key }, header, payload, idToken }: Signature): CryptoResult {
+    const compact = signJws(alg, key, header, payload)
+    if (!idToken) return compact
+    const { key: other, header: idHeader, payload: claims } = idToken
+    return `${compact} ${signJws(other.alg, other.key, idHeader, withTokenHash(claims, other.alg, compact))}`
   }
 
   return (job) => {

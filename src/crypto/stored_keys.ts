@@ -3,8 +3,7 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:cry
 import { OAuthError } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
 import type { Clock } from '../lib/time.ts'
-import type { Alg, Jwk } from '../records/jwk.ts'
-import type { KeyTimes } from '../records/key_times.ts'
+import type { Alg, Jwk, KeyTimes } from '../records/jwk.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { always, currentOf, type KeySource, type MayMakeFirst, type SourceKey } from './key_source.ts'
 

@@ -6,46 +6,66 @@ import { problem } from '../http/problem.ts'
 import { OAuthError } from '../lib/error.ts'
 import { newBearer, newId } from '../lib/id.ts'
 import { isLoopbackHost } from '../lib/url.ts'
-import { decideAccess } from '../oauth/access.ts'
 import { sentBy } from '../oauth/audit.ts'
-import { type AuthenticationRequest, isSignInDue, signInOf } from '../oauth/authentication_request.ts'
+import { isPublic } from '../oauth/clients/client_metadata.ts'
+import { askerOf } from '../oauth/clients/client_standing.ts'
+import { isUnstored, keepDocumentClient } from '../oauth/clients/document_client.ts'
+import { isOnDevice } from '../oauth/clients/redirect_uri.ts'
+import { PATHS } from '../oauth/metadata.ts'
+import { isSignIn } from '../oauth/openid.ts'
+import { type AuthenticationRequest, dueSignIn, signInOf } from '../oauth/sign_in/authentication_request.ts'
 import {
   parseRequested,
   type Requested,
   type ReturnAddress,
   resolveReturnAddress,
-  responseUri,
-} from '../oauth/authorization.ts'
-import { isPublic } from '../oauth/client_metadata.ts'
-import { consentedTo, covers } from '../oauth/consent.ts'
-import { isUnstored, keepDocumentClient } from '../oauth/document_client.ts'
-import { PATHS } from '../oauth/metadata.ts'
-import { isSignIn } from '../oauth/openid.ts'
-import { isOnDevice, placeOf } from '../oauth/redirect_uri.ts'
-import { queryAfterLogin, requiredLoginAt } from '../oauth/required_login.ts'
+} from '../oauth/sign_in/authorization.ts'
+import { consentedTo, covers } from '../oauth/sign_in/consent.ts'
+import { queryAfterLogin, queryForAnother, requiredLoginAt } from '../oauth/sign_in/required_login.ts'
+import { decideAccess } from '../oauth/tokens/access.ts'
+import { isAdminSignInDue, isAdminUri, isLocalAdmin } from '../oauth/tokens/admin_resource.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Consent } from '../records/consent.ts'
-import { personOf } from '../records/person.ts'
 import type { RequestedSignIn, RequiredSignIn } from '../records/sign_in.ts'
-import { answerAccessRefused } from './access_refused.ts'
-import { localesOf, messagesOf } from './language.ts'
-import { thrownPage } from './pages.ts'
+import { personOf } from '../records/user.ts'
+import { askConsentAlone, asksConsentAlone } from './consent_alone.ts'
+import { answerAccessRefused } from './pages/access_refused.ts'
+import { messagesOf } from './pages/language.ts'
+import { thrownPage } from './pages/pages.ts'
+import { backWith, respond } from './pages/response.ts'
+import { basePath, loginUrl, toLogin } from './pages/urls.ts'
+import { askConsent } from './pending_request.ts'
 import { findSignedIn, type SignedIn } from './session.ts'
-import { basePath, loginUrl, toLogin } from './urls.ts'
+import { stepUp } from './sign_in/step_up.ts'
 
 /** Time in seconds that a user has for login and consent. */
 const REQUEST_LIFETIME = 600
-/** Lifetime of a code in seconds (RFC 6749 §4.1.2 allows ten minutes; a client needs less than one). */
-export const CODE_LIFETIME = 60
+
+/** Maximum length of a request. With what is added on its way through login and consent, it still fits into the head of a request. */
+const MAX_QUERY = 12 * 1024
+/** The length of the parameters that are added here, on the way through login and consent. */
+const lengthOfOurs = ({ login_for, prompt }: Params): number =>
+  Object.entries({ login_for, prompt }).reduce(
+    (sum, [name, value]) => sum + (value ? `&${name}=${value}`.length : 0),
+    0,
+  )
+
+const tooLong = () => new OAuthError('invalid_request', 'the request is too long', { reason: 'request_too_long' })
 
 /** Answers an authorization request: a redirect to the login or consent page, a code, or an error. */
 export async function authorize(app: App, request: Request): Promise<Reply> {
   // Several values of `resource` become one text that names no resource. The error can then be sent to the client (RFC 8707).
   const params = parseParams(request.query, 'resource')
   request.notes.client_id = params.client_id
-  const back = await resolveReturnAddress(app, params)
   const signedIn = await findSignedIn(app, request)
+  const isTooLong = request.query.length - lengthOfOurs(params) > MAX_QUERY
+  if (asksConsentAlone(params)) {
+    if (isTooLong) throw tooLong()
+    return askConsentAlone(app, request, params, signedIn)
+  }
+  const back = await resolveReturnAddress(app, params, askerOf(request, signedIn?.user))
   try {
+    if (isTooLong) throw tooLong()
     const requested = await parseRequested(app, params, back.client)
     return await proceed(app, request, params, back, requested, signedIn)
   } catch (error) {
@@ -53,7 +73,7 @@ export async function authorize(app: App, request: Request): Promise<Reply> {
     app.metrics.count('core_auth_denied_total', { reason: error.code })
     if (mayRedirect(back, signedIn)) {
       request.notes.refusal = error
-      return redirect(responseUri(app, back, error))
+      return respond(app, request, back, error)
     }
     if (!prefersHtml(request)) throw error
     request.notes.refusal = error
@@ -62,8 +82,11 @@ export async function authorize(app: App, request: Request): Promise<Reply> {
 }
 
 /** Answers an authorization request that was sent as a form (OpenID Connect Core §3.1.2.1). Browsers send the session cookie with the GET that follows. */
-export const authorizeByForm = (app: App, { body }: Request): Reply =>
-  redirect(`${basePath(app)}${PATHS.authorize}?${body.toString('utf8')}`)
+export function authorizeByForm(app: App, request: Request): Reply | Promise<Reply> {
+  const query = request.body.toString('utf8')
+  if (query.length > MAX_QUERY) return authorize(app, { ...request, query })
+  return redirect(`${basePath(app)}${PATHS.authorize}?${query}`)
+}
 
 /**
  * Whether an error may be sent to the redirect URI without a decision of the user. If every client may register itself, this would be an
@@ -75,7 +98,7 @@ const mayRedirect = ({ client, redirect_uri }: ReturnAddress, signedIn: SignedIn
 /** A page that says what is wrong. The user may return to the application, which then gets the error. */
 const refusalPage = (app: App, request: Request, back: ReturnAddress, error: OAuthError): Reply =>
   thrownPage(app, messagesOf(request), request.id, error, {
-    back: { href: responseUri(app, back, error), place: placeOf(back.redirect_uri) },
+    back: backWith(app, back, error),
   })
 
 async function proceed(
@@ -88,17 +111,24 @@ async function proceed(
 ): Promise<Reply> {
   const { prompt } = requested
   const login_at = requiredLoginAt(app, params, signedIn?.login_for)
-  const isDue = isSignInDue(app, requested, signedIn?.session, login_at)
-  if (!signedIn || isDue) {
+  const isTooOld = isAdminSignInDue(app, requested.resource?.uri, signedIn?.session, login_at)
+  const due = dueSignIn(app, requested, signedIn?.session, login_at)
+  if (!signedIn || isTooOld || due === 'sign_in') {
     if (prompt.includes('none')) throw new OAuthError('login_required', 'no user is signed in')
-    const again = prompt.includes('login') || requested.authentication.max_age !== undefined
-    return toLogin(app, comeBack(app, request, params), again, params)
+    const again = isTooOld || prompt.includes('login') || requested.authentication.max_age !== undefined
+    return toLogin(app, request, comeBack(app, request, params), again)
   }
+  const steppedUp = (classes: readonly string[]) =>
+    stepUp(app, request, signedIn, { classes, prompt, comeBack: comeBack(app, request, params) })
+  if (due) return steppedUp(requested.authentication.acr_values)
   const { resource } = requested
+  const needsPasskey = isAdminUri(app.config, resource?.uri) && isLocalAdmin(app, signedIn.user)
+  if (needsPasskey && signedIn.session.acr !== 'phr') return steppedUp(['phr'])
   if (!resource) return decideOnConsent(app, request, back, requested, signedIn)
-  const { scope, refused_by } = decideAccess(resource, personOf(signedIn.user), requested.scope)
+  const { scope, refused_by } = decideAccess(resource, personOf(signedIn.user), requested.scope, signedIn.session)
   if (!refused_by) return decideOnConsent(app, request, back, { ...requested, scope }, signedIn)
-  const another = loginUrl(app, comeBack(app, request, params), true)
+  if (refused_by === 'second_factor' && signedIn.user.provider === 'local') return steppedUp(['mfa'])
+  const another = await loginUrl(app, request, `${request.path}?${queryForAnother(app, request.query)}`, true)
   return answerAccessRefused(app, request, back, requested, {
     user: signedIn.user,
     resource,
@@ -119,21 +149,21 @@ async function decideOnConsent(
   signedIn: SignedIn,
 ): Promise<Reply> {
   const { prompt } = requested
-  const consent = isCertain(back) ? await findCovering(app, back, requested, signedIn) : undefined
+  // At the admin listener the user is asked each time.
+  const asksAlways = isAdminUri(app.config, requested.resource?.uri) || !isCertain(back)
+  const consent = asksAlways ? undefined : await findCovering(app, back, requested, signedIn)
   const pending = toRequest(app, back, requested, signedIn)
   if (consent && !prompt.some((each) => SHOWN.includes(each))) {
     await keepDocumentClient(app, back.client, { actor_id: signedIn.user.id, ...sentBy(request) })
-    return redirect(await grantAtOnce(app, back, pending, consent))
+    return respond(app, request, back, await grantAtOnce(app, pending, consent))
   }
   if (prompt.includes('none')) throw new OAuthError('consent_required', 'the user has not consented')
-  await app.store.createAuthorizationRequest(pending)
-  const query = new URLSearchParams({ session_id: pending.id, ...localesOf(request) })
-  return redirect(`${basePath(app)}/consent?${query}`)
+  return askConsent(app, request, { ...pending, client: isUnstored(back.client) ? back.client : undefined })
 }
 
 /** The URL of the same request, for after the login. */
 const comeBack = (app: App, request: Request, params: Params): string =>
-  `${request.path}?${queryAfterLogin(app, params)}`
+  `${request.path}?${queryAfterLogin(app, params, request.query)}`
 
 /**
  * Whether only the client can get the response. Any program on the device can listen on loopback or claim a private-use scheme, and the
@@ -173,26 +203,26 @@ function toRequest(
     asked_scope: (requested.asked_scope.length > 0 ? requested.asked_scope : requested.scope).join(' '),
     resource: requested.resource?.uri,
     state: back.state,
+    response_mode: back.response_mode,
     code_challenge: requested.code_challenge,
     dpop_jkt: requested.dpop_jkt,
     sign_in: requestedSignIn(app, requested, session),
-    client: isUnstored(back.client) ? back.client : undefined,
     created_at: now,
     expires_at: now + REQUEST_LIFETIME,
   }
 }
 
-/** The sign-in, if tokens contain it: for a request that names `openid`, or has requirements for the sign-in. */
+/** The sign-in, if tokens contain it: for a request that names `openid`, or has requirements for the sign-in, or a class that was reached. */
 function requestedSignIn(
   { config }: App,
   { scope, authentication }: Requested,
   session: SignedIn['session'],
 ): RequestedSignIn | undefined {
-  if (!config.oauth.openid) return undefined
   const { nonce, max_age, acr_values } = authentication
   const sign_in = { ...signInOf(session), required: requiredOf(authentication) }
+  if (!config.oauth.openid) return sign_in.acr === undefined ? undefined : sign_in
   if (isSignIn(scope)) return { ...sign_in, nonce }
-  return max_age !== undefined || acr_values.length > 0 ? sign_in : undefined
+  return max_age !== undefined || acr_values.length > 0 || sign_in.acr !== undefined ? sign_in : undefined
 }
 
 /** What the request requires of the sign-in; undefined when it requires nothing. */
@@ -205,25 +235,20 @@ function requiredOf({ max_age, acr_values, hinted }: AuthenticationRequest): Req
   }
 }
 
-async function grantAtOnce(
-  app: App,
-  back: ReturnAddress,
-  pending: AuthorizationRequest,
-  consent: Consent,
-): Promise<string> {
+/** Records the code of a request that an earlier consent covers. */
+async function grantAtOnce(app: App, pending: AuthorizationRequest, consent: Consent): Promise<{ code: string }> {
   const code = newBearer(CODE_PREFIX, pending.id)
   await app.store.createAuthorizationRequest({
     ...pending,
-    client: undefined,
     consent_id: consent.id,
     code_hash: code.hash,
-    code_expires_at: app.clock.now() + CODE_LIFETIME,
+    code_expires_at: app.clock.now() + app.config.oauth.code_expiry,
   })
-  return responseUri(app, back, { code: code.value })
+  return { code: code.value }
 }
 
 /** Refusals without a redirect URI that could be trusted: a page for browsers, a problem document for programs. */
 export const renderAuthorizeError = (app: App, error: OAuthError, request: Request): Reply =>
   prefersHtml(request)
     ? thrownPage(app, messagesOf(request), request.id, error, { headers: error.more.headers })
-    : problem(error, request, request.id)
+    : problem(error, request, request.id, app.config.oauth.error_content_type)

@@ -6,8 +6,8 @@ import { empty, NO_STORE, parseForm, type Reply, type Request } from '../http/me
 import { subscriber } from '../http/rate_limit.ts'
 import { OAuthError } from '../lib/error.ts'
 import { newAuditEvent, SYSTEM, sentBy } from '../oauth/audit.ts'
-import { providerNamed } from '../oauth/oidc_providers.ts'
-import { consumeOnce } from '../oauth/single_use.ts'
+import { providerNamed } from '../oauth/federation/oidc_providers.ts'
+import { consumeOnce } from '../oauth/tokens/single_use.ts'
 
 /** Ends the sessions that a logout token names; with `logout_ends_grants` also the refresh tokens and connections of the user. */
 export async function backchannelLogout(app: App, request: Request): Promise<Reply> {

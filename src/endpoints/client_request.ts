@@ -5,14 +5,16 @@ import { checkRegistered } from '../grants/index.ts'
 import { json, NO_STORE, type Params, type Reply, type Request } from '../http/message.ts'
 import { type ErrorCode, OAuthError } from '../lib/error.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
-import { refuseDetails } from '../oauth/authorization.ts'
-import { replayedAssertion } from '../oauth/client_assertion.ts'
-import { authenticateForToken } from '../oauth/client_auth.ts'
-import { takeRequest } from '../oauth/client_limits.ts'
-import { isPublic } from '../oauth/client_metadata.ts'
-import { newNonce, replayedProof, verifyProof } from '../oauth/dpop.ts'
-import { endUses, usedBefore } from '../oauth/single_use.ts'
-import { noteAccessRefused } from '../oauth/subject_access.ts'
+import { replayedAssertion } from '../oauth/clients/client_assertion.ts'
+import { takeRequest } from '../oauth/clients/client_limits.ts'
+import { isPublic } from '../oauth/clients/client_metadata.ts'
+import { standingOf } from '../oauth/clients/client_standing.ts'
+import { authenticateForToken } from '../oauth/clients/token_auth.ts'
+import { mayAuditRefusal } from '../oauth/refusal_limit.ts'
+import { refuseDetails } from '../oauth/sign_in/authorization.ts'
+import { newNonce, replayedProof, verifyProof } from '../oauth/tokens/dpop.ts'
+import { endUses, usedBefore } from '../oauth/tokens/single_use.ts'
+import { noteAccessRefused } from '../oauth/tokens/subject_access.ts'
 import type { Client } from '../records/client.ts'
 import type { SingleUse } from '../records/single_use.ts'
 
@@ -31,7 +33,7 @@ export async function answerClient(
   let client: Client | undefined
   const uses: SingleUse[] = []
   try {
-    const authenticated = await authenticateForToken(app, request, form, grant.clients)
+    const authenticated = await authenticateForToken(app, request, form, grant)
     client = authenticated.client
     // Before its assertion counts as used, because that would cost a write.
     await takeRequest(app, client)
@@ -85,6 +87,8 @@ function recordDenial(app: App, request: Request, grant: Grant, client: Client, 
   if (error.status >= 500 || error.code === 'invalid_client' || isPublic(client)) return
   if (EXPECTED.includes(error.code)) return
   const { client_id } = client
+  const isTrusted = standingOf(client) === 'operator'
+  if (!isTrusted && !mayAuditRefusal(app, request, client_id, grant.denied)) return
   const detail = { reason: error.reason }
   audit(app, { action: grant.denied, actor_id: client_id, client_id, ...sentBy(request), detail })
 }

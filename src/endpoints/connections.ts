@@ -5,13 +5,13 @@ import type { App } from '../context.ts'
 import { empty, json, NO_STORE, parseParams, prefersHtml, type Reply, type Request, redirect } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { rfc3339 } from '../lib/time.ts'
-import { scopeNames } from '../oauth/resource.ts'
+import { scopeNames } from '../oauth/tokens/resource.ts'
 import type { BrokerGrant } from '../records/broker_grant.ts'
 import type { BrokerProvider } from '../records/broker_provider.ts'
 import { actorOf } from './connect.ts'
 import { isForeign } from './origin.ts'
+import { ACCOUNT_PATH, basePath } from './pages/urls.ts'
 import { findSignedIn, type SignedIn } from './session.ts'
-import { ACCOUNT_PATH, basePath } from './urls.ts'
 
 export interface UserConnection {
   grant: BrokerGrant

@@ -1,50 +1,69 @@
 // GET and POST /consent: the page shows the client, the resource, the scopes and the redirect host, and takes the user's decision.
 import type { App } from '../context.ts'
-import { CODE_PREFIX } from '../grants/authorization_code.ts'
-import { parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
-import { OAuthError } from '../lib/error.ts'
+import { parseForm, parseParams, type Reply, type Request, splitTarget } from '../http/message.ts'
 import { html, isolated, type Markup } from '../lib/html.ts'
-import { equalSecrets, isId, newBearer, newId } from '../lib/id.ts'
+import { newId } from '../lib/id.ts'
 import { newAuditEvent, sentBy } from '../oauth/audit.ts'
-import { responseUri } from '../oauth/authorization.ts'
-import { checkAdmitted } from '../oauth/cimd.ts'
-import { consentedTo, decided } from '../oauth/consent.ts'
-import { keepDocumentClient } from '../oauth/document_client.ts'
+import { checkAdmitted } from '../oauth/clients/cimd.ts'
+import { keepDocumentClient } from '../oauth/clients/document_client.ts'
+import { isOnDevice, placeOf } from '../oauth/clients/redirect_uri.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { isOpenIdScope } from '../oauth/openid.ts'
-import { isOnDevice, placeOf } from '../oauth/redirect_uri.ts'
-import { scopeNames } from '../oauth/resource.ts'
+import { consentedTo, decided } from '../oauth/sign_in/consent.ts'
+import { queryForAnother } from '../oauth/sign_in/required_login.ts'
+import { scopeNames } from '../oauth/tokens/resource.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Client } from '../records/client.ts'
 import type { DeviceRequest } from '../records/device_request.ts'
 import type { Resource } from '../records/resource.ts'
 import { accountName } from '../records/user.ts'
-import { CODE_LIFETIME } from './authorize.ts'
-import { decidedPage, deviceOrigin, deviceWarning } from './device_page.ts'
-import { localesOf, messagesOf } from './language.ts'
 import type { Messages } from './messages/en.ts'
-import { isForeign } from './origin.ts'
-import { errorPage, page } from './pages.ts'
-import { findSignedIn, type SignedIn, sessionToken } from './session.ts'
-import { ACCOUNT_PATH, basePath, loginUrl, pathAndQuery, toLogin } from './urls.ts'
+import { hasCookies, isForeign } from './origin.ts'
+import { decidedPage, deviceOrigin, deviceWarning } from './pages/device_page.ts'
+import { localesOf, messagesOf } from './pages/language.ts'
+import { page } from './pages/pages.ts'
+import { respond } from './pages/response.ts'
+import { descriptionOf } from './pages/scope_text.ts'
+import { ACCOUNT_PATH, basePath, pathAndQuery, toLogin } from './pages/urls.ts'
+import {
+  answerAgain,
+  beginAgain,
+  type ConsentAnswer,
+  codeOfRequest,
+  consentPlace,
+  denial,
+  endConsent,
+  findRequest,
+  isOpen,
+  type Own,
+  refuseForeign,
+  refuseForm,
+  refusePending,
+  withdrawAnswer,
+} from './pending_request.ts'
+import { findSignedIn, formToken, isFormToken, type SignedIn } from './session.ts'
 
-/** The response to a refused decision, with a message of the catalogue. */
-type Refusal = 'expired' | 'noDecision' | 'nothingAllowed' | 'tooMuchAllowed' | 'not_signed_in' | 'bad_form'
-
-function refuse(app: App, request: Request, status: number, refusal: Refusal): Reply {
-  const messages = messagesOf(request)
-  const texts = { ...messages.consent, ...messages.errors.texts }
-  return errorPage(app, messages, request.id, { status, title: messages.consent.refused, text: texts[refusal] })
+/** The consent page of a pending request of this browser. With `account=another` the same request begins again with a sign-in. */
+export async function showConsent(app: App, http: Request): Promise<Reply> {
+  const { session_id, account } = parseParams(http.query)
+  const signedIn = await findSignedIn(app, http)
+  if (!signedIn) return toLogin(app, http, pathAndQuery(http))
+  const own = await refuseForeign(app, http, signedIn, await findRequest(app, session_id))
+  if ('status' in own) return own
+  if (account === 'another' && own.place) return asSomebodyElse(app, http, own.place)
+  if (!isOpen(app, own.request)) return answerAgain(app, http, own)
+  const pending = await detailsOf(app, own.request)
+  return pending ? consentPage(app, http, pending, signedIn) : refusePending(app, http, own.request)
 }
 
-/** The consent page of a pending request of this session. */
-export async function showConsent(app: App, request: Request): Promise<Reply> {
-  const id = parseParams(request.query).session_id
-  const signedIn = await findSignedIn(app, request)
-  if (!signedIn) return toLogin(app, pathAndQuery(request))
-  const pending = await findPending(app, id, signedIn)
-  if (!pending) return refuse(app, request, 400, 'expired')
-  return consentPage(app, request, pending, signedIn)
+/**
+ * The same request for another account, after a sign-in. The request itself does not require a new sign-in, unless the client did: some providers
+ * never say when a user signed in, and could not satisfy it.
+ */
+function asSomebodyElse(app: App, http: Request, place: string): Promise<Reply> {
+  const { path, query } = splitTarget(place)
+  if (path !== PATHS.authorize) return toLogin(app, http, place, true)
+  return toLogin(app, http, `${path}?${queryForAnother(app, query)}`, true)
 }
 
 interface Pending {
@@ -55,15 +74,9 @@ interface Pending {
   device?: DeviceRequest
 }
 
-/** The pending request of this session, if its client is still active and its resource still exists. */
-async function findPending(
-  app: App,
-  id: string | undefined,
-  { session, user }: SignedIn,
-): Promise<Pending | undefined> {
-  if (id === undefined || !isId(id)) return undefined
-  const request = await app.store.findAuthorizationRequest({ id, now: app.clock.now() })
-  if (!request || request.session_id !== session.id || request.user_id !== user.id) return undefined
+/** What the page shows of a request, if its client is still active and its resource still exists. */
+async function detailsOf(app: App, request: AuthorizationRequest): Promise<Pending | undefined> {
+  const { id } = request
   const [stored, resource, device] = await Promise.all([
     app.store.findClient({ client_id: request.client_id }),
     request.resource === undefined ? undefined : app.store.findResource({ uri: request.resource }),
@@ -81,7 +94,7 @@ function consentPage(app: App, http: Request, pending: Pending, signedIn: Signed
   const { request, client, resource, device } = pending
   const { user } = signedIn
   const { consent: t } = messages
-  const another = device ? loginUrl(app, PATHS.device, true) : asSomebodyElse(app, http, request)
+  const another = !request.sign_in?.required?.is_for_user && `${consentPlace(http, request.id)}&account=another`
   return page(
     app,
     messages,
@@ -89,20 +102,21 @@ function consentPage(app: App, http: Request, pending: Pending, signedIn: Signed
     html`<h1>${t.heading(isolated(client.client_name))}</h1>
 <dl>
 <div><dt>${t.accessTo}</dt><dd>${resource ? html`${isolated(resource.display_name)} <code>${resource.uri}</code>` : t.yourAccount}</dd></div>
-${device ? deviceOrigin(messages, device) : html`<div><dt>${t.afterwards}</dt><dd class="host">${placeOf(request.redirect_uri)}</dd></div>`}
+${device ? deviceOrigin(messages, device) : request.redirect_uri !== '' && html`<div><dt>${t.afterwards}</dt><dd class="host">${placeOf(request.redirect_uri)}</dd></div>`}
 </dl>
-${device ? deviceWarning(messages) : isOnDevice(request.redirect_uri) && html`<p class="note warn">${t.onDevice}</p>`}
+${device ? deviceWarning(messages) : request.redirect_uri !== '' && isOnDevice(request.redirect_uri) && html`<p class="note warn">${t.onDevice}</p>`}
 ${client.registration_source !== 'admin' && html`<p class="note warn">${namedBy(client, t)}</p>`}
 <form method="post" action="${basePath(app)}/consent${localesQuery(http)}">
 <input type="hidden" name="session_id" value="${request.id}">
-<input type="hidden" name="csrf_token" value="${sessionToken(app, signedIn, `consent ${request.id}`)}">
-${request.scope === '' ? html`<p class="note">${t.withoutScopes}</p>` : scopeChoice(request, resource, t)}
+<input type="hidden" name="csrf_token" value="${formToken(app, signedIn, purposeOf(request))}">
+${request.scope === '' ? html`<p class="note">${t.withoutScopes}</p>` : scopeChoice(request, resource, messages)}
 <div class="buttons">
 <button name="action" value="deny">${t.deny}</button>
 <button class="main" name="action" value="allow">${t.allow}</button>
 </div>
 </form>
-<footer class="soft"><span>${messages.signedInAs(isolated(accountName(user)))}</span> ${another && html`<a href="${another}">${messages.useAnotherAccount}</a> `}<a href="${basePath(app)}${ACCOUNT_PATH}">${messages.account.title}</a></footer>`,
+<footer class="soft"><span>${messages.signedInAs(isolated(accountName(user)))}</span> ${another && html`<a href="${basePath(app)}${another}">${messages.useAnotherAccount}</a> `}<a href="${basePath(app)}${ACCOUNT_PATH}">${messages.account.title}</a></footer>`,
+    { place: pathAndQuery(http) },
   )
 }
 
@@ -121,67 +135,87 @@ const namedBy = ({ client_id, registration_source }: Client, t: ConsentMessages)
 const scopeChoice = (
   { scope }: AuthorizationRequest,
   resource: Resource | undefined,
-  t: ConsentMessages,
+  messages: Messages,
 ): Markup => html`<fieldset>
-<legend>${t.scopes}</legend>
-<ul>${scopeNames(scope).map((name) => scopeItem(name, resource, t))}</ul>
+<legend>${messages.consent.scopes}</legend>
+<ul>${scopeNames(scope).map((name) => scopeItem(name, resource, messages))}</ul>
 </fieldset>`
 
-function scopeItem(name: string, resource: Resource | undefined, t: ConsentMessages): Markup {
+function scopeItem(name: string, resource: Resource | undefined, messages: Messages): Markup {
+  const scope = resource?.scopes.find((each) => each.name === name)
   const description =
-    resource?.scopes.find((each) => each.name === name)?.description ?? (isOpenIdScope(name) && t.openId[name])
-  return html`<li><label><input type="checkbox" name="scopes" value="${name}" checked><span>${description ? html`${isolated(description)} <code>${name}</code>` : name}</span></label></li>`
+    scope || !isOpenIdScope(name) ? descriptionOf(messages, scope) : isolated(messages.consent.openId[name])
+  return html`<li><label><input type="checkbox" name="scopes" value="${name}" checked><span>${description ? html`${description} <code>${name}</code>` : name}</span></label></li>`
 }
 
-/** The URL of the same authorization request, with a new login first. Undefined for a request that is for this user only. */
-function asSomebodyElse(app: App, http: Request, request: AuthorizationRequest): string | undefined {
-  const { client_id, scope, asked_scope = scope, code_challenge, state, resource, dpop_jkt, sign_in } = request
-  const { max_age, acr_values, is_for_user } = sign_in?.required ?? {}
-  if (is_for_user) return undefined
-  const query = new URLSearchParams({
-    response_type: 'code',
-    client_id,
-    ...(request.redirect_uri_sent ? { redirect_uri: request.redirect_uri } : {}),
-    scope: asked_scope,
-    ...(state === undefined ? {} : { state }),
-    ...(resource === undefined ? {} : { resource }),
-    ...(dpop_jkt === undefined ? {} : { dpop_jkt }),
-    ...(sign_in?.nonce === undefined ? {} : { nonce: sign_in.nonce }),
-    ...(max_age === undefined ? {} : { max_age: String(max_age) }),
-    ...(acr_values === undefined ? {} : { acr_values }),
-    ...localesOf(http),
-    code_challenge,
-    code_challenge_method: 'S256',
-    prompt: 'login',
-  })
-  return `${basePath(app)}${PATHS.authorize}?${query}`
-}
+const purposeOf = ({ id }: AuthorizationRequest): string => `consent ${id}`
 
 /** Handles the posted decision. */
-export async function decideConsent(app: App, request: Request): Promise<Reply> {
-  const form = parseForm(request, 'scopes')
-  const signedIn = await findSignedIn(app, request)
-  if (!signedIn) return refuse(app, request, 401, 'not_signed_in')
-  const expected = sessionToken(app, signedIn, `consent ${form.session_id}`)
-  if (isForeign(app, request) || !equalSecrets(expected, form.csrf_token ?? ''))
-    return refuse(app, request, 403, 'bad_form')
-  const pending = await findPending(app, form.session_id, signedIn)
-  if (!pending) return refuse(app, request, 400, 'expired')
-  if (form.action === 'deny') return deny(app, request, pending)
-  if (form.action !== 'allow') return refuse(app, request, 400, 'noDecision')
+export async function decideConsent(app: App, http: Request): Promise<Reply> {
+  const form = parseForm(http, 'scopes')
+  if (isForeign(app, http)) return refuseForm(app, http, 403, 'bad_form', form.session_id)
+  const signedIn = await findSignedIn(app, http)
+  if (!signedIn && !hasCookies(http)) return refuseForm(app, http, 401, 'no_cookies', form.session_id)
+  if (!signedIn) return toLogin(app, http, consentPlace(http, form.session_id ?? ''))
+  const own = await refuseForeign(app, http, signedIn, await findRequest(app, form.session_id), form.action)
+  if ('status' in own) return own
+  const { request } = own
+  if (!isFormToken(app, signedIn, purposeOf(request), form.csrf_token))
+    return refuseForm(app, http, 403, 'bad_form', request.id)
+  const { action } = form
+  if (action !== 'allow' && action !== 'deny') return refuseForm(app, http, 400, 'noDecision', request.id)
   const approved = scopeNames(form.scopes ?? '')
-  const asked = scopeNames(pending.request.scope)
-  if (approved.length === 0 && asked.length > 0) return refuse(app, request, 400, 'nothingAllowed')
-  if (!approved.every((name) => asked.includes(name))) return refuse(app, request, 400, 'tooMuchAllowed')
-  return allow(app, request, pending, approved)
+  if (action === 'allow' && approved.length === 0 && request.scope !== '')
+    return refuseForm(app, http, 400, 'nothingAllowed', request.id)
+  return decideOwn(app, http, own, signedIn, { action, approved })
 }
 
-async function allow(app: App, http: Request, pending: Pending, approved: string[]): Promise<Reply> {
+/** Handles the decision of a person about a request of their own. */
+async function decideOwn(app: App, http: Request, own: Own, signedIn: SignedIn, answer: ConsentAnswer): Promise<Reply> {
+  const request = await withdrawAnswer(app, own.request, answer)
+  if (!isOpen(app, request)) return answerAgain(app, http, { ...own, request }, answer)
+  const pending = await detailsOf(app, request)
+  if (!pending) return refusePending(app, http, request)
+  const decision = { ...pending, signedIn }
+  if (answer.action === 'deny') {
+    const denied = await deny(app, http, decision)
+    if (denied && request !== own.request) await endConsent(app, http, request)
+    return denied ?? decidedMeanwhile(app, http, own, answer)
+  }
+  const asked = scopeNames(request.scope)
+  if (answer.approved.every((name) => asked.includes(name)))
+    return (await allow(app, http, decision, answer.approved)) ?? decidedMeanwhile(app, http, own, answer)
+  // What was asked is not known any more after an answer with fewer scopes: the person is asked again.
+  return request === own.request ? refuseForm(app, http, 400, 'tooMuchAllowed', request.id) : beginAgain(app, http, own)
+}
+
+/** The answer to a form that another one overtook: a double click, or the repetition of a browser. */
+async function decidedMeanwhile(
+  app: App,
+  http: Request,
+  { place, request: { id } }: Own,
+  answer: ConsentAnswer,
+): Promise<Reply> {
+  const request = await findRequest(app, id)
+  return request ? answerAgain(app, http, { request, place }, answer) : refusePending(app, http, undefined)
+}
+
+interface Decision extends Pending {
+  signedIn: SignedIn
+}
+
+/** Records the consent. Undefined when the request was decided meanwhile. */
+async function allow(
+  app: App,
+  http: Request,
+  pending: Decision,
+  approved: readonly string[],
+): Promise<Reply | undefined> {
   const { request, resource, device } = pending
   const { client_id, user_id } = request
   http.notes.client_id = client_id
   const now = app.clock.now()
-  const code = newBearer(CODE_PREFIX, request.id)
+  const code = codeOfRequest(app, request)
   const resource_id = consentedTo(resource, approved)
   const consent =
     resource_id === undefined
@@ -194,7 +228,9 @@ async function allow(app: App, http: Request, pending: Pending, approved: string
           ...(await afterDecision(app, pending, resource_id, approved)),
         }
   const scope = approved.join(' ')
-  const approval = { id: request.id, scope, consent, now }
+  // Without a redirect URI no client gets the code of a consent.
+  const lifetime = request.redirect_uri === '' ? 0 : app.config.oauth.code_expiry
+  const approval = { id: request.id, session_id: pending.signedIn.session.id, scope, consent, now }
   const event = eventOf(app, http, pending, 'consent_granted', scope)
   const taken = device
     ? await app.store.recorded(
@@ -204,38 +240,40 @@ async function allow(app: App, http: Request, pending: Pending, approved: string
       )
     : await app.store.recorded(
         'approveAuthorizationRequest',
-        { ...approval, code_hash: code.hash, code_expires_at: now + CODE_LIFETIME },
+        { ...approval, code_hash: code.hash, code_expires_at: now + lifetime },
         event,
       )
-  if (!taken) return refuse(app, http, 400, 'expired')
+  if (!taken) return undefined
   await keepDocumentClient(app, pending.client, { actor_id: user_id, ...sentBy(http) })
   app.metrics.count('core_consent_decisions_total', { decision: 'approved' })
   app.metrics.observe('core_auth_flow_duration_seconds', now - request.created_at)
-  return device
-    ? decidedPage(app, messagesOf(http), 'allowed')
-    : redirect(responseUri(app, request, { code: code.value }))
+  return request.redirect_uri === ''
+    ? decidedPage(app, messagesOf(http), 'allowed', device !== undefined)
+    : respond(app, http, request, { code: code.value })
 }
 
 /** The stored consent after the decision. */
-async function afterDecision(app: App, { request }: Pending, resource_id: string, approved: string[]) {
+async function afterDecision(app: App, { request }: Pending, resource_id: string, approved: readonly string[]) {
   const { user_id, client_id, redirect_uri } = request
   const before = await app.store.findConsent({ user_id, client_id, resource_id })
   return decided(before, { asked: scopeNames(request.scope), approved, redirect_uri })
 }
 
-async function deny(app: App, http: Request, pending: Pending): Promise<Reply> {
+/** Records the refusal. Undefined when the request was decided meanwhile. */
+async function deny(app: App, http: Request, pending: Decision): Promise<Reply | undefined> {
   const { request, device } = pending
   const { id } = request
   const event = eventOf(app, http, pending, 'consent_denied', request.scope)
-  const taken = device
-    ? await app.store.recorded('denyDeviceRequest', { id, now: app.clock.now() }, event)
-    : await app.store.recorded('deleteAuthorizationRequest', { id }, event)
-  if (!taken) return refuse(app, http, 400, 'expired')
-  const error = new OAuthError('access_denied', 'the user denied the request')
+  const decision = { id, now: app.clock.now() }
+  const taken = await app.store.recorded(device ? 'denyDeviceRequest' : 'denyAuthorizationRequest', decision, event)
+  if (!taken) return undefined
+  const error = denial()
   Object.assign(http.notes, { client_id: request.client_id, refusal: error })
   app.metrics.count('core_consent_decisions_total', { decision: 'denied' })
   app.metrics.count('core_auth_denied_total', { reason: 'access_denied' })
-  return device ? decidedPage(app, messagesOf(http), 'denied') : redirect(responseUri(app, request, error))
+  return request.redirect_uri === ''
+    ? decidedPage(app, messagesOf(http), 'denied', device !== undefined)
+    : respond(app, http, request, error)
 }
 
 const eventOf = (

@@ -2,46 +2,57 @@
 import type { App } from '../context.ts'
 import { parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
-import { decideAccess } from '../oauth/access.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
-import { signInOf } from '../oauth/authentication_request.ts'
-import { guessKeys, parseUserCode, returnGuess, shownUserCode, takeGuess, userCodeHashes } from '../oauth/device.ts'
+import { isUrlShaped, resolveDocumentClient } from '../oauth/clients/cimd.ts'
+import { type Asker, askerOf } from '../oauth/clients/client_standing.ts'
+import { resolveClient } from '../oauth/clients/find_client.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { isSignIn } from '../oauth/openid.ts'
-import { scopeNames } from '../oauth/resource.ts'
+import { signInOf } from '../oauth/sign_in/authentication_request.ts'
+import {
+  guessKeys,
+  parseUserCode,
+  returnGuess,
+  shownUserCode,
+  takeGuess,
+  userCodeHashes,
+} from '../oauth/sign_in/device.ts'
+import { decideAccess } from '../oauth/tokens/access.ts'
+import { scopeNames } from '../oauth/tokens/resource.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
+import type { Client } from '../records/client.ts'
 import type { DeviceRequest } from '../records/device_request.ts'
-import { personOf } from '../records/person.ts'
-import { refuseDeviceAccess } from './access_refused.ts'
-import { type CodeProblem, codePage, DEVICE_FORM } from './device_page.ts'
-import { messagesOf } from './language.ts'
-import { checkForm, findSignedIn, type SignedIn } from './session.ts'
-import { basePath, loginUrl, pathAndQuery, toLogin } from './urls.ts'
+import { personOf } from '../records/user.ts'
+import { refuseDeviceAccess } from './pages/access_refused.ts'
+import { type CodeProblem, codePage, DEVICE_FORM } from './pages/device_page.ts'
+import { basePath, loginUrl, pathAndQuery, toLogin } from './pages/urls.ts'
+import { consentPlace, sealPlace } from './pending_request.ts'
+import { browserOf, checkForm, findSignedIn, type SignedIn } from './session.ts'
 
 /** The page for the code. The code of a complete verification URI is filled in, and the user sends it. */
 export async function showDevice(app: App, request: Request): Promise<Reply> {
   const signedIn = await findSignedIn(app, request)
-  if (!signedIn) return toLogin(app, pathAndQuery(request))
+  if (!signedIn) return toLogin(app, request, pathAndQuery(request))
   const code = parseUserCode(parseParams(request.query).user_code ?? '')
-  return codePage(app, messagesOf(request), signedIn, code && shownUserCode(code))
+  return codePage(app, request, signedIn, code && shownUserCode(code))
 }
 
 /** Takes the code: a redirect to the consent page, or the page again with what is wrong. */
 export async function enterUserCode(app: App, request: Request): Promise<Reply> {
-  const signedIn = await findSignedIn(app, request)
-  if (!signedIn) return toLogin(app, PATHS.device)
   const form = parseForm(request)
+  const signedIn = await findSignedIn(app, request)
+  if (!signedIn) return toLogin(app, request, devicePlace(form.user_code))
   checkForm(app, request, signedIn, DEVICE_FORM, form.csrf_token)
   const refuse = (problem: CodeProblem) => {
     app.metrics.count('ext_device_user_codes_total', { result: problem.kind })
     request.notes.refusal = new OAuthError(problem.kind === 'limited' ? 'slow_down' : 'invalid_grant', problem.kind, {
       reason: `user_code_${problem.kind}`,
     })
-    return codePage(app, messagesOf(request), signedIn, form.user_code, problem)
+    return codePage(app, request, signedIn, form.user_code, problem)
   }
   const keys = guessKeys(signedIn.session.id, request.remote)
   const wait = await takeGuess(app, keys)
-  if (wait > 0) return refuse({ kind: 'limited', headers: { 'retry-after': String(wait) } })
+  if (wait > 0) return refuse({ kind: 'limited', wait })
   const device = await findDevice(app, form.user_code)
   if (!device) {
     // The limit also bounds the number of these events.
@@ -50,7 +61,7 @@ export async function enterUserCode(app: App, request: Request): Promise<Reply> 
   }
   await returnGuess(app, keys)
   request.notes.client_id = device.client_id
-  const reply = await askConsent(app, request, signedIn, device)
+  const reply = await claim(app, request, signedIn, device, form.user_code)
   if (!reply) return refuse({ kind: 'unknown' })
   app.metrics.count('ext_device_user_codes_total', { result: 'known' })
   return reply
@@ -68,29 +79,47 @@ async function findDevice(app: App, typed: string | undefined): Promise<DeviceRe
 }
 
 /** Redirects to the consent page, or refuses a user whom an access rule excludes. Undefined when the request was decided meanwhile. */
-async function askConsent(
+async function claim(
   app: App,
   request: Request,
   signedIn: SignedIn,
   device: DeviceRequest,
+  typed: string | undefined,
 ): Promise<Reply | undefined> {
   const { user } = signedIn
   const resource = device.resource === undefined ? undefined : await app.store.findResource({ uri: device.resource })
   const asked = scopeNames(device.scope)
-  const { scope, refused_by } = resource ? decideAccess(resource, personOf(user), asked) : { scope: asked }
+  const { scope, refused_by } = resource
+    ? decideAccess(resource, personOf(user), asked, signedIn.session)
+    : { scope: asked }
   if (resource && refused_by) {
-    const another = loginUrl(app, PATHS.device, true)
+    const another = await loginUrl(app, request, PATHS.device, true)
     return refuseDeviceAccess(app, request, device.client_id, { user, resource, rule: refused_by, another })
   }
   const now = app.clock.now()
-  const pending = toRequest(device, signedIn, scope, now)
+  const described = await describedClientOf(app, askerOf(request, user), device)
+  const { key, cookie } = browserOf(app, request)
+  const sealed = await sealPlace(key, devicePlace(typed))
+  const pending = { ...toRequest(device, signedIn, scope, now), client: described, sealed }
   if (!(await app.store.claimDeviceRequest({ request: pending, now }))) return undefined
-  return redirect(`${basePath(app)}/consent?session_id=${device.id}`)
+  return redirect(basePath(app) + consentPlace(request, device.id), { 'set-cookie': cookie })
+}
+
+/** The local path of the page for the code, with a code that was entered. */
+const devicePlace = (typed = ''): string => {
+  const code = parseUserCode(typed)
+  return code === undefined ? PATHS.device : `${PATHS.device}?user_code=${shownUserCode(code)}`
+}
+
+/** The client of a document that is not stored yet, as the consent page will show it. Throws as resolveDocumentClient(). */
+async function describedClientOf(app: App, asker: Asker, { client_id }: DeviceRequest): Promise<Client | undefined> {
+  if ((await resolveClient(app, client_id)) || !isUrlShaped(client_id)) return undefined
+  return resolveDocumentClient(app, client_id, asker)
 }
 
 /** The authorization request of the user who entered the code. It has no redirect URI and no PKCE: the device code takes their place. */
 const toRequest = (
-  { id, client_id, client, resource, dpop_jkt, asked_scope, expires_at }: DeviceRequest,
+  { id, client_id, resource, dpop_jkt, asked_scope, expires_at }: DeviceRequest,
   { session, user }: SignedIn,
   scope: readonly string[],
   now: number,
@@ -107,7 +136,6 @@ const toRequest = (
   code_challenge: '',
   dpop_jkt,
   sign_in: isSignIn(scope) ? signInOf(session) : undefined,
-  client,
   created_at: now,
   expires_at,
 })

@@ -3,17 +3,17 @@ import type { App } from '../context.ts'
 import { deviceCode } from '../grants/device_code.ts'
 import type { Grant, GrantInput } from '../grants/grant.ts'
 import { parseForm, type Reply, type Request } from '../http/message.ts'
+import { subscriber } from '../http/rate_limit.ts'
 import { OAuthError } from '../lib/error.ts'
 import { newBearer } from '../lib/id.ts'
-import { DEVICE_CODE_PREFIX, newUserCode, shownUserCode, userCodeHash } from '../oauth/device.ts'
-import { isUnstored } from '../oauth/document_client.ts'
+import { isPublic } from '../oauth/clients/client_metadata.ts'
+import { effectiveDcrMode } from '../oauth/clients/registration_mode.ts'
 import { PATHS } from '../oauth/metadata.ts'
-import { effectiveDcrMode } from '../oauth/registration_mode.ts'
-import { authorizedScope, parseScope } from '../oauth/requested_scope.ts'
-import { resolveMint } from '../oauth/resource.ts'
+import { DEVICE_CODE_PREFIX, newUserCode, shownUserCode, userCodeHash } from '../oauth/sign_in/device.ts'
+import { authorizedScope, parseScope, requestedResource } from '../oauth/tokens/requested_scope.ts'
 import type { Client } from '../records/client.ts'
 import type { SingleUse } from '../records/single_use.ts'
-import type { NewDeviceRequest } from '../store/device_requests.ts'
+import type { NewDeviceRequest } from '../store/tokens/device_requests.ts'
 import { answerClient } from './client_request.ts'
 import { sentFrom } from './session.ts'
 
@@ -22,9 +22,10 @@ export const authorizeDevice = (app: App, request: Request): Promise<Reply> =>
   answerClient(app, request, parseForm(request), deviceCode, startDevice)
 
 async function startDevice(app: App, _grant: Grant, input: GrantInput, uses: readonly SingleUse[]) {
-  const { form, client } = input
+  const { request, form, client } = input
+  await takeCode(app, request, client)
   await checkSelfDescribed(app, client)
-  const resource = form.resource === undefined ? undefined : await resolveMint(app, form.resource)
+  const resource = await requestedResource(app, form, client)
   const scope = (await authorizedScope(app, form.scope, resource, client)).join(' ')
   const asked_scope = parseScope(form.scope ?? '').join(' ') || scope
   const { device_code, user_code, expires_in, interval } = await createCodes(app, input, {
@@ -43,6 +44,16 @@ async function startDevice(app: App, _grant: Grant, input: GrantInput, uses: rea
     expires_in,
     interval,
   }
+}
+
+/** Limits the codes of an address, unless the client has proved who it is: each code is a row in the database. Throws slow_down. */
+async function takeCode(app: App, { remote }: Request, client: Client): Promise<void> {
+  const wait = app.config.rate_limit.enabled && isPublic(client) ? await app.deviceCodes.take(subscriber(remote)) : 0
+  if (wait > 0)
+    throw new OAuthError('slow_down', 'too many device codes for this address', {
+      reason: 'device_code_rate',
+      headers: { 'retry-after': String(wait) },
+    })
 }
 
 /**
@@ -76,7 +87,6 @@ async function createCodes(
       hash: bearer.hash,
       user_code_hash: userCodeHash(app, user_code),
       client_id: client.client_id,
-      client: isUnstored(client) ? client : undefined,
       ...asked,
       dpop_jkt: proof?.jkt,
       ...sentFrom(request),

@@ -6,8 +6,8 @@ import { offeredGrantTypes } from '../grants/index.ts'
 import { empty, json, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { findDescribed, PATHS, resourceMetadata, serverMetadata } from '../oauth/metadata.ts'
-import { listAllResources } from '../oauth/resource.ts'
-import { LANGUAGES } from './language.ts'
+import { listAllResources } from '../oauth/tokens/resource.ts'
+import { LANGUAGES } from './pages/language.ts'
 
 const HOUR = { 'cache-control': 'public, max-age=3600' }
 const JWKS_CACHE = `public, max-age=${JWKS_MAX_AGE_SECONDS}`
@@ -18,7 +18,6 @@ export async function serverDocument(app: App): Promise<Reply> {
     grant_types: offeredGrantTypes(app.config),
     signing_algs: app.keyring.published().map(({ alg }) => alg),
     ui_locales: LANGUAGES.map(({ language }) => language),
-    has_providers: app.oidc.length > 0,
   }
   return json(200, serverMetadata(app.config, offered, await listAllResources(app)), HOUR)
 }

@@ -2,15 +2,16 @@
 import type { App } from '../context.ts'
 import { type Params, parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
 import { html, isolated } from '../lib/html.ts'
-import { type IdTokenHint, verifyIdTokenHint } from '../oauth/id_token_hint.ts'
 import { PATHS } from '../oauth/metadata.ts'
+import { type IdTokenHint, verifyIdTokenHint } from '../oauth/sign_in/id_token_hint.ts'
 import { accountName } from '../records/user.ts'
-import { messagesOf } from './language.ts'
 import type { Messages } from './messages/en.ts'
 import { isForeign } from './origin.ts'
-import { page } from './pages.ts'
+import { messagesOf } from './pages/language.ts'
+import { page } from './pages/pages.ts'
+import { signedOutPage } from './pages/signed_out.ts'
+import { basePath } from './pages/urls.ts'
 import { endSession, findSignedIn, type SignedIn } from './session.ts'
-import { basePath } from './urls.ts'
 
 /**
  * Signs out the user that a valid ID token names, and redirects to a registered URI of its client. Any web site can send the browser of a
@@ -23,10 +24,9 @@ export async function logoutByClient(app: App, request: Request): Promise<Reply>
   const signedIn = await findSignedIn(app, request)
   if (!signedIn && isForeign(app, request)) return fromHere(app, messages, params)
   if (signedIn && signedIn.user.id !== hint?.sub) return askFirst(app, messages, signedIn)
-  const cookies = await endSession(app, request, signedIn, hint?.client_id)
-  const headers = { 'set-cookie': cookies }
+  const headers = { 'set-cookie': await endSession(app, request, signedIn, hint?.client_id) }
   const back = hint && (await returnUri(app, hint, params))
-  return back === undefined ? signedOut(app, messages, headers) : redirect(back, headers)
+  return back === undefined ? signedOutPage(app, messages, headers) : redirect(back, headers)
 }
 
 /** The ID token of the request; undefined when it is not valid, or `client_id` names another client. */
@@ -52,14 +52,9 @@ function askFirst(app: App, messages: Messages, { user }: SignedIn): Reply {
     t.title,
     html`<h1>${t.question}</h1>
 <p class="soft">${isolated(accountName(user))}</p>
-<form method="post" action="${basePath(app)}/logout"><button class="main wide">${t.submit}</button></form>
+<form method="post" action="${basePath(app)}/logout?then=page"><button class="main wide">${t.submit}</button></form>
 <a class="button wide" href="${basePath(app)}/">${t.stay}</a>`,
   )
-}
-
-function signedOut(app: App, messages: Messages, headers: Record<string, string[]>): Reply {
-  const { signOut: t } = messages
-  return page(app, messages, t.done, html`<h1>${t.done}</h1>\n<p class="soft">${t.close}</p>`, { headers })
 }
 
 /** With a form of another site browsers do not send the session cookie. The same request is made again from a page of ours. */

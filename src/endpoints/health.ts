@@ -16,9 +16,11 @@ export function health(app: App): Reply {
   return probe(app, ok, ok ? 'ok' : 'degraded', database(ok))
 }
 
-/** Readiness: the storage is healthy and the process is not draining. */
+/** Readiness: the storage is healthy and works with this version, and the process is not draining. */
 export function ready(app: App): Reply {
-  const ok = app.store.driver.isHealthy()
-  const isReady = ok && !app.lifecycle.draining
-  return probe(app, isReady, isReady ? 'ready' : 'not_ready', database(ok))
+  const { driver } = app.store
+  const ok = driver.isHealthy()
+  const reason = driver.unsupported?.()
+  const isReady = ok && !reason && !app.lifecycle.draining
+  return probe(app, isReady, isReady ? 'ready' : 'not_ready', { ...database(ok), ...(reason ? { reason } : {}) })
 }

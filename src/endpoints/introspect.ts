@@ -2,9 +2,9 @@
 import type { App } from '../context.ts'
 import { json, NO_STORE, parseForm, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
-import { type AccessTokenClaims, checkToken, type LiveToken, tokenType } from '../oauth/access_token.ts'
-import { authenticateClient } from '../oauth/client_auth.ts'
-import { takeRequest } from '../oauth/client_limits.ts'
+import { authenticateClient } from '../oauth/clients/client_auth.ts'
+import { takeRequest } from '../oauth/clients/client_limits.ts'
+import { type AccessTokenClaims, checkToken, type LiveToken, tokenType } from '../oauth/tokens/access_token.ts'
 import type { Client } from '../records/client.ts'
 
 /** Answers an introspection request. A token that is not valid, or that the caller may not see, is inactive. */

@@ -1,70 +1,111 @@
 // GET /oidc/start and /oidc/callback, and the same with the slug of a further provider: sign-in of users at an upstream OpenID provider.
-import type { App, OidcIdentity } from '../context.ts'
-import { parseParams, type Reply, type Request, redirect } from '../http/message.ts'
+import type { App, OidcIdentity, OidcProvider } from '../context.ts'
+import { CLOCK_SKEW } from '../crypto/jwt_times.ts'
+import { parseParams, prefersHtml, type Reply, type Request, redirect } from '../http/message.ts'
+import { OAuthError } from '../lib/error.ts'
 import { html } from '../lib/html.ts'
 import { newAuditEvent, sentBy } from '../oauth/audit.ts'
-import { providerNamed } from '../oauth/oidc_providers.ts'
+import { providerNamed } from '../oauth/federation/oidc_providers.ts'
 import {
   finishUpstreamSignIn,
   type SignInPlace,
   startUpstreamSignIn,
   type UpstreamSignIn,
-} from '../oauth/upstream_sign_in.ts'
-import { messagesOf } from './language.ts'
-import { page } from './pages.ts'
-import { hostCookie, setCookie, startSession, type UpstreamSession } from './session.ts'
-import { safeRedirect } from './urls.ts'
+} from '../oauth/federation/upstream_sign_in.ts'
+import { provenUpstream } from '../oauth/sign_in/second_factor.ts'
+import { messagesOf } from './pages/language.ts'
+import { page, thrownPage } from './pages/pages.ts'
+import { ACCOUNT_PATH, loginUrl, placeOfTarget, readTarget, safeRedirect } from './pages/urls.ts'
+import { wayBack } from './pages/way_back.ts'
+import { type Authenticated, browserOf, crossSiteCookie, hostCookie, startSession } from './session.ts'
+import { wantedBy } from './wanted_sign_in.ts'
 
 /** The sign-in of users. */
 const userSignIn = (app: App): SignInPlace => ({
+  browserOf: (request) => browserOf(app, request),
   cookies: {
     prefix: hostCookie(app, 'service_oidc_'),
-    // The callback is a navigation from another site, with which browsers do not send SameSite=Strict cookies.
-    write: (name, value, maxAge) =>
-      setCookie(app, name, value, maxAge, app.config.session.same_site === 'none' ? 'none' : 'lax'),
+    write: (name, value, maxAge) => crossSiteCookie(app, name, value, maxAge),
   },
   redirectUri: ({ settings }) => new URL(settings.redirect_uri).href,
   failed: 'user_oidc_login_failed',
   enter: (request, signedIn, cookie) => signIn(app, request, signedIn, cookie),
 })
 
-/** Redirects a browser to the provider. `redirect` is the local path to return to; `prompt=login` requires a new sign-in there. */
+/**
+ * Redirects a browser to the provider. `redirect` is the local path to return to. `prompt=login` requires a new sign-in there, and so may the
+ * authorization request at that path.
+ */
 export async function startOidc(app: App, request: Request): Promise<Reply> {
   const provider = providerNamed(app, request.params['provider'])
-  const { redirect: target, prompt, acr_values, login_hint } = parseParams(request.query)
-  const wanted = { target: safeRedirect(app, target), reauthenticate: prompt === 'login', acr_values, login_hint }
-  return startUpstreamSignIn(app, request, userSignIn(app), provider, wanted)
+  const { redirect: place, prompt } = parseParams(request.query)
+  const target = safeRedirect(app, await readTarget(app, place))
+  const wanted = wantedBy(app, target)
+  const reauthenticate = prompt === 'login' || wanted.max_age !== undefined
+  return startUpstreamSignIn(app, request, userSignIn(app), provider, { target, reauthenticate, ...wanted }).catch(
+    (error: unknown) => signInFailed(app, request, error, { target, reauthenticate }),
+  )
 }
 
 /** Completes a sign-in when the browser returns. */
-export const finishOidc = async (app: App, request: Request): Promise<Reply> =>
-  finishUpstreamSignIn(app, request, userSignIn(app), providerNamed(app, request.params['provider']))
+export const finishOidc = (app: App, request: Request): Promise<Reply> =>
+  finishUpstreamSignIn(app, request, userSignIn(app), providerNamed(app, request.params['provider'])).catch(
+    (error: unknown) => signInFailed(app, request, error, error instanceof OAuthError ? error.more : {}),
+  )
+
+/** The page of a sign-in that failed, with the ways on: another sign-in for the same target, and the application that waits. */
+async function signInFailed(
+  app: App,
+  request: Request,
+  error: unknown,
+  { target, reauthenticate }: OAuthError['more'],
+): Promise<Reply> {
+  if (!(error instanceof OAuthError) || !prefersHtml(request)) throw error
+  request.notes.refusal = error
+  const messages = messagesOf(request, target)
+  const place = target === undefined ? ACCOUNT_PATH : placeOfTarget(app, target)
+  const again = { href: await loginUrl(app, request, place, reauthenticate), text: messages.signInAgain }
+  const back = await wayBack(app, request, place)
+  return thrownPage(app, messages, request.id, error, { headers: error.more.headers, back, again })
+}
 
 async function signIn(
   app: App,
   request: Request,
-  { provider: { slug }, identity, login, user, created }: UpstreamSignIn,
+  { provider, identity, login, user, created }: UpstreamSignIn,
   cookie: string,
 ): Promise<Reply> {
-  const detail = { created, provider: slug }
+  const detail = { created, provider: provider.slug }
   const event = newAuditEvent(app, { action: 'user_oidc_login', actor_id: user.id, ...sentBy(request), detail })
-  const session = { user_id: user.id, target: login.target, upstream: upstreamSession(app, identity), event }
-  const cookies = [await startSession(app, request, session), cookie]
+  const session = { user_id: user.id, target: login.target, how: upstreamSession(app, provider, identity), event }
+  const cookies = [...(await startSession(app, request, session)), cookie]
   return app.config.session.same_site === 'strict'
     ? continuePage(app, request, login.target, cookies)
     : redirect(login.target, { 'set-cookie': cookies })
 }
 
 /** What the provider says about the sign-in. A logout token may name its session. */
-function upstreamSession(app: App, { issuer, claims: { sid, auth_time, amr, acr } }: OidcIdentity): UpstreamSession {
+function upstreamSession(
+  app: App,
+  { settings }: OidcProvider,
+  { issuer, claims: { sid, auth_time, amr, acr } }: OidcIdentity,
+): Authenticated {
   const now = app.clock.now()
   return {
     oidc_issuer: issuer,
     oidc_sid: isShort(sid) ? sid : undefined,
-    // A session at the provider may be older than the one here. A time in the future comes from a wrong clock.
-    auth_time: typeof auth_time === 'number' && auth_time < now ? Math.floor(auth_time) : undefined,
-    amr: Array.isArray(amr) && amr.length <= MAX_AMR && amr.every(isShort) ? amr : undefined,
-    acr: isShort(acr) ? acr : undefined,
+    // A session at the provider may be older than the one here. A clock may be a little ahead; a time far in the future is none.
+    auth_time:
+      typeof auth_time === 'number' && auth_time <= now + CLOCK_SKEW.sign_in
+        ? Math.min(Math.floor(auth_time), now)
+        : undefined,
+    ...provenUpstream(
+      {
+        amr: Array.isArray(amr) && amr.length <= MAX_AMR && amr.every(isShort) ? amr : undefined,
+        acr: isShort(acr) ? acr : undefined,
+      },
+      settings.mfa_values,
+    ),
   }
 }
 const MAX_SHORT = 255

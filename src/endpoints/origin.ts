@@ -16,3 +16,6 @@ export function isForeign({ config }: Pick<App, 'config'>, request: RequestHead)
   const isFurtherName = host.toLowerCase() !== own.host
   return !isFurtherName || !URL.canParse(origin) || new URL(origin).host !== host.toLowerCase()
 }
+
+/** Whether a browser sends cookies. Every page with a form sets one. */
+export const hasCookies = ({ headers }: RequestHead): boolean => (headers.cookie ?? '') !== ''

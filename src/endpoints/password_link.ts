@@ -5,13 +5,14 @@ import { parseForm, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { html } from '../lib/html.ts'
 import { newAuditEvent, sentBy } from '../oauth/audit.ts'
-import { MIN_PASSWORD, newPassword } from '../oauth/new_password.ts'
-import { PASSWORD_PATH, parsePasswordLink } from '../oauth/password_link.ts'
+import { MIN_PASSWORD, newPassword } from '../oauth/sign_in/new_password.ts'
+import { PASSWORD_PATH, parsePasswordLink } from '../oauth/sign_in/password_link.ts'
 import type { User } from '../records/user.ts'
-import { messagesOf } from './language.ts'
 import { isForeign } from './origin.ts'
-import { page } from './pages.ts'
-import { basePath } from './urls.ts'
+import { messagesOf } from './pages/language.ts'
+import { page, waysOn } from './pages/pages.ts'
+import { secretField } from './pages/secret_field.ts'
+import { basePath } from './pages/urls.ts'
 
 /** The page that a link opens. */
 export async function showPasswordLink(app: App, request: Request): Promise<Reply> {
@@ -49,9 +50,12 @@ function formPage(app: App, request: Request, user: User, token: string, problem
   const { passwordLink: t } = messages
   const described = problem && html` aria-invalid="true" aria-describedby="problem"`
   const field = (name: string, label: string, first: boolean) =>
-    html`<label for="${name}">${label}</label>
-<input type="password" id="${name}" name="${name}" autocomplete="new-password" required minlength="${MIN_PASSWORD}"${first && html` autofocus`}${described}>
-`
+    secretField(messages, {
+      name,
+      label,
+      autocomplete: 'new-password',
+      more: html` minlength="${MIN_PASSWORD}"${first && html` autofocus`}${described}`,
+    })
   return page(
     app,
     messages,
@@ -62,10 +66,10 @@ ${problem && html`<p class="note bad" role="alert" id="problem">${t.problems[pro
 <form method="post" action="${basePath(app)}${PASSWORD_PATH}">
 <input type="hidden" name="token" value="${token}">
 <label for="email">${messages.login.email}</label>
-<input type="email" id="email" autocomplete="username" readonly value="${user.email}">
+<input type="text" id="email" autocomplete="username" readonly value="${user.email}">
 ${field('new_password', t.next, true)}${field('new_password_again', t.again, false)}<button class="main wide">${t.submit}</button>
 </form>`,
-    { status: problem ? 422 : 200 },
+    { status: problem ? 422 : 200, scripts: true },
   )
 }
 
@@ -89,7 +93,7 @@ function refused(app: App, request: Request): Reply {
   })
   const messages = messagesOf(request)
   const { invalidTitle: title, invalid: text } = messages.passwordLink
-  return page(app, messages, title, html`<h1>${title}</h1>\n<p class="note bad" role="alert">${text}</p>`, {
-    status: 404,
-  })
+  const again = { href: `${basePath(app)}/login`, text: messages.login.submit }
+  const body = html`<h1>${title}</h1>\n<p class="note bad" role="alert">${text}</p>\n${waysOn(app, messages, { again })}`
+  return page(app, messages, title, body, { status: 404 })
 }

@@ -5,11 +5,17 @@ import { subscriber } from '../http/rate_limit.ts'
 import { quoteNames } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { newAuditEvent, sentBy } from '../oauth/audit.ts'
-import { type ClientMetadata, newClient, offeredToAll, shownClient } from '../oauth/client_metadata.ts'
-import { auditedFields } from '../oauth/document_client.ts'
-import { matchesPattern } from '../oauth/redirect_pattern.ts'
-import { effectiveDcrMode } from '../oauth/registration_mode.ts'
-import { parseRegistration, selfRegisteredGrants, withoutNull } from '../oauth/self_description.ts'
+import {
+  type ClientMetadata,
+  newClient,
+  offeredToAll,
+  refuseMetadata,
+  shownClient,
+} from '../oauth/clients/client_metadata.ts'
+import { auditedFields } from '../oauth/clients/document_client.ts'
+import { matchesPattern } from '../oauth/clients/redirect_pattern.ts'
+import { effectiveDcrMode } from '../oauth/clients/registration_mode.ts'
+import { parseRegistration, saidIn, selfRegisteredGrants, sizeFault } from '../oauth/clients/self_description.ts'
 
 /** Registers a client. Throws access_denied, slow_down, invalid_redirect_uri or invalid_client_metadata. */
 export async function register(app: App, request: Request): Promise<Reply> {
@@ -23,7 +29,7 @@ export async function register(app: App, request: Request): Promise<Reply> {
       reason: 'registration_rate',
       headers: { 'retry-after': String(wait) },
     })
-  const input = withoutNull(parseJson(request))
+  const input = saidIn(parseJson(request))
   if (input['jwks'] !== undefined && input['jwks_uri'] !== undefined)
     throw new OAuthError('invalid_client_metadata', 'jwks and jwks_uri exclude each other')
   const metadata = parseRegistration(input, {
@@ -34,6 +40,8 @@ export async function register(app: App, request: Request): Promise<Reply> {
   if (isApprovedOnly) checkApproved(app, metadata.redirect_uris)
   const registered = isApprovedOnly ? withApprovedReturns(app, metadata) : metadata
   const { client, client_secret } = newClient(registered, 'dcr', app.clock.now())
+  const fault = sizeFault(client)
+  if (fault) throw refuseMetadata([fault])
   const event = newAuditEvent(app, {
     action: 'client_registered',
     actor_id: '',
@@ -63,10 +71,14 @@ export async function register(app: App, request: Request): Promise<Reply> {
 const isApproved = ({ config }: App, uri: string): boolean =>
   config.dcr.approved_redirects.some((pattern) => matchesPattern(pattern, uri))
 
-/** Removes redirect URIs after a logout that are not approved. A client works without them. */
+/** Removes redirect URIs after a logout, and the URI that logouts are reported to, that are not approved. A client works without them. */
 function withApprovedReturns(app: App, metadata: ClientMetadata): ClientMetadata {
-  const { post_logout_redirect_uris: uris } = metadata
-  return { ...metadata, post_logout_redirect_uris: uris?.filter((uri) => isApproved(app, uri)) }
+  const { post_logout_redirect_uris: uris, backchannel_logout_uri: logout = '' } = metadata
+  return {
+    ...metadata,
+    post_logout_redirect_uris: uris?.filter((uri) => isApproved(app, uri)),
+    backchannel_logout_uri: isApproved(app, logout) ? logout : undefined,
+  }
 }
 
 function checkApproved(app: App, uris: readonly string[]): void {

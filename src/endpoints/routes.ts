@@ -1,15 +1,15 @@
 // The table of the routes of the public listener.
 import type { App } from '../context.ts'
+import { deviceCode } from '../grants/device_code.ts'
 import type { Reply, Request } from '../http/message.ts'
 import type { Route } from '../http/route.ts'
 import type { OAuthError } from '../lib/error.ts'
 import { PATHS } from '../oauth/metadata.ts'
-import { PASSWORD_PATH } from '../oauth/password_link.ts'
-import { forRequest } from '../oauth/traced.ts'
+import { ADMIN_ENTRY_PATH } from '../oauth/sign_in/admin_entry.ts'
+import { PASSWORD_PATH } from '../oauth/sign_in/password_link.ts'
 import { showAccount, submitAccount } from './account/page.ts'
 import { authorize, authorizeByForm, renderAuthorizeError } from './authorize.ts'
 import { backchannelLogout } from './backchannel_logout.ts'
-import { LOGO_PATH, showLogo } from './branding.ts'
 import { connectCallback, startConnect, submitConnect } from './connect.ts'
 import { deleteConnection, showConnections } from './connections.ts'
 import { decideConsent, showConsent } from './consent.ts'
@@ -19,14 +19,18 @@ import { agentsDocument, jwks, resourceDocument, serverDocument } from './discov
 import { logoutByClient } from './end_session.ts'
 import { health, livez, ready } from './health.ts'
 import { introspect } from './introspect.ts'
-import { login, logout, showLogin, showStart } from './login.ts'
 import { finishOidc, startOidc } from './oidc.ts'
+import { LOGO_PATH, SCRIPT_PATH, showLogo, showScript } from './pages/branding.ts'
+import { chooseLanguage, LANGUAGE_PATH } from './pages/language_choice.ts'
+import { ACCOUNT_PATH, basePath, FACTOR_PATH } from './pages/urls.ts'
 import { setPassword, showPasswordLink } from './password_link.ts'
 import { register } from './register.ts'
 import { revoke } from './revoke.ts'
+import { enterAdmin } from './sign_in/admin_sign_in.ts'
+import { login, logout, showLogin, showStart } from './sign_in/login.ts'
+import { changeFactors, showFactors } from './sign_in/second_factor.ts'
 import { streamRoutes } from './ssf_routes.ts'
 import { token } from './token.ts'
-import { ACCOUNT_PATH, basePath } from './urls.ts'
 import { userinfo } from './userinfo.ts'
 
 const FORM = { type: 'form', limit: 64 * 1024 } as const
@@ -38,7 +42,7 @@ const RESOURCE_METADATA = '/.well-known/oauth-protected-resource'
 
 /** The routes of the public listener. */
 export function publicRoutes(app: App): Route[] {
-  const on: On = (handle) => (request) => handle(forRequest(app, request), request)
+  const on: On = (handle) => (request) => handle(app, request)
   const renderError = (error: OAuthError, request: Request) => renderAuthorizeError(app, error, request)
   const signs = { body: FORM, cors: true, admission: app.admission } as const
   return [
@@ -66,7 +70,7 @@ export function publicRoutes(app: App): Route[] {
       : []),
 
     { method: 'GET', path: PATHS.authorize, hasEffects: true, step: 'authorize', handle: on(authorize), renderError },
-    { method: 'POST', path: PATHS.token, ...signs, step: 'token', handle: on(token) },
+    { method: 'POST', path: PATHS.token, ...signs, step: 'token', handle: on(token), hasJsonErrors: isOfDevice },
     { method: 'POST', path: PATHS.introspect, ...signs, step: 'introspect', handle: on(introspect) },
     { method: 'POST', path: PATHS.revoke, ...signs, step: 'revoke', handle: on(revoke) },
 
@@ -78,6 +82,7 @@ export function publicRoutes(app: App): Route[] {
     { method: 'GET', path: '/', handle: on(showStart), renderError },
     { method: 'GET', path: '/login', handle: on(showLogin), renderError },
     { method: 'POST', path: '/login', body: FORM, step: 'login', handle: on(login), renderError },
+    { method: 'POST', path: LANGUAGE_PATH, body: FORM, handle: on(chooseLanguage), renderError },
     { method: 'GET', path: `${PASSWORD_PATH}/{token}`, handle: on(showPasswordLink), renderError },
     { method: 'POST', path: PASSWORD_PATH, body: FORM, handle: on(setPassword), renderError },
     {
@@ -105,6 +110,12 @@ export function publicRoutes(app: App): Route[] {
     { method: 'GET', path: ACCOUNT_PATH, handle: on(showAccount), renderError },
     { method: 'POST', path: `${ACCOUNT_PATH}/{section}`, body: FORM, handle: on(submitAccount), renderError },
 
+    ...(app.config.admin.sign_in.local
+      ? [{ method: 'GET', path: ADMIN_ENTRY_PATH, handle: on(enterAdmin), renderError } as const]
+      : []),
+    { method: 'GET', path: FACTOR_PATH, handle: on(showFactors), renderError },
+    { method: 'POST', path: FACTOR_PATH, body: FORM, handle: on(changeFactors), renderError },
+
     { method: 'GET', path: `${PATHS.connect}/{provider}`, hasEffects: true, handle: on(startConnect), renderError },
     { method: 'POST', path: `${PATHS.connect}/{provider}`, body: FORM, handle: on(submitConnect), renderError },
     {
@@ -119,13 +130,28 @@ export function publicRoutes(app: App): Route[] {
 
     ...streamRoutes(app, on),
 
+    ...(app.config.webauthn.enabled
+      ? [{ method: 'GET', path: `${SCRIPT_PATH}/{version}`, handle: on(showScript) } as const]
+      : []),
     ...(app.config.ui.logo_file ? [{ method: 'GET', path: LOGO_PATH, handle: on(showLogo) } as const] : []),
 
+    ...probeRoutes(app),
+  ]
+}
+
+/** The probes. The admin listener has them too: a check that speaks only HTTP/1.0 gets an answer there. */
+export function probeRoutes(app: App): Route[] {
+  const on: On = (handle) => (request) => handle(app, request)
+  return [
     { method: 'GET', path: '/livez', unlimited: true, handle: on(livez) },
     { method: 'GET', path: '/health', unlimited: true, handle: on(health) },
     { method: 'GET', path: '/ready', unlimited: true, handle: on(ready) },
   ]
 }
+
+/** Whether a token request is one of the device grant. Its clients send no Accept header, and read errors as application/json only (libpq). */
+const isOfDevice = ({ body }: Request): boolean =>
+  new URLSearchParams(body.toString('utf8')).get('grant_type') === deviceCode.type
 
 /** The device authorization grant: the endpoint of the device, and the page of the user. */
 const deviceRoutes = (
@@ -139,6 +165,7 @@ const deviceRoutes = (
     ...signs,
     step: 'device_authorization',
     handle: on(authorizeDevice),
+    hasJsonErrors: () => true,
   },
   { method: 'GET', path: PATHS.device, handle: on(showDevice), renderError },
   { method: 'POST', path: PATHS.device, body: FORM, handle: on(enterUserCode), renderError },

@@ -4,11 +4,14 @@ import { isProduction } from '../config/rule.ts'
 import type { App } from '../context.ts'
 import { cookieOf, type Request, type RequestHead } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
-import { equalSecrets, isId, newId, newSecret } from '../lib/id.ts'
+import { equalSecrets, isId, newId } from '../lib/id.ts'
 import { newAuditEvent, sentBy } from '../oauth/audit.ts'
-import { loginForOf } from '../oauth/required_login.ts'
+import { type BrowserKey, browserKey } from '../oauth/sign_in/pending_login.ts'
+import { loginForOf } from '../oauth/sign_in/required_login.ts'
+import { needsFactor } from '../oauth/sign_in/second_factor.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
 import type { Session } from '../records/session.ts'
+import { hasTwoFactors } from '../records/sign_in.ts'
 import type { ResultOf } from '../store/operations.ts'
 import { isForeign } from './origin.ts'
 
@@ -16,16 +19,33 @@ import { isForeign } from './origin.ts'
 export type SignedIn = NonNullable<ResultOf<'findSession'>> & {
   /** The authorization request that the login was made for. */
   login_for?: string
+  /** The key of the browser, if it has one. It lasts longer than the session. */
+  browser?: string
 }
 
-/** The session of the browser that sent a request. */
+/**
+ * The session of the browser that sent a request. Undefined also while it lacks the second factor that its user needs: only the page that
+ * adds one, and the sign-in, use such a session.
+ */
 export async function findSignedIn(app: App, request: RequestHead): Promise<SignedIn | undefined> {
+  const found = await findAnySession(app, request)
+  return found && !lacksFactor(app, found) ? found : undefined
+}
+
+/** Whether a session lacks the second factor that its user needs (`mfa.required`). */
+export const lacksFactor = ({ config }: App, { user, session }: SignedIn): boolean =>
+  needsFactor(config, user) && !hasTwoFactors(session)
+
+/** The session of the browser that sent a request, also one that lacks a second factor. */
+export async function findAnySession(app: App, request: RequestHead): Promise<SignedIn | undefined> {
   const cookie = cookieOf(request, sessionName(app))
-  const { sid, login_for } = (cookie && app.sealer.open(cookie)) || {}
+  const { sid, login_for } = (cookie && (await app.sealer.open(cookie))) || {}
   if (typeof sid !== 'string' || !isId(sid)) return undefined
   const found = await app.store.findSession({ id: sid, now: app.clock.now() })
   if (found) noteSessionUse(app, found.session)
-  return found && { ...found, ...(typeof login_for === 'string' ? { login_for } : {}) }
+  if (!found) return undefined
+  const { key, isNew } = browserOf(app, request)
+  return { ...found, ...(typeof login_for === 'string' ? { login_for } : {}), ...(isNew ? {} : { browser: key }) }
 }
 
 const USE_NOTED_SECONDS = 300
@@ -38,23 +58,23 @@ function noteSessionUse(app: App, { id, last_used_at = 0 }: Session): void {
   })
 }
 
-/** What the upstream provider says about a sign-in. */
-export type UpstreamSession = Pick<Session, 'oidc_issuer' | 'oidc_sid' | 'auth_time' | 'amr' | 'acr'>
+/** How the user has signed in: with which factors, or what the upstream provider says about it. */
+export type Authenticated = Pick<Session, 'oidc_issuer' | 'oidc_sid' | 'auth_time' | 'amr' | 'acr'>
 
 interface NewSession {
   user_id: string
   /** The local path that the login returns to. */
   target: string
-  upstream?: UpstreamSession
+  how: Authenticated
   event: AuditEvent
 }
 
-/** Starts a session, with its event, and ends the previous session of the browser. Returns the Set-Cookie header. */
+/** Starts a session, with its event, and ends the previous session of the browser. Returns the Set-Cookie headers. */
 export async function startSession(
   app: App,
   request: RequestHead,
-  { user_id, target, upstream, event }: NewSession,
-): Promise<string> {
+  { user_id, target, how, event }: NewSession,
+): Promise<string[]> {
   const { max_age } = app.config.session
   const now = app.clock.now()
   const session: Session = {
@@ -64,12 +84,20 @@ export async function startSession(
     expires_at: now + Math.floor(max_age),
     last_used_at: now,
     ...sentFrom(request),
-    ...upstream,
+    ...how,
   }
-  const previous = await findSignedIn(app, request)
+  const previous = await findAnySession(app, request)
   await Promise.all([app.store.recorded('createSession', session, event), saveUpstreamSession(app, session)])
-  if (previous) await app.store.deleteSession({ id: previous.session.id })
-  return setCookie(app, sessionName(app), app.sealer.seal({ sid: session.id, login_for: loginForOf(target) }), max_age)
+  if (previous) {
+    const { id: from } = previous.session
+    // A person who only signs in again stays signed in to applications.
+    if (previous.user.id === user_id)
+      await app.store.moveApplications({ from, to: session.id, expires_at: session.expires_at })
+    await app.store.deleteSession({ id: from })
+  }
+  const sealed = await app.sealer.seal({ sid: session.id, login_for: loginForOf(target) })
+  const { cookie, isNew } = browserOf(app, request)
+  return [setCookie(app, sessionName(app), sealed, max_age), ...(isNew ? [cookie] : [])]
 }
 
 /** Records the session at the provider for as long as refresh tokens that the user grants in this session can live unused. */
@@ -89,30 +117,43 @@ export const sentFrom = ({ headers, remote }: RequestHead): Pick<Session, 'user_
   ip: remote,
 })
 
-/** Ends a session, with its event. `client_id` is the client that requested it. Returns the Set-Cookie headers that delete its cookies. */
+/** Ends a session, with its event. `client_id` is the client that requested it. Returns the Set-Cookie header that deletes its cookie. */
 export async function endSession(
   app: App,
   request: Request,
   signedIn: SignedIn | undefined,
   client_id?: string,
-): Promise<string[]> {
+): Promise<string> {
   if (signedIn) {
     const actor = { actor_id: signedIn.user.id, ...sentBy(request) }
     const event = newAuditEvent(app, { ...actor, action: 'user_logout', client_id })
     await app.store.recorded('deleteSession', { id: signedIn.session.id }, event)
   }
-  return [sessionName(app), nonceName(app)].map((name) => setCookie(app, name, '', 0))
+  return setCookie(app, sessionName(app), '', 0)
 }
 
-const SESSION_FORM = 'session form'
-/** The CSRF token of a session for one purpose. */
-export const sessionToken = (app: App, { session }: SignedIn, purpose: string): string =>
-  app.sealer.mac(SESSION_FORM, `${session.id} ${purpose}`)
+const FORM = 'session form'
+/**
+ * What the CSRF tokens of a person's forms are made for: the person in this browser, so that a form stays valid when the session is
+ * replaced or ends. The session takes the place of the browser where the browser has no key yet.
+ */
+const formsOf = ({ session, user, browser }: SignedIn): [string, ...string[]] =>
+  browser === undefined ? [session.id] : [`${browser} ${user.id}`, session.id]
+
+/** The CSRF token of a form of a signed-in person for one purpose. */
+export const formToken = (app: App, signedIn: SignedIn, purpose: string): string =>
+  app.sealer.mac(FORM, `${formsOf(signedIn)[0]} ${purpose}`)
+
+/** Whether a token is that of a form of this person in this browser. */
+export const isFormToken = (app: App, signedIn: SignedIn, purpose: string, token = ''): boolean =>
+  isOneOf(
+    formsOf(signedIn).flatMap((owner) => app.sealer.macs(FORM, `${owner} ${purpose}`)),
+    token,
+  )
 
 /** Whether a token is one of these MACs. */
 const isOneOf = (macs: readonly string[], token: string): boolean => macs.some((mac) => equalSecrets(mac, token))
 
-const NONCE_AGE_SECONDS = 12 * 3600
 /** The name of a cookie with the `__Host-` prefix, which prevents sibling domains from setting it (RFC 6265bis §4.1.3). */
 export const hostCookie = (app: App, name: string): string => `${app.config.session.secure ? '__Host-' : ''}${name}`
 /** The session cookie has the configured name. It has the prefix in production only, because localhost has no sibling domains. */
@@ -120,32 +161,37 @@ const sessionName = (app: App) => {
   const { cookie_name } = app.config.session
   return isProduction(app.config) ? hostCookie(app, cookie_name) : cookie_name
 }
-const nonceName = (app: App) => hostCookie(app, 'service_login_nonce')
-const NONCE = /^[A-Za-z0-9_-]{43}$/
 
-/** The CSRF token of the login form, with its cookie. The tabs of a browser share one cookie. */
-export function loginToken(app: App, request: RequestHead): { token: string; cookie: string } {
-  const known = cookieOf(request, nonceName(app))
-  const nonce = known && NONCE.test(known) ? known : newSecret()
-  return {
-    token: app.sealer.mac('login form', nonce),
-    cookie: setCookie(app, nonceName(app), nonce, NONCE_AGE_SECONDS),
-  }
-}
+/** A Set-Cookie header of a cookie that browsers also send when they come from another site, from a provider or an application. */
+export const crossSiteCookie = (app: App, name: string, value: string, maxAge: number): string =>
+  setCookie(app, name, value, maxAge, app.config.session.same_site === 'none' ? 'none' : 'lax')
 
-/** Whether a submitted login form has the CSRF token of this browser. */
-export function isLoginToken(app: App, request: RequestHead, token: string | undefined): boolean {
-  const nonce = cookieOf(request, nonceName(app))
-  return nonce !== undefined && token !== undefined && isOneOf(app.sealer.macs('login form', nonce), token)
+/**
+ * The key of a browser. Its cookie survives sign-ins, sign-outs and the ends of sessions. The tabs of a browser share it, and what a page
+ * needs later is bound to it: its forms, pending requests, and sign-ins at providers.
+ */
+export const browserOf = (app: App, request: RequestHead): BrowserKey =>
+  browserKey(request, hostCookie(app, 'service_login_nonce'), (...cookie) => crossSiteCookie(app, ...cookie))
+
+/** The CSRF token of the login form. */
+export const loginToken = (app: App, { key }: BrowserKey): string => app.sealer.mac('login form', key)
+
+/**
+ * Whether a login form is a page of this service in this browser: by its CSRF token, or by the header of the browser. Of tabs that were
+ * opened at the same time, the first ones have tokens for keys that the last one replaced.
+ */
+export function isOwnLogin(app: App, request: RequestHead, token: string | undefined): boolean {
+  const { key, isNew } = browserOf(app, request)
+  if (isNew || token === undefined) return false
+  return isOneOf(app.sealer.macs('login form', key), token) || request.headers['sec-fetch-site'] === 'same-origin'
 }
 
 /** Whether a browser sent the request: browsers send a header that pages can neither set nor remove (Fetch Metadata §2.1). */
 export const isFromBrowser = (request: RequestHead): boolean => request.headers['sec-fetch-dest'] !== undefined
 
 /** Checks the CSRF token of a form. Throws access_denied. */
-export function checkForm(app: App, request: RequestHead, signedIn: SignedIn, purpose: string, token = ''): void {
-  const macs = app.sealer.macs(SESSION_FORM, `${signedIn.session.id} ${purpose}`)
-  if (!isForeign(app, request) && isOneOf(macs, token)) return
+export function checkForm(app: App, request: RequestHead, signedIn: SignedIn, purpose: string, token?: string): void {
+  if (!isForeign(app, request) && isFormToken(app, signedIn, purpose, token)) return
   throw new OAuthError('access_denied', 'this form does not belong to your session', { reason: 'bad_form' })
 }
 

@@ -4,11 +4,12 @@ import { issuerOf } from '../config/issuer.ts'
 import type { App } from '../context.ts'
 import { poll } from '../events/poll.ts'
 import {
+  checkOwnDelivery,
   checkServesResource,
   createStream,
   STREAM_STATUSES,
+  shownStream,
   streamFields,
-  streamJson,
   transmitterMetadata,
   withInput,
 } from '../events/stream.ts'
@@ -16,11 +17,11 @@ import { empty, json, NO_STORE, parseJson, parseParams, type Reply, type Request
 import { listProblems } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { issuesOf, jsonBool, jsonInt, listOf, text, word } from '../lib/field.ts'
-import { checkToken } from '../oauth/access_token.ts'
 import { audit, newAuditEvent, sentBy } from '../oauth/audit.ts'
-import { authenticateClient } from '../oauth/client_auth.ts'
-import { checkBound, useProof } from '../oauth/dpop.ts'
-import { scopeNames } from '../oauth/resource.ts'
+import { authenticateClient } from '../oauth/clients/client_auth.ts'
+import { checkToken } from '../oauth/tokens/access_token.ts'
+import { checkBound, useProof } from '../oauth/tokens/dpop.ts'
+import { scopeNames } from '../oauth/tokens/resource.ts'
 import type { EventReceiver } from '../records/event_receiver.ts'
 
 /** GET /.well-known/ssf-configuration. */
@@ -81,21 +82,19 @@ export async function createOwnStream(app: App, request: Request): Promise<Reply
   const client_id = await callerOf(app, request)
   await checkServesResource(app, client_id)
   const eventOf = (stream: EventReceiver) => newAuditEvent(app, entryOf(request, 'stream_created', stream))
-  const stream = await createStream(app, client_id, bodyOf(streamBody, request), { source: 'client' }, eventOf)
-  return json(201, streamJson(app, stream), NO_STORE)
+  const input = bodyOf(streamBody, request)
+  checkOwnDelivery(app, input)
+  const stream = await createStream(app, client_id, input, { source: 'client' }, eventOf)
+  return json(201, await shownStream(app, stream), NO_STORE)
 }
 
 /** GET /ssf/streams: one stream, or all of the caller. */
 export async function readOwnStreams(app: App, request: Request): Promise<Reply> {
   const client_id = await callerOf(app, request)
   const named = queryId(request)
-  if (named !== undefined) return json(200, streamJson(app, await ownStream(app, client_id, named)), NO_STORE)
+  if (named !== undefined) return json(200, await shownStream(app, await ownStream(app, client_id, named)), NO_STORE)
   const streams = (await app.store.listReceivers({ kind: 'stream' })).filter((each) => each.client_id === client_id)
-  return json(
-    200,
-    streams.map((each) => streamJson(app, each)),
-    NO_STORE,
-  )
+  return json(200, await Promise.all(streams.map((each) => shownStream(app, each))), NO_STORE)
 }
 
 /** Changes a stream of the caller, until no other change comes first. */
@@ -110,7 +109,8 @@ async function changeOwn(
     const next = await decide(await ownStream(app, client_id, stream_id))
     const detail = { stream_id, status: next.status }
     const entry = { action: 'stream_updated', actor_id: client_id, client_id, ...sentBy(request), detail } as const
-    if ((await app.store.recorded('updateReceiver', next, newAuditEvent(app, entry))) === 'updated') return next
+    if ((await app.store.recorded('updateReceiver', next, newAuditEvent(app, entry))) === 'updated')
+      return { ...next, version: next.version + 1 }
   }
   throw new OAuthError('conflict', 'others are changing the stream at the moment; try again', { reason: 'stale' })
 }
@@ -122,10 +122,11 @@ export const changeOwnStream =
     const client_id = await callerOf(app, request)
     const { stream_id, ...input } = bodyOf(streamPatch, request)
     const blank = { events_requested: [], description: '' }
-    const stream = await changeOwn(app, request, client_id, stream_id, (stored) =>
-      withInput(app, stored, replaces ? { ...blank, ...input } : input),
-    )
-    return json(200, streamJson(app, stream), NO_STORE)
+    const stream = await changeOwn(app, request, client_id, stream_id, (stored) => {
+      checkOwnDelivery(app, input, stored)
+      return withInput(app, stored, replaces ? { ...blank, ...input } : input)
+    })
+    return json(200, await shownStream(app, stream), NO_STORE)
   }
 
 /** DELETE /ssf/streams. */
@@ -193,7 +194,6 @@ export async function pollStream(app: App, request: Request): Promise<Reply> {
   const { maxEvents, ack, setErrs, ...input } = bodyOf(streamPollBody, request)
   if (stream.url !== undefined)
     throw new OAuthError('invalid_request', 'events of this stream are pushed', { reason: 'push_stream' })
-  if (stream.status !== 'enabled') return json(200, { sets: {} }, NO_STORE)
   const refused = Object.keys(setErrs)
   if (refused.length > 0)
     app.log.warn({ client_id, stream_id: stream.id, events: refused.length }, 'a receiver refused security events')

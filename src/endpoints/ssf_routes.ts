@@ -3,6 +3,7 @@ import type { App } from '../context.ts'
 import { SSF_PATHS } from '../events/stream.ts'
 import type { Reply, Request } from '../http/message.ts'
 import type { Route } from '../http/route.ts'
+import { basePath } from './pages/urls.ts'
 import {
   changeOwnStream,
   changeStreamStatus,
@@ -14,7 +15,6 @@ import {
   ssfConfiguration,
   verifyStream,
 } from './ssf.ts'
-import { basePath } from './urls.ts'
 
 const BODY = { type: 'json', limit: 64 * 1024 } as const
 const CONFIGURATION = '/.well-known/ssf-configuration'

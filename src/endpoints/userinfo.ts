@@ -1,13 +1,12 @@
 // GET and POST /oauth/userinfo (OpenID Connect Core §5.3): the claims about the user of an access token.
-import { issuerOf } from '../config/issuer.ts'
 import type { App } from '../context.ts'
 import { json, NO_STORE, parseForm, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
-import { checkToken, type LiveToken } from '../oauth/access_token.ts'
-import { isUserId } from '../oauth/client_metadata.ts'
-import { checkBound, DPOP_ALGS, useProof } from '../oauth/dpop.ts'
+import { isUserId } from '../oauth/clients/client_metadata.ts'
 import { isSignIn, userClaims } from '../oauth/openid.ts'
-import { scopeNames, stillGranted } from '../oauth/resource.ts'
+import { checkToken, type LiveToken } from '../oauth/tokens/access_token.ts'
+import { checkBound, DPOP_ALGS, useProof } from '../oauth/tokens/dpop.ts'
+import { scopeNames, stillGranted } from '../oauth/tokens/resource.ts'
 
 /** Answers with the claims that the scopes of the token grant. The token must be for this endpoint, not for a resource. */
 export async function userinfo(app: App, request: Request): Promise<Reply> {
@@ -42,10 +41,7 @@ async function findToken(app: App, token: string): Promise<LiveToken> {
   const refused = (reason: string) => new OAuthError('invalid_token', 'the access token is not valid here', { reason })
   const live = await checkToken(app, token)
   if (typeof live === 'string') throw refused(live)
-  const issuer = issuerOf(app.config)
-  // A resource can have the URI of the issuer. Its tokens are not for userinfo, although they have the same audience.
-  if (live.issuance.resource !== issuer || (await app.store.findResource({ uri: issuer })))
-    throw refused('other_audience')
+  if (!live.is_for_userinfo) throw refused('other_audience')
   return live
 }
 

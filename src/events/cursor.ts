@@ -3,7 +3,8 @@ import type { DeliveryAttempt, EventCursor, FeedPlace, IssuedPlace } from '../re
 
 /** Seconds until the next attempt, by the number of consecutive failed attempts. The last value is repeated. */
 const PAUSES = [2, 5, 15, 60, 300, 600] as const
-const pauseAfter = (attempts: number): number => PAUSES[Math.min(attempts, PAUSES.length) - 1] ?? PAUSES[0]
+/** Seconds until the next attempt after some failed ones. */
+export const pauseAfter = (attempts: number): number => PAUSES[Math.min(attempts, PAUSES.length) - 1] ?? PAUSES[0]
 
 /** Number of recent attempts that are stored for the operator. */
 const RECENT = 10

@@ -3,7 +3,7 @@
 import type { App } from '../context.ts'
 import { idFloor } from '../lib/id.ts'
 import type { EventCursor, EventReceiver } from '../records/event_receiver.ts'
-import type { IssuedEvent, WaitingEvents } from '../store/event_feed.ts'
+import type { IssuedEvent, WaitingEvents } from '../store/clients/event_feed.ts'
 import { actionsOf, isIssued } from './webhook_actions.ts'
 
 /** Seconds between the creation of an id and its delivery: more than a commit lasts, and than the clocks of instances differ. */

@@ -2,7 +2,7 @@
 // transaction. The event is noted before the key is removed. If the process is killed, the sender of events finds the note.
 import type { App } from '../context.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
-import { KEY_REVOCATION } from '../store/key_revocations.ts'
+import { KEY_REVOCATION } from '../store/tokens/key_revocations.ts'
 
 interface Note {
   kid: string

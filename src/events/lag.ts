@@ -1,7 +1,7 @@
 // How far a receiver is behind: the number of events that wait for it, and the time of the oldest one.
 import type { App } from '../context.ts'
 import type { EventCursor, EventReceiver } from '../records/event_receiver.ts'
-import type { WaitingEvents } from '../store/event_feed.ts'
+import type { WaitingEvents } from '../store/clients/event_feed.ts'
 import { wantedActions } from './delivery.ts'
 import { measureIssued } from './issued_events.ts'
 

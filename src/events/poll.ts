@@ -2,13 +2,16 @@
 // for events without occupying a thread: one query for the end of the audit trail serves all waiting polls.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '../context.ts'
+import { OAuthError } from '../lib/error.ts'
 import type { EventCursor, EventReceiver, FeedPlace } from '../records/event_receiver.ts'
-import type { FeedEvent } from '../store/event_feed.ts'
+import type { FeedEvent } from '../store/clients/event_feed.ts'
+import type { SecurityEvent } from './concerned.ts'
 import { passed } from './cursor.ts'
 import { isExpired, wants } from './delivery.ts'
 import { feedEnd } from './feed_end.ts'
 import { jtiOf, signSecurityEvent } from './security_event_token.ts'
-import { type SecurityEvent, STREAM_ACTIONS, securityEvents } from './security_events.ts'
+import { STREAM_ACTIONS, securityEvents } from './security_events.ts'
+import { checkNotDisabled, type Delivers, deliversOf } from './stream.ts'
 
 export interface PollInput {
   maxEvents: number
@@ -19,6 +22,7 @@ export interface PollInput {
 export interface PollAnswer {
   sets: Record<string, string>
   moreAvailable?: boolean
+  delivers: Delivers
 }
 
 /** Maximum number of audit events that one poll reads. */
@@ -40,25 +44,40 @@ interface Waiting {
   security: SecurityEvent
 }
 
-/** Answers a poll of an enabled stream. */
+/** Answers a poll; a paused stream has no events until it is enabled. Throws conflict when the stream is disabled, not_found when it is deleted in the meantime. */
 export async function poll(app: App, stream: EventReceiver, input: PollInput): Promise<PollAnswer> {
-  const first = await read(app, stream, input)
-  if (input.returnImmediately || first.waiting.length > 0 || first.hasMore) return answerOf(app, stream, first, input)
-  return (await inRoom(app, stream.id, () => waitFor(app, stream.id, input, first.end))) ?? { sets: {} }
+  checkNotDisabled(stream)
+  // Before the events are read, so that no change after it is hidden.
+  const delivers = await deliversOf(app, stream)
+  const found = await read(app, stream, input)
+  if (input.returnImmediately || hasEvents(found)) return answerOf(app, stream, found, delivers, input)
+  const waited = inRoom(app, stream.id, () => waitFor(app, stream.id, input, { end: found.end, delivers }))
+  return (await waited) ?? { sets: {}, delivers }
 }
 
-/** Waits for an event. Undefined when none arrives within WAIT_MS, or when the stream is no longer enabled. */
-async function waitFor(app: App, id: string, input: PollInput, from: number): Promise<PollAnswer | undefined> {
+const hasEvents = ({ waiting, hasMore }: Found): boolean => waiting.length > 0 || hasMore
+
+/** Waits for an event, or for a change of what the stream delivers. Undefined when neither happens within WAIT_MS. */
+async function waitFor(
+  app: App,
+  id: string,
+  input: PollInput,
+  from: { end: number; delivers: Delivers },
+): Promise<PollAnswer | undefined> {
   const untilMs = performance.now() + WAIT_MS
-  let end = from
+  let { end } = from
   while (performance.now() < untilMs && !app.lifecycle.draining) {
     await sleep(LOOK_MS, undefined, { ref: false })
-    if ((await sharedEnd(app)) === end) continue
-    // The stream may have been deleted or paused in the meantime.
+    const hasNewEvents = (await sharedEnd(app)) !== end
     const stream = (await app.store.listReceivers({ kind: 'stream' })).find((each) => each.id === id)
-    if (stream?.status !== 'enabled') return undefined
+    if (!stream) throw new OAuthError('not_found', 'there is no such stream', { reason: 'unknown_stream' })
+    checkNotDisabled(stream)
+    // Each time, not with an event only: the change may have come while the poll began, or reach the caches of this instance after its event.
+    const delivers = await deliversOf(app, stream)
+    const hasChanged = delivers.version !== from.delivers.version
+    if (!hasNewEvents && !hasChanged) continue
     const found = await read(app, stream, { ...input, done: [] })
-    if (found.waiting.length > 0 || found.hasMore) return answerOf(app, stream, found, input)
+    if (hasEvents(found) || hasChanged) return answerOf(app, stream, found, delivers, input)
     end = found.end
   }
   return undefined
@@ -67,7 +86,8 @@ async function waitFor(app: App, id: string, input: PollInput, from: number): Pr
 async function answerOf(
   app: App,
   stream: EventReceiver,
-  { waiting, hasMore }: { waiting: readonly Waiting[]; hasMore: boolean },
+  { waiting, hasMore }: Found,
+  delivers: Delivers,
   { maxEvents }: PollInput,
 ): Promise<PollAnswer> {
   const sent = waiting.slice(0, maxEvents)
@@ -77,14 +97,26 @@ async function answerOf(
       await signSecurityEvent(app, stream, item.event, security),
     ]),
   )
-  return { sets: Object.fromEntries(sets), ...(hasMore || waiting.length > sent.length ? { moreAvailable: true } : {}) }
+  return {
+    sets: Object.fromEntries(sets),
+    ...(hasMore || waiting.length > sent.length ? { moreAvailable: true } : {}),
+    delivers,
+  }
 }
 
-/** The events that are not acknowledged, whether the trail has events that were not read, and its end. Moves the cursor past the acknowledged events. */
-async function read(app: App, stream: EventReceiver, input: PollInput) {
+/** The result of a read: the events that are not acknowledged, whether the trail has events that were not read, and its end. */
+interface Found {
+  waiting: readonly Waiting[]
+  hasMore: boolean
+  end: number
+}
+
+/** Reads the events after the cursor, and moves it past the acknowledged ones. */
+async function read(app: App, stream: EventReceiver, input: PollInput): Promise<Found> {
   for (let left = ATTEMPTS; ; left--) {
     const [end, cursor] = [await feedEnd(app.store), await app.store.findEventCursor({ receiver_id: stream.id })]
-    if (!cursor) return { end, waiting: [], hasMore: false }
+    // What a poll of a paused stream acknowledges is not recorded: these events are returned again afterwards.
+    if (!cursor || stream.status === 'paused') return { end, waiting: [], hasMore: false }
     const walked = await walk(app, stream, cursor, end, input)
     const saved = !walked.moved || (await app.store.saveAcknowledged({ before: cursor, cursor: walked.cursor }))
     // Another poll of the stream may have moved the cursor first. If no attempt succeeds, a later poll returns the events again.

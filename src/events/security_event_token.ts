@@ -5,7 +5,8 @@ import type { App } from '../context.ts'
 import { headerSegment } from '../crypto/jws.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
 import type { EventReceiver } from '../records/event_receiver.ts'
-import { isAboutStream, type SecurityEvent } from './security_events.ts'
+import type { SecurityEvent } from './concerned.ts'
+import { isAboutStream } from './security_events.ts'
 
 /** The jti of a security event that follows from an audit event. */
 export const jtiOf = ({ id }: AuditEvent, { suffix }: SecurityEvent): string => `${id}.${suffix}`

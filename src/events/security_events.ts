@@ -4,39 +4,34 @@
 // unexpired token for a resource of the stream.
 
 import { issuerOf } from '../config/issuer.ts'
-import { longestLife } from '../config/lifetimes.ts'
 import type { App } from '../context.ts'
-import { idFloor } from '../lib/id.ts'
 import type { AuditAction } from '../oauth/audit_events.ts'
-import { listAllResources } from '../oauth/resource.ts'
+import { hasRules } from '../oauth/tokens/access.ts'
+import { listAllResources } from '../oauth/tokens/resource.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
 import type { EventReceiver } from '../records/event_receiver.ts'
 import type { Resource } from '../records/resource.ts'
 import {
+  type Answer,
+  endedTokens,
+  exchangedFrom,
+  hasTokens,
+  opaque,
+  type Question,
+  revokedBy,
+  type SecurityEvent,
+  urisOf,
+} from './concerned.ts'
+import {
+  ACCOUNT_DISABLED,
+  ACCOUNT_ENABLED,
+  ACCOUNT_PURGED,
   CREDENTIAL_CHANGE,
   SESSION_REVOKED,
   STREAM_UPDATED,
   TOKEN_CLAIMS_CHANGE,
-  TOKEN_REVOKED,
   VERIFICATION,
 } from './event_types.ts'
-
-/** A security event. Its jti is the id of the audit event with this suffix, so it is the same each time the security event is created. */
-export interface SecurityEvent {
-  type: string
-  suffix: string
-  sub_id: Readonly<Record<string, unknown>>
-  payload: Readonly<Record<string, unknown>>
-}
-
-/** The input of a row. */
-interface Question {
-  app: App
-  event: AuditEvent
-  stream: EventReceiver
-  resources: readonly Resource[]
-}
-type Answer = (question: Question) => SecurityEvent[] | Promise<SecurityEvent[]>
 
 /** The resources of a stream: those whose runtime list has its client. */
 export const resourcesOf = async (app: App, client_id: string): Promise<Resource[]> =>
@@ -45,69 +40,70 @@ export const resourcesOf = async (app: App, client_id: string): Promise<Resource
   )
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
-const urisOf = ({ resources }: Question): string[] => resources.flatMap(({ uri }) => uri ?? [])
-
-/** The time bounds of a search for tokens. Tokens that were issued before `liveFrom` have expired. */
-const bounds = ({ app: { config, clock } }: Question) => {
-  const now = clock.now()
-  return { now, liveFrom: idFloor(now - longestLife(config) - 60) }
-}
-
-const hasTokens = async (question: Question, who: { sub?: string; client_id?: string }): Promise<boolean> =>
-  (await question.app.store.countTokensFor({ ...who, resources: urisOf(question), ...bounds(question) })) > 0
-
-const opaque = (id: string) => ({ format: 'opaque', id })
 const aboutUser = ({ app }: Question, sub: string) => ({ format: 'iss_sub', iss: issuerOf(app.config), sub })
-
-/** A token-revoked event for each token that the revocation of a token or of a family revoked. */
-const endedTokens =
-  (find: (event: AuditEvent) => { jti: string } | { family: string } | undefined): Answer =>
-  async (question) => {
-    const of = find(question.event)
-    if (!of) return []
-    const found = await question.app.store.listConcernedTokens({ ...of, ...bounds(question) })
-    const mine = new Set(urisOf(question))
-    return found
-      .filter(({ resource }) => mine.has(resource))
-      .map(({ id, expires_at }) => ({
-        type: TOKEN_REVOKED,
-        suffix: id,
-        sub_id: opaque(id),
-        payload: { jti: id, exp: expires_at, ...('family' in of ? { family: of.family } : {}) },
-      }))
-  }
-
-/** A token-revoked event for every token that was issued before the event and has these claims. */
-const revokedBy = (claims: Readonly<Record<string, unknown>>): SecurityEvent[] => [
-  { type: TOKEN_REVOKED, suffix: 'tokens', sub_id: opaque(String(Object.values(claims)[0])), payload: claims },
-]
 
 const clientEnded: Answer = async (question) => {
   const { client_id } = question.event
-  return client_id !== undefined && (await hasTokens(question, { client_id })) ? revokedBy({ client_id }) : []
+  if (client_id === undefined) return []
+  const own = (await hasTokens(question, { client_id })) ? revokedBy({ client_id }) : []
+  return [...own, ...(await exchangedFrom(question, { client_id }))]
 }
 
 /** A token-revoked event for the tokens of a client for a user, at the resource that the audit event names or at every resource. */
 const accessEnded: Answer = async (question) => {
   const { client_id, detail, actor_id } = question.event
-  const { user_id, resource, resource_id } = detail
-  const isNamed = resource !== undefined || resource_id !== undefined
-  const target = question.resources.find(({ uri, id }) => uri === resource || id === resource_id)
-  const sub = text(user_id) ?? actor_id
-  if (client_id === undefined || (isNamed && !target) || !(await hasTokens(question, { sub, client_id }))) return []
-  return revokedBy({ client_id, sub, ...(target ? { aud: target.uri } : {}) })
+  const { resource, resource_id } = detail
+  const name = text(resource_id) ?? text(resource)
+  const isNamed = (uri?: string, id?: string) => name === undefined || name === uri || name === id
+  const target = name === undefined ? undefined : question.resources.find(({ uri, id }) => isNamed(uri, id))
+  const sub = text(detail['user_id']) ?? actor_id
+  if (client_id === undefined) return []
+  const isMine = name === undefined || target !== undefined
+  const own =
+    isMine && (await hasTokens(question, { sub, client_id }))
+      ? revokedBy({ client_id, sub, ...(target ? { aud: target.uri } : {}) })
+      : []
+  const all = await listAllResources(question.app)
+  const uri = name === undefined ? undefined : all.find((each) => isNamed(each.uri, each.id))?.uri
+  return [...own, ...(await exchangedFrom(question, { client_id, user_id: sub, resource: uri }))]
 }
 
-const keyRevoked: Answer = ({ event: { detail } }) => revokedBy({ kid: detail['kid'] })
+const keyRevoked: Answer = async (question) => {
+  const kid = text(question.event.detail['kid'])
+  return kid === undefined ? [] : [...revokedBy({ kid }), ...(await exchangedFrom(question, { kid }))]
+}
 
 /** A token-revoked event with the filter of a mass revocation, converted to claims. */
 const massRevoked: Answer = async (question) => {
   const { client_id, user_id: sub, agent, kid, resource, since, until } = question.event.detail
-  if (resource !== undefined && !urisOf(question).includes(String(resource))) return []
   const who = { sub: text(sub), client_id: text(client_id) }
-  if ((who.sub ?? who.client_id) !== undefined && !(await hasTokens(question, who))) return []
+  const isMine = resource === undefined || urisOf(question).includes(String(resource))
+  const isKnown = (who.sub ?? who.client_id) === undefined || (await hasTokens(question, who))
   const claims = { client_id, sub, agent, kid, aud: resource, issued_from: since, issued_before: until }
-  return revokedBy(Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== undefined)))
+  const given = Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== undefined))
+  // An exchange keeps the actors of a token, so the claim names those that were exchanged from the token of an actor.
+  const of = {
+    client_id: text(client_id) ?? text(agent),
+    user_id: text(sub),
+    kid: text(kid),
+    resource: text(resource),
+    since: number(since),
+    until: number(until),
+  }
+  return [...(isMine && isKnown ? revokedBy(given) : []), ...(await exchangedFrom(question, of))]
+}
+const number = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined)
+
+/** A resource that was deleted has no stream any more, but other resources may have tokens that were exchanged from its tokens. */
+const resourceDeleted: Answer = async (question) => {
+  const resource = text(question.event.detail['resource'])
+  return resource === undefined ? [] : exchangedFrom(question, { resource })
+}
+
+/** A token-revoked event for all tokens of a resource whose rules refuse more than before. */
+const resourceUpdated: Answer = ({ event: { detail }, resources }) => {
+  const aud = resources.find(({ id }) => id === detail['resource_id'])?.uri
+  return detail['narrowed'] === true && aud !== undefined ? revokedBy({ aud }) : []
 }
 
 /** The user of an event, if the user has tokens for the stream. */
@@ -124,6 +120,20 @@ const sessionRevoked: Answer = async (question) => {
   return [{ type: SESSION_REVOKED, suffix: 'session', sub_id: aboutUser(question, sub), payload }]
 }
 
+/** An event about the account of a user (OpenID RISC 1.0 §2). */
+const ofAccount =
+  (type: string): Answer =>
+  async (question) => {
+    const sub = await userOf(question)
+    return sub === undefined ? [] : [{ type, suffix: 'account', sub_id: aboutUser(question, sub), payload: {} }]
+  }
+
+/** A token-revoked event for all tokens of a user. */
+const tokensEnded: Answer = async (question) => {
+  const sub = await userOf(question)
+  return sub === undefined ? [] : revokedBy({ sub })
+}
+
 const passwordChanged: Answer = async (question) => {
   const sub = await userOf(question)
   if (sub === undefined) return []
@@ -137,34 +147,42 @@ const both =
     (await Promise.all(answers.map((answer) => answer(question)))).flat()
 
 /** The claims that the tokens of the stream's resources have, as they are now. Email and name only with events.include_pii. */
-const claimsChanged: Answer = async (question) => {
-  const { app, resources } = question
-  const sub = await userOf(question)
-  const user = sub === undefined ? undefined : await app.store.findUser({ id: sub })
-  if (!user) return []
-  const groups = [...new Set([...user.operator_groups, ...user.provider_groups])].sort()
-  const { include_pii } = app.config.events
-  const known = {
-    groups,
-    ...(include_pii ? { email: user.email, name: user.name, email_verified: user.email_verified } : {}),
+const claimsChanged =
+  (concernsRules: (question: Question) => boolean): Answer =>
+  async (question) => {
+    const { app, resources } = question
+    const sub = await userOf(question)
+    const user = sub === undefined ? undefined : await app.store.findUser({ id: sub })
+    if (!user) return []
+    const groups = [...new Set([...user.operator_groups, ...user.provider_groups])].sort()
+    const { include_pii } = app.config.events
+    const known = {
+      groups,
+      ...(include_pii ? { email: user.email, name: user.name, email_verified: user.email_verified } : {}),
+    }
+    const wanted = new Set<string>(resources.flatMap(({ token_claims }) => token_claims))
+    const claims = Object.fromEntries(
+      Object.entries(known).filter(([name, value]) => wanted.has(name) && value !== undefined),
+    )
+    // Without such a claim a rule of a resource may still depend on the change.
+    if (Object.keys(claims).length === 0)
+      return concernsRules(question) && resources.some(hasRules) ? revokedBy({ sub: user.id }) : []
+    return [{ type: TOKEN_CLAIMS_CHANGE, suffix: 'claims', sub_id: aboutUser(question, user.id), payload: { claims } }]
   }
-  const wanted = new Set<string>(resources.flatMap(({ token_claims }) => token_claims))
-  const claims = Object.fromEntries(
-    Object.entries(known).filter(([name, value]) => wanted.has(name) && value !== undefined),
-  )
-  if (Object.keys(claims).length === 0) return []
-  return [{ type: TOKEN_CLAIMS_CHANGE, suffix: 'claims', sub_id: aboutUser(question, user.id), payload: { claims } }]
-}
 
 const hasField = ({ event }: Question, name: string): boolean => {
   const { fields } = event.detail
   return Array.isArray(fields) && fields.includes(name)
 }
-const CLAIM_FIELDS = ['operator_groups', 'name', 'email', 'email_verified']
-/** A password that an operator sets ends the sessions and refresh tokens of the user. */
+/** What access rules and the groups of scopes depend on. */
+const RULE_FIELDS = ['operator_groups', 'provider_groups', 'email', 'email_verified']
+const CLAIM_FIELDS = [...RULE_FIELDS, 'name']
+const fieldsChanged = claimsChanged((question) => RULE_FIELDS.some((name) => hasField(question, name)))
+/** A password that an operator sets ends the sessions and refresh tokens of the user, and so does a new subject at the provider. */
 const userUpdated: Answer = both(
   (question) => (hasField(question, 'password') ? both(sessionRevoked, passwordChanged)(question) : []),
-  (question) => (CLAIM_FIELDS.some((name) => hasField(question, name)) ? claimsChanged(question) : []),
+  (question) => (hasField(question, 'provider_sub') ? sessionRevoked(question) : []),
+  (question) => (CLAIM_FIELDS.some((name) => hasField(question, name)) ? fieldsChanged(question) : []),
 )
 
 /** Events about a stream itself. */
@@ -184,25 +202,36 @@ const byFamily = (event: AuditEvent) => {
   return family === undefined ? undefined : { family }
 }
 
+const byConsent = ({ client_id, actor_id, detail }: AuditEvent) => {
+  const consent_id = text(detail['consent_id'])
+  const user_id = text(detail['user_id']) ?? actor_id
+  return consent_id === undefined || client_id === undefined ? undefined : { consent_id, user_id, client_id }
+}
+
 const ROWS: Partial<Record<AuditAction, Answer>> = {
   token_revoked: endedTokens((event) => byJti(event) ?? byFamily(event)),
   issuance_revoked: endedTokens(byJti),
   refresh_token_reused: endedTokens(byFamily),
   auth_code_reused: accessEnded,
-  consent_revoked: accessEnded,
+  consent_revoked: both(accessEnded, endedTokens(byConsent)),
   access_refused: accessEnded,
   tokens_revoked: massRevoked,
   key_revoked: keyRevoked,
   client_suspended: clientEnded,
   client_deleted: clientEnded,
   user_signed_out: sessionRevoked,
-  user_disabled: sessionRevoked,
-  user_deleted: sessionRevoked,
+  factors_reset: sessionRevoked,
+  user_disabled: both(sessionRevoked, ofAccount(ACCOUNT_DISABLED), tokensEnded),
+  user_enabled: ofAccount(ACCOUNT_ENABLED),
+  user_deleted: both(sessionRevoked, ofAccount(ACCOUNT_PURGED), tokensEnded),
   user_backchannel_logout: sessionRevoked,
   user_password_set: both(sessionRevoked, passwordChanged),
   user_password_changed: passwordChanged,
   user_updated: userUpdated,
-  user_email_changed: claimsChanged,
+  user_email_changed: claimsChanged(() => true),
+  user_claims_changed: fieldsChanged,
+  resource_updated: resourceUpdated,
+  resource_deleted: resourceDeleted,
   stream_verification_requested: ofStream(VERIFICATION, ({ detail: { state } }) =>
     state === undefined ? {} : { state },
   ),

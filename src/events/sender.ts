@@ -1,15 +1,16 @@
 // Sends events to their receivers, in order, and repeats each event until it is accepted. For each receiver it reads the audit trail from a
-// cursor, so that no request waits for a receiver and no event is stored twice. Only the instance that holds the lease sends.
+// cursor, so that no request waits for a receiver and no event is stored twice. It also notifies applications of logouts. Only the instance that holds the lease sends.
 import type { App } from '../context.ts'
 import { newId } from '../lib/id.ts'
 import { withTimeout } from '../lib/timeout.ts'
 import { type EventCursor, type EventReceiver, SENDER } from '../records/event_receiver.ts'
-import type { FeedEvent, IssuedEvent } from '../store/event_feed.ts'
+import type { FeedEvent, IssuedEvent } from '../store/clients/event_feed.ts'
 import { afterAttempt, passed } from './cursor.ts'
 import { attemptDelivery, isExpired, wants } from './delivery.ts'
 import { feedEnd } from './feed_end.ts'
 import { issuedActions, listIssued } from './issued_events.ts'
 import { recordUnfinished } from './key_revocation.ts'
+import { LogoutSender } from './logouts.ts'
 
 const TICK_MS = 200
 /** Interval after an error of the database, and while another instance sends. */
@@ -30,112 +31,118 @@ export function startSender(app: App): () => Promise<void> {
 }
 
 class EventSender {
-  readonly #app: App
-  readonly #holder = newId()
-  readonly #running = new Map<string, Promise<void>>()
-  readonly #cursors = new Map<string, EventCursor>()
+  private readonly app: App
+  private readonly holder = newId()
+  private readonly logouts: LogoutSender
+  private readonly running = new Map<string, Promise<void>>()
+  private readonly cursors = new Map<string, EventCursor>()
   /** The end of the feed up to which each receiver has received every event. */
-  readonly #done = new Map<string, number>()
-  #leasedUntil = 0
-  #isFailing = false
-  #closed = false
-  #timer: NodeJS.Timeout | undefined
-  #tick: Promise<void> = Promise.resolve()
+  private readonly done = new Map<string, number>()
+  private leasedUntil = 0
+  private isFailing = false
+  private closed = false
+  private timer: NodeJS.Timeout | undefined
+  private tick: Promise<void> = Promise.resolve()
 
   constructor(app: App) {
-    this.#app = app
+    this.app = app
+    this.logouts = new LogoutSender(app)
   }
 
   start(delayMs = TICK_MS): void {
-    if (this.#closed) return
-    this.#timer = setTimeout(() => {
-      this.#tick = this.#round().then((nextMs) => this.start(nextMs))
+    if (this.closed) return
+    this.timer = setTimeout(() => {
+      this.tick = this.round().then((nextMs) => this.start(nextMs))
     }, delayMs)
-    this.#timer.unref()
+    this.timer.unref()
   }
 
   async close(): Promise<void> {
-    this.#closed = true
-    clearTimeout(this.#timer)
-    await withTimeout(CLOSE_MS, Promise.all([this.#tick, ...this.#running.values()]))
-    await this.#release().catch(() => {})
+    this.closed = true
+    clearTimeout(this.timer)
+    await withTimeout(CLOSE_MS, Promise.all([this.tick, ...this.running.values(), this.logouts.settled()]))
+    await this.release().catch(() => {})
   }
 
   /** Starts sending to every receiver that may have unsent events. Returns the milliseconds until the next round. */
-  async #round(): Promise<number> {
-    const { store, log } = this.#app
+  private async round(): Promise<number> {
+    const { store, log } = this.app
     try {
-      await recordUnfinished(this.#app)
+      await recordUnfinished(this.app)
       const receivers = (await store.listReceivers({})).filter(isSentTo)
-      if (receivers.length === 0) await this.#release()
-      else if (!(await this.#holdsLease())) return SLOW_TICK_MS
-      else await this.#startWork(receivers)
-      this.#isFailing = false
+      const logouts = await this.logouts.due()
+      if (receivers.length === 0 && logouts.length === 0 && this.logouts.isIdle) await this.release()
+      else if (!(await this.holdsLease())) return SLOW_TICK_MS
+      else {
+        this.logouts.start(logouts)
+        if (receivers.length > 0) await this.startWork(receivers)
+      }
+      this.isFailing = false
       return TICK_MS
     } catch (error) {
-      if (!this.#isFailing) log.warn({ err: error }, 'events cannot be sent at the moment; they are sent later')
-      this.#isFailing = true
+      if (!this.isFailing) log.warn({ err: error }, 'events cannot be sent at the moment; they are sent later')
+      this.isFailing = true
       return SLOW_TICK_MS
     }
   }
 
-  async #startWork(receivers: readonly EventReceiver[]): Promise<void> {
-    const end = await feedEnd(this.#app.store)
+  private async startWork(receivers: readonly EventReceiver[]): Promise<void> {
+    const end = await feedEnd(this.app.store)
     for (const receiver of receivers) {
       const { id } = receiver
-      if (this.#running.has(id)) continue
-      if (this.#done.get(id) === end && issuedActions(receiver).length === 0) continue
-      const work = this.#work(receiver, end).finally(() => this.#running.delete(id))
-      this.#running.set(id, work)
+      if (this.running.has(id)) continue
+      if (this.done.get(id) === end && issuedActions(receiver).length === 0) continue
+      const work = this.work(receiver, end).finally(() => this.running.delete(id))
+      this.running.set(id, work)
     }
   }
 
-  async #holdsLease(): Promise<boolean> {
-    const { store, clock } = this.#app
+  private async holdsLease(): Promise<boolean> {
+    const { store, clock } = this.app
     const now = clock.now()
-    if (this.#leasedUntil - now > LEASE / 2) return true
+    if (this.leasedUntil - now > LEASE / 2) return true
     // On SQLite the file lock proves that no other server runs, so a lease that is still held can be replaced.
     const due = store.driver.name === 'sqlite' ? Number.MAX_SAFE_INTEGER : now
     const until = now + LEASE
-    if (await store.takeLease({ name: SENDER, holder: this.#holder, now: due, until })) {
-      this.#leasedUntil = until
+    if (await store.takeLease({ name: SENDER, holder: this.holder, now: due, until })) {
+      this.leasedUntil = until
       return true
     }
-    this.#forget()
+    this.forget()
     return false
   }
 
-  async #release(): Promise<void> {
-    if (this.#leasedUntil === 0) return
-    this.#forget()
-    await this.#app.store.releaseLease({ name: SENDER, holder: this.#holder })
+  private async release(): Promise<void> {
+    if (this.leasedUntil === 0) return
+    this.forget()
+    await this.app.store.releaseLease({ name: SENDER, holder: this.holder })
   }
 
   /** Clears the cached positions. They may be outdated, because another instance may send now. */
-  #forget(): void {
-    this.#leasedUntil = 0
-    this.#cursors.clear()
-    this.#done.clear()
+  private forget(): void {
+    this.leasedUntil = 0
+    this.cursors.clear()
+    this.done.clear()
   }
 
-  async #work(receiver: EventReceiver, end: number): Promise<void> {
-    const { store, clock, log } = this.#app
+  private async work(receiver: EventReceiver, end: number): Promise<void> {
+    const { store, clock, log } = this.app
     const { id } = receiver
     try {
-      const cursor = this.#cursors.get(id) ?? (await store.findEventCursor({ receiver_id: id }))
+      const cursor = this.cursors.get(id) ?? (await store.findEventCursor({ receiver_id: id }))
       if (!cursor || cursor.retry_at > clock.now()) return
       const listFeed = (after: EventCursor) => store.listFeed({ after, end, limit: PAGE })
-      const listIssuances = (after: EventCursor) => listIssued(this.#app, receiver, after, PAGE)
-      const sent = await this.#sendAll(cursor, listFeed)
-      if (sent && (await this.#sendAll(sent, listIssuances))) this.#done.set(id, end)
+      const listIssuances = (after: EventCursor) => listIssued(this.app, receiver, after, PAGE)
+      const sent = await this.sendAll(cursor, listFeed)
+      if (sent && (await this.sendAll(sent, listIssuances))) this.done.set(id, end)
     } catch (error) {
-      this.#cursors.delete(id)
-      if (!this.#closed) log.warn({ err: error, receiver_id: id }, 'events could not be read for a receiver')
+      this.cursors.delete(id)
+      if (!this.closed) log.warn({ err: error, receiver_id: id }, 'events could not be read for a receiver')
     }
   }
 
   /** Sends every event of a list that is read by pages. Returns the cursor behind them, or undefined if the receiver has not received all of them. */
-  async #sendAll(
+  private async sendAll(
     from: EventCursor,
     list: (after: EventCursor) => Promise<(FeedEvent | IssuedEvent)[]>,
   ): Promise<EventCursor | undefined> {
@@ -144,46 +151,49 @@ class EventSender {
     for (;;) {
       const page = await list(cursor)
       for (const item of page) {
-        const attempt = this.#pass(cursor, item)
+        const attempt = this.pass(cursor, item)
         // A receiver that hangs does not delay the position of the events that it has accepted.
         await withTimeout(SAVE_MS, attempt)
         if (cursor !== saved && performance.now() - savedMs >= SAVE_MS) {
-          isHolder = await this.#save(cursor)
+          isHolder = await this.save(cursor)
           ;[saved, savedMs] = [cursor, performance.now()]
         }
         const next = await attempt
         cursor = next ?? cursor
         if (isHolder && next?.attempts === 0) continue
-        if (isHolder) await this.#save(cursor)
+        if (isHolder) await this.save(cursor)
         return undefined
       }
-      if (page.length > 0 && !(await this.#save(cursor))) return undefined
+      if (page.length > 0 && !(await this.save(cursor))) return undefined
       if (page.length < PAGE) return cursor
     }
   }
 
   /** Sends one event. Returns the cursor after the event, or before it when it was not accepted. Undefined when nothing may be sent now. */
-  async #pass(cursor: EventCursor, { event, ...place }: FeedEvent | IssuedEvent): Promise<EventCursor | undefined> {
-    const { store, clock, metrics } = this.#app
+  private async pass(
+    cursor: EventCursor,
+    { event, ...place }: FeedEvent | IssuedEvent,
+  ): Promise<EventCursor | undefined> {
+    const { store, clock, metrics } = this.app
     const receivers = await store.listReceivers({})
     const receiver = receivers.find(({ id }) => id === cursor.receiver_id)
-    if (this.#closed || !receiver || !isSentTo(receiver)) return undefined
+    if (this.closed || !receiver || !isSentTo(receiver)) return undefined
     if (!wants(receiver, event)) return passed(cursor, place)
     const { kind } = receiver
-    if (isExpired(this.#app, event)) {
+    if (isExpired(this.app, event)) {
       metrics.count('ext_event_deliveries_total', { kind, result: 'expired' })
       return passed(cursor, place)
     }
-    const made = await attemptDelivery(this.#app, receiver, event)
+    const made = await attemptDelivery(this.app, receiver, event)
     if (!made) return passed(cursor, place)
     metrics.count('ext_event_deliveries_total', { kind, result: made.error ? 'failed' : 'delivered' })
     return afterAttempt(cursor, place, made, clock.now())
   }
 
-  async #save(cursor: EventCursor): Promise<boolean> {
-    const saved = await this.#app.store.saveEventCursor({ cursor, holder: this.#holder })
-    if (saved) this.#cursors.set(cursor.receiver_id, cursor)
-    else this.#forget()
+  private async save(cursor: EventCursor): Promise<boolean> {
+    const saved = await this.app.store.saveEventCursor({ cursor, holder: this.holder })
+    if (saved) this.cursors.set(cursor.receiver_id, cursor)
+    else this.forget()
     return saved
   }
 }

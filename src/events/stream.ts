@@ -1,10 +1,13 @@
 // Streams of security events (OpenID SSF 1.0 §8): the members that a receiver may set, and the JSON form of a stream.
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { issuerOf } from '../config/issuer.ts'
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { endpoint, listOf, text, word } from '../lib/field.ts'
+import { hostRules } from '../lib/host_rule.ts'
 import { newId } from '../lib/id.ts'
+import { parseHttpUrl } from '../lib/url.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
 import { type EventReceiver, MAX_RECEIVERS, type ReceiverSettings } from '../records/event_receiver.ts'
 import { POLL, PUSH, STREAM_EVENTS } from './event_types.ts'
@@ -103,6 +106,21 @@ export async function createStream(
   return receiver
 }
 
+/**
+ * Throws access_denied if a client names a push endpoint that its stream does not have yet, and whose host is not in events.push_hosts. Operators choose
+ * which client serves a resource, and only an admin may have events sent to another server.
+ */
+export function checkOwnDelivery({ config }: App, { delivery }: StreamInput, stream?: EventReceiver): void {
+  if (delivery?.method !== PUSH || (stream && delivery.endpoint_url === stream.url)) return
+  const url = parseHttpUrl(delivery.endpoint_url ?? '')
+  if (url && hostRules(config.events.push_hosts).names(url.hostname)) return
+  throw refuse(
+    'the host of the push endpoint is not in events.push_hosts; poll, or ask an admin of the service',
+    'push_needs_admin',
+    'access_denied',
+  )
+}
+
 /** A stream changed by the members of an input. Throws invalid_request for a URL that must not be called. */
 export async function withInput(
   app: App,
@@ -141,6 +159,42 @@ export function streamJson({ config }: App, stream: EventReceiver) {
     events_delivered: STREAM_EVENTS.filter((type) => events.includes(type)),
     ...(settings.description ? { description: settings.description } : {}),
   }
+}
+
+/** What a stream delivers. A receiver that gets no events cannot see otherwise that it would miss one. */
+export interface Delivers {
+  status: EventReceiver['status']
+  events: string[]
+  /** The URIs of the resources whose events it contains. */
+  resources: string[]
+  /** Changes with every change of the stream or of these resources, so that a receiver notices a change that was reverted. */
+  version: string
+}
+
+/** What a stream delivers now. */
+export async function deliversOf(
+  app: App,
+  { client_id = '', status, events, id, version }: EventReceiver,
+): Promise<Delivers> {
+  const resources = await resourcesOf(app, client_id)
+  const versions = [id, version, ...resources.map((each) => `${each.id} ${each.version}`)]
+  return {
+    status,
+    events: STREAM_EVENTS.filter((type) => events.includes(type)),
+    resources: resources.flatMap(({ uri }) => uri ?? []),
+    version: createHash('sha256').update(versions.join('\n')).digest('base64url').slice(0, 22),
+  }
+}
+
+/** A stream as its receiver sees it, with what it delivers. */
+export const shownStream = async (app: App, stream: EventReceiver) => ({
+  ...streamJson(app, stream),
+  delivers: await deliversOf(app, stream),
+})
+
+/** Throws conflict for a stream that is disabled: its events are not kept. */
+export function checkNotDisabled({ status }: EventReceiver): void {
+  if (status === 'disabled') throw refuse(`the stream is ${status}`, 'stream_not_enabled', 'conflict')
 }
 
 /** The transmitter configuration (OpenID SSF 1.0 §7.1). */

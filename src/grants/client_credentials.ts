@@ -1,6 +1,6 @@
 // The client credentials grant (RFC 6749 §4.4): a client acts for itself. It needs no database read: everything is in memory.
-import { machineScope } from '../oauth/requested_scope.ts'
-import { resolveMint } from '../oauth/resource.ts'
+import { machineScope } from '../oauth/tokens/requested_scope.ts'
+import { resolveMint } from '../oauth/tokens/resource.ts'
 import type { Grant } from './grant.ts'
 
 const NO_RESOURCE = {

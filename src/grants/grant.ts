@@ -2,9 +2,9 @@
 import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 import type { Params, Request } from '../http/message.ts'
-import type { LoneAction } from '../oauth/audit_events.ts'
-import type { Proof } from '../oauth/dpop.ts'
-import type { Authorization } from '../oauth/issue.ts'
+import type { LoneAction } from '../oauth/lone_events.ts'
+import type { Proof } from '../oauth/tokens/dpop.ts'
+import type { Authorization } from '../oauth/tokens/issue.ts'
 import type { Client } from '../records/client.ts'
 import type { CounterName } from '../telemetry/metric_names.ts'
 

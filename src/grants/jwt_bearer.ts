@@ -1,24 +1,28 @@
 // The JWT bearer grant (RFC 7523) with ID-JAG assertions: a token for a subject that an identity provider has asserted.
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
-import { type Assertion, consumeAssertion, verifyAssertion } from '../oauth/id_jag.ts'
-import { machineScope } from '../oauth/requested_scope.ts'
-import { atLeastOne, catalogOf, isSameResource, resolveMint, scopeNames } from '../oauth/resource.ts'
-import { admitSubject, applyPolicies } from '../oauth/xaa_policy.ts'
+import { sentBy } from '../oauth/audit.ts'
+import { JWT_BEARER_GRANT } from '../oauth/clients/assertion_kind.ts'
+import { keepDocumentClient } from '../oauth/clients/document_client.ts'
+import { type Assertion, consumeAssertion, verifyAssertion } from '../oauth/federation/id_jag.ts'
+import { admitSubject, applyPolicies } from '../oauth/federation/xaa_policy.ts'
+import { provenBy } from '../oauth/openid.ts'
+import { machineScope } from '../oauth/tokens/requested_scope.ts'
+import { atLeastOne, catalogOf, isSameResource, resolveMint, scopeNames } from '../oauth/tokens/resource.ts'
 import type { Client } from '../records/client.ts'
 import type { Grant } from './grant.ts'
 
 const invalidTarget = (description: string, reason: string) => new OAuthError('invalid_target', description, { reason })
 
 export const jwtBearer = {
-  type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
+  type: JWT_BEARER_GRANT,
   name: 'jwt_bearer',
   clients: 'confidential',
   denied: 'jwt_bearer_denied',
   switch: 'xaa.enabled',
   enabled: (config) => config.xaa.enabled,
 
-  async run(app, { form, client, proof }) {
+  async run(app, { request, form, client, proof }) {
     if (form.assertion === undefined)
       throw new OAuthError('invalid_grant', 'the assertion is missing', { reason: 'missing_assertion' })
     const assertion = await verifyAssertion(app, form.assertion, client)
@@ -29,6 +33,7 @@ export const jwtBearer = {
     // server, and uses up the assertion.
     await consumeAssertion(app, assertion)
     const { sub, resource, scope, about } = await redemptionOf(app, { uri, scope: form.scope, client }, assertion)
+    await keepDocumentClient(app, client, { actor_id: client.client_id, ...sentBy(request) })
     return {
       grant_type: 'jwt_bearer',
       client,
@@ -36,6 +41,7 @@ export const jwtBearer = {
       resource,
       scope,
       about,
+      identity: provenBy(assertion.proven),
       lifetime: app.config.xaa.token_expiry,
       jkt: proof?.jkt,
     }

@@ -3,17 +3,20 @@ import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
 import { newAuditEvent, sentBy } from '../oauth/audit.ts'
-import { isPublic } from '../oauth/client_metadata.ts'
-import { type Commit, type CommitOutcome, ISSUED } from '../oauth/commit.ts'
-import { checkBound } from '../oauth/dpop.ts'
-import type { Authorization } from '../oauth/issue.ts'
+import { isPublic } from '../oauth/clients/client_metadata.ts'
+import { standingOf } from '../oauth/clients/client_standing.ts'
 import { identityOf, NO_IDENTITY } from '../oauth/openid.ts'
-import { checkCovered, remainingScope, resolveMint, scopeNames } from '../oauth/resource.ts'
-import { accessOfGrant } from '../oauth/subject_access.ts'
+import { mayAuditRefusal } from '../oauth/refusal_limit.ts'
+import { type Commit, type CommitOutcome, ISSUED } from '../oauth/tokens/commit.ts'
+import { checkBound } from '../oauth/tokens/dpop.ts'
+import type { Authorization } from '../oauth/tokens/issue.ts'
+import { checkCovered, remainingScope, resolveMint, scopeNames } from '../oauth/tokens/resource.ts'
+import { accessOfGrant } from '../oauth/tokens/subject_access.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
+import type { Client } from '../records/client.ts'
 import type { RequestedSignIn, SignIn } from '../records/sign_in.ts'
 import type { TokenFamily } from '../records/token_family.ts'
-import type { FoundCode } from '../store/tokens.ts'
+import type { FoundCode } from '../store/tokens/tokens.ts'
 import type { GrantInput } from './grant.ts'
 import { type Decided, newRefreshToken } from './refresh_token.ts'
 
@@ -51,17 +54,30 @@ export async function redeemApproved(
   checkCovered(app, form.resource, request.resource)
   if (found.user_status !== 'active') throw kind.refuse('user_inactive')
   if (found.consent_revoked) throw kind.refuse('consent_revoked')
-  const resource = request.resource === undefined ? undefined : await resolveMint(app, request.resource)
+  const resource = request.resource === undefined ? undefined : await resolveMint(app, request.resource, 'sign_in')
   const granted = scopeNames(request.scope)
   const { user_version, consent_scope: consented } = found
-  const subject = { sub: request.user_id, client_id: client.client_id, user_version }
+  const subject = { sub: request.user_id, client_id: client.client_id, user_version, proven: request.sign_in }
   const { refusal, about, scope: allowed } = await accessOfGrant(app, resource, subject, granted)
   if (refusal) throw refusal
   const scope = remainingScope(granted, { config: app.config, client, resource, consented, allowed })
   const { identity, audience } = request.sign_in
-    ? await identityOf(app, request.sign_in, { sub: subject.sub, user_version, scope })
+    ? await identityOf(app, request.sign_in, {
+        sub: subject.sub,
+        user_version,
+        scope,
+        has_resource: resource !== undefined,
+      })
     : NO_IDENTITY
+  if (identity?.id_token) await noteApplicationOf(app, client, request)
   return authorizationOf(app, input, kind, request, { resource: resource ?? audience, scope, about, identity })
+}
+
+/** An application that wants to know when the session ends. It is recorded before the code is used: a session that has ended has no codes. */
+async function noteApplicationOf({ store }: App, client: Client, request: AuthorizationRequest): Promise<void> {
+  const { session_id, sign_in } = request
+  if (client.backchannel_logout_uri === undefined || session_id === undefined || sign_in?.sid === undefined) return
+  await store.noteApplication({ id: newId(), session_id, client_id: client.client_id, sid: sign_in.sid })
 }
 
 /** The code arrives a second time: everything that was issued for the first use is revoked (RFC 6749 §4.1.2). */
@@ -78,7 +94,10 @@ async function reused(
     client_id,
     ...sentBy(request),
   })
-  await app.store.recorded('revokeRedemption', { authorization_id: code.id, now: app.clock.now() }, event)
+  const revocation = { authorization_id: code.id, now: app.clock.now() }
+  if (standingOf(client) === 'operator' || mayAuditRefusal(app, request, client_id, 'auth_code_reused'))
+    await app.store.recorded('revokeRedemption', revocation, event)
+  else await app.store.revokeRedemption(revocation)
   return refuse('code_reused')
 }
 

@@ -4,15 +4,14 @@ import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { type Bearer, bearerOf, equalSecrets, newBearer, newId, parseBearer } from '../lib/id.ts'
 import { newAuditEvent, sentBy } from '../oauth/audit.ts'
-import { type Commit, type CommitOutcome, ISSUED, type TokenRequest } from '../oauth/commit.ts'
-import { checkBound } from '../oauth/dpop.ts'
-import type { Authorization } from '../oauth/issue.ts'
 import { identityOf, NO_IDENTITY } from '../oauth/openid.ts'
-import { refreshedScope } from '../oauth/requested_scope.ts'
-import { checkCovered, remainingScope, resolveMint, scopeNames } from '../oauth/resource.ts'
-import { accessOfGrant, accessRefused } from '../oauth/subject_access.ts'
-import type { RefreshToken } from '../records/refresh_token.ts'
-import type { TokenFamily } from '../records/token_family.ts'
+import { type Commit, type CommitOutcome, ISSUED, type TokenRequest } from '../oauth/tokens/commit.ts'
+import { checkBound } from '../oauth/tokens/dpop.ts'
+import type { Authorization } from '../oauth/tokens/issue.ts'
+import { refreshedScope } from '../oauth/tokens/requested_scope.ts'
+import { checkCovered, remainingScope, resolveMint, scopeNames } from '../oauth/tokens/resource.ts'
+import { accessOfGrant, accessRefused } from '../oauth/tokens/subject_access.ts'
+import type { RefreshToken, TokenFamily } from '../records/token_family.ts'
 import type { Grant, GrantInput } from './grant.ts'
 
 export const REFRESH_TOKEN_PREFIX = 'rt'
@@ -58,15 +57,20 @@ export const refreshToken = {
     if (found.consent_revoked) throw refuse('consent_revoked')
     checkBound(family.jkt, input.proof)
     checkCovered(app, form.resource, family.resource)
-    const resource = family.resource === undefined ? undefined : await resolveMint(app, family.resource)
+    const resource = family.resource === undefined ? undefined : await resolveMint(app, family.resource, 'sign_in')
     const { user_version, consent_scope: consented } = found
-    const subject = { sub: family.user_id, client_id: client.client_id, user_version }
+    const subject = { sub: family.user_id, client_id: client.client_id, user_version, proven: family.sign_in }
     const { refusal, about, scope: allowed } = await accessOfGrant(app, resource, subject, scopeNames(family.scope))
     if (refusal) throw await endRefused(app, input, family, refusal)
     const wanted = await refreshedScope(app, form.scope, family)
     const scope = remainingScope(wanted, { config: app.config, client, resource, consented, allowed })
     const { identity, audience } = family.sign_in
-      ? await identityOf(app, family.sign_in, { sub: subject.sub, user_version, scope })
+      ? await identityOf(app, family.sign_in, {
+          sub: subject.sub,
+          user_version,
+          scope,
+          has_resource: resource !== undefined,
+        })
       : NO_IDENTITY
     return rotation(app, input, bearer, family, { resource: resource ?? audience, scope, about, identity })
   },

@@ -4,9 +4,17 @@ import { vend } from '../broker/vend.ts'
 import type { App } from '../context.ts'
 import type { Params } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
-import { findLiveToken, type LiveToken } from '../oauth/access_token.ts'
-import { type CommitOutcome, ISSUED } from '../oauth/commit.ts'
-import { checkBound } from '../oauth/dpop.ts'
+import {
+  ACCESS_TOKEN,
+  type ForeignToken,
+  ID_TOKEN,
+  JWT,
+  verifyForeignToken,
+} from '../oauth/federation/subject_token.ts'
+import { provenBy } from '../oauth/openid.ts'
+import { findLiveToken, type LiveToken } from '../oauth/tokens/access_token.ts'
+import { type CommitOutcome, ISSUED } from '../oauth/tokens/commit.ts'
+import { checkBound } from '../oauth/tokens/dpop.ts'
 import {
   type Allowed,
   allowBroker,
@@ -15,11 +23,11 @@ import {
   allowSameAudience,
   delegatedTo,
   type Exchange,
-} from '../oauth/exchange_policy.ts'
-import { actorsBehind, allowFronted, checkLinked, findFronting } from '../oauth/fronting.ts'
-import type { Authorization } from '../oauth/issue.ts'
-import { isSameResource, resolveMint, resolveTarget, scopeNames } from '../oauth/resource.ts'
-import { ACCESS_TOKEN, type ForeignToken, ID_TOKEN, JWT, verifyForeignToken } from '../oauth/subject_token.ts'
+} from '../oauth/tokens/exchange_policy.ts'
+import { actorsBehind, allowFronted, checkLinked, findFronting } from '../oauth/tokens/fronting.ts'
+import type { Authorization } from '../oauth/tokens/issue.ts'
+import { isSameResource, resolveMint, resolveTarget, scopeNames } from '../oauth/tokens/resource.ts'
+import type { Client } from '../records/client.ts'
 import type { Actor } from '../records/issuance.ts'
 import type { Resource } from '../records/resource.ts'
 import type { Grant, GrantInput } from './grant.ts'
@@ -65,14 +73,15 @@ export const tokenExchange = {
   },
 } satisfies Grant
 
-const targetOf = ({ resource, audience }: Params): string | undefined => resource ?? audience
+const targetOf = ({ resource, audience }: Params, { default_resource }: Client): string | undefined =>
+  resource ?? audience ?? default_resource
 
 /** Exchange of a token of this service. */
 async function exchangeOwn(app: App, input: GrantInput, subject: LiveToken): Promise<Authorization> {
   const { form, client, proof } = input
   const { claims, issuance } = subject
   if (subject.exchanges >= MAX_EXCHANGES) throw invalid('too many successive token exchanges', 'too_many_exchanges')
-  const name = targetOf(form)
+  const name = targetOf(form, client)
   const target = name === undefined ? undefined : await resolveTarget(app, name)
   const isBroker = target?.backend_kind === 'broker'
   if (isBroker && form.actor_token !== undefined)
@@ -97,6 +106,7 @@ async function exchangeOwn(app: App, input: GrantInput, subject: LiveToken): Pro
     scope,
     consent_id,
     about,
+    identity: provenBy(claims),
     vended,
     not_after: claims.exp,
     jkt: proof?.jkt ?? claims.cnf?.jkt,
@@ -112,7 +122,7 @@ async function exchangeOwn(app: App, input: GrantInput, subject: LiveToken): Pro
 /** Exchange of a token of a trusted identity provider. It has no record here, so its revocation cannot end the new token. */
 async function exchangeForeign(app: App, input: GrantInput, subject: ForeignToken): Promise<Authorization> {
   const { form, client, proof } = input
-  const name = targetOf(form)
+  const name = targetOf(form, client)
   if (name === undefined) throw new OAuthError('access_denied', 'resource is required', { reason: 'missing_resource' })
   const target = await resolveMint(app, name)
   const { sub, resource, scope, about } = await allowForeign(app, client, subject, form.scope, target)
@@ -124,6 +134,7 @@ async function exchangeForeign(app: App, input: GrantInput, subject: ForeignToke
     resource,
     scope,
     about,
+    identity: provenBy(subject.proven),
     not_after: Math.floor(subject.exp),
     jkt: proof?.jkt ?? subject.jkt,
     act: await actorOf(app, input, subject.act, false),

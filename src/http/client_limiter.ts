@@ -1,6 +1,7 @@
 // The limits of single clients. A process has one limiter, which its front threads share.
 import { Lru } from '../lib/lru.ts'
-import { TokenBucket } from './rate_limit.ts'
+import { MB } from '../lib/memory.ts'
+import { BUCKET_BYTES, TokenBucket } from './rate_limit.ts'
 import { type TokenCountParts, TokenCounts } from './token_counts.ts'
 
 export type ClientLimit = 'requests_per_second' | 'tokens_per_day'
@@ -35,7 +36,11 @@ const rateOf = (rate: number) => ({ rate, burst: Math.max(1, rate * BURST) })
 export class OwnLimiter implements ClientLimiter {
   private readonly tokens: TokenCounts
   private readonly instances: () => number
-  private readonly buckets = new Lru<{ limit: ReturnType<typeof rateOf>; bucket: TokenBucket }>(MAX_CLIENTS)
+  private readonly buckets = new Lru<{ limit: ReturnType<typeof rateOf>; bucket: TokenBucket }>({
+    max: MAX_CLIENTS,
+    bytes: 16 * MB,
+    sizeOf: () => BUCKET_BYTES,
+  })
 
   constructor(parts: TokenCountParts) {
     this.tokens = new TokenCounts(parts)

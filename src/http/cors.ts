@@ -2,6 +2,9 @@
 import type { Reply, RequestHead } from './message.ts'
 
 const PREFLIGHT_AGE_SECONDS = 86_400
+const HEADERS = ['Content-Type', 'Authorization', 'DPoP', 'MCP-Protocol-Version']
+/** A field name (RFC 9110 §5.1). */
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
 /** The CORS headers of a listener. */
 export class Cors {
@@ -29,9 +32,15 @@ export class Cors {
     if (!this.allowedOrigin(head)) return {}
     return {
       'access-control-allow-methods': 'GET, POST, OPTIONS',
-      'access-control-allow-headers': 'Content-Type, Authorization, DPoP, MCP-Protocol-Version',
+      'access-control-allow-headers': this.allowedHeaders(head),
       'access-control-max-age': String(PREFLIGHT_AGE_SECONDS),
     }
+  }
+
+  /** The headers of our clients, and those that the page names: programs that trace requests add their own to each. */
+  private allowedHeaders({ headers }: RequestHead): string {
+    const named = headers['access-control-request-headers']?.split(',').map((name) => name.trim()) ?? []
+    return [...HEADERS, ...named.filter((name) => TOKEN.test(name))].join(', ')
   }
 
   private allowedOrigin({ headers: { origin } }: RequestHead): string | undefined {

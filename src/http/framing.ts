@@ -6,6 +6,8 @@ import type { RequestHead } from './message.ts'
 const SINGLE = new Set(['host', 'content-length', 'transfer-encoding', 'authorization', 'dpop', 'content-type'])
 /** The methods of all routes, with HEAD and OPTIONS, which the router answers itself. Every other method is 405 (RFC 9110 §15.5.6). */
 export const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+/** A URL is visible ASCII (RFC 9112 §3.2): one parser passes other bytes on, and another refuses the request. */
+const TARGET = /^[\x21-\x7e]*$/
 /** A method is a token (RFC 9110 §5.6.2). */
 const METHOD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const WITHOUT_BODY = new Set(['GET', 'HEAD', 'OPTIONS'])
@@ -24,13 +26,15 @@ export function framingFault(head: RequestHead): OAuthError | undefined {
   for (const name of head.repeated)
     if (SINGLE.has(name)) return refuse(`the ${name} header is repeated`, 'repeated_header')
   if (!METHODS.has(method) && !METHOD.test(method)) return refuse('the method is malformed', 'bad_method')
+  if (!TARGET.test(head.path) || !TARGET.test(head.query))
+    return refuse('the URL has characters that must be percent-encoded', 'bad_target')
   if (!headers.host) return refuse('the Host header is missing', 'missing_host')
 
   const length = headers['content-length']
   const encoding = headers['transfer-encoding']
   if (length !== undefined && !/^\d{1,10}$/.test(length))
     return refuse('the Content-Length header is malformed', 'bad_content_length')
-  if (encoding !== undefined && encoding !== 'chunked')
+  if (encoding !== undefined && encoding.toLowerCase() !== 'chunked')
     return refuse('the Transfer-Encoding is not supported', 'bad_transfer_encoding')
   if (length !== undefined && encoding !== undefined)
     return refuse('Content-Length and Transfer-Encoding exclude each other', 'two_lengths')

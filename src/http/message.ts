@@ -10,12 +10,29 @@ export interface RequestHead {
   path: string
   /** The raw query, without the question mark. */
   query: string
-  /** Names are lower-case. The values of a repeated header are joined with a comma. */
+  /** Names are lower-case. The values of a repeated header are joined: with a semicolon those of Cookie, with a comma all others. */
   headers: Readonly<Record<string, string | undefined>>
   /** Names of the headers that were sent more than once. */
   repeated: readonly string[]
   /** The address of the peer of the TCP connection. */
   remote: string
+}
+
+/** The path and the query of a local target. Only the first question mark divides them: others are legal in a query (RFC 3986 §3.4). */
+export function splitTarget(target: string): Pick<RequestHead, 'path' | 'query'> {
+  const at = target.indexOf('?')
+  return at < 0 ? { path: target, query: '' } : { path: target.slice(0, at), query: target.slice(at + 1) }
+}
+
+type Head = { headers: Record<string, string | undefined>; repeated: string[] }
+/** Adds a header line to a head. A Cookie header may be split into several lines (RFC 9113 §8.2.3), which proxies pass on. */
+export function addHeader({ headers, repeated }: Head, name: string, value: string): void {
+  const before = headers[name]
+  if (before === undefined) headers[name] = value
+  else {
+    headers[name] = `${before}${name === 'cookie' ? ';' : ','} ${value}`
+    repeated.push(name)
+  }
 }
 
 export interface Request extends RequestHead {
@@ -37,6 +54,8 @@ export interface Request extends RequestHead {
 export interface Notes {
   /** The client that the request names. */
   client_id?: string
+  /** A client of operators proved that it sends the request. Its address counts as known then. */
+  isOperatorsClient?: boolean
   /** Why an introspected token is not active. Shown to operators, not to the caller. */
   inactive?: string | undefined
   /** What a refused assertion claims, truncated. Its signature was not verified. For the log. */
@@ -96,9 +115,9 @@ export type Params = Readonly<Record<string, string | undefined>>
 const MAX_PARAMS = 200
 
 /**
- * Parses application/x-www-form-urlencoded text. Throws invalid_request for a repeated parameter, bad escapes, invalid
- * UTF-8 or NUL, and invalid_target for a repeated `resource` (RFC 8707 allows several, this service binds one). The values
- * of `list`, the name of a group of checkboxes, are joined by spaces instead.
+ * Parses application/x-www-form-urlencoded text. A value that is repeated counts once, and an empty one beside another not at all. Throws
+ * invalid_request for a parameter with two values, bad escapes, invalid UTF-8 or NUL, and invalid_target for two values of `resource`
+ * (RFC 8707 allows several, this service binds one). The values of `list`, the name of a group of checkboxes, are joined by spaces instead.
  */
 export function parseParams(text: string, list?: string): Params {
   const params = newNamed()
@@ -107,15 +126,15 @@ export function parseParams(text: string, list?: string): Params {
   const pairs = text.split('&')
   if (pairs.length > MAX_PARAMS)
     throw new OAuthError('invalid_request', 'too many parameters', { reason: 'too_many_params' })
-  let hasEmpty = false
   for (const pair of pairs) {
     if (pair === '') continue
     const [name, value] = splitPair(pair)
-    if (name === list && params[name] !== undefined) params[name] += ` ${value}`
-    // For a new name, `in` takes longer than everything else here. Only an empty parameter needs it.
-    else if (params[name] !== undefined || (hasEmpty && name in params)) refuseRepeated(name)
-    else params[name] = value === '' ? undefined : value
-    hasEmpty ||= value === ''
+    const before = params[name]
+    // An empty one keeps its name: the admin API refuses a filter without a value.
+    if (before === undefined) params[name] = value === '' ? undefined : value
+    else if (value === '' || value === before) continue
+    else if (name === list) params[name] = `${before} ${value}`
+    else refuseTwo(name)
   }
   return params
 }
@@ -127,10 +146,12 @@ function splitPair(pair: string): [name: string, value: string] {
   return pair.includes('%') || pair.includes('+') ? [decode(name), decode(value)] : [name, value]
 }
 
-function refuseRepeated(name: string): never {
+function refuseTwo(name: string): never {
   if (name === 'resource')
     throw new OAuthError('invalid_target', 'only one resource can be named', { reason: 'repeated_resource' })
-  throw new OAuthError('invalid_request', 'a parameter is repeated', { reason: 'repeated_param' })
+  throw new OAuthError('invalid_request', 'a parameter is given twice, with different values', {
+    reason: 'repeated_param',
+  })
 }
 
 function decode(text: string): string {
@@ -140,6 +161,20 @@ function decode(text: string): string {
   } catch {}
   throw badEncoding()
 }
+
+/** The parameters of a query, for code that only looks for one of them. URLSearchParams alone would drop a question mark at the beginning. */
+export const queryParams = (query: string): URLSearchParams => new URLSearchParams(`&${query}`)
+
+/** A query with one parameter replaced, or added. Everything else stays as it was sent. */
+export const replaceParam = (query: string, name: string, value: string): string =>
+  [withoutParam(query, name), new URLSearchParams({ [name]: value })].filter(Boolean).join('&')
+
+/** A query without one parameter. Everything else stays as it was sent. */
+export const withoutParam = (query: string, name: string): string =>
+  query
+    .split('&')
+    .filter((pair) => pair !== '' && !queryParams(pair).has(name))
+    .join('&')
 
 /** U+FFFD stands for a byte that is not valid UTF-8. */
 const badEncoding = () =>

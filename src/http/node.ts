@@ -15,32 +15,29 @@ import { newId } from '../lib/id.ts'
 import { newNamed } from '../lib/named.ts'
 import { BodyRoom } from './body_room.ts'
 import { hasBody, statesNoLength } from './framing.ts'
-import { type FrontOptions, type HttpFront, headerLines, peerAddress, splitAddress } from './front.ts'
-import type { Reply, RequestHead } from './message.ts'
+import { type HttpListener, type HttpListenerOptions, headerLines, peerAddress, splitAddress } from './listener.ts'
+import { addHeader, type Reply, type RequestHead, splitTarget } from './message.ts'
 import { asOAuthError, problem } from './problem.ts'
 
 const MAX_HEADER_BYTES = 16 * 1024
 /** How often the server looks for requests that take too long. */
 const SWEEP_MS = 1000
 
+/** A header value as UTF-8, which the native engine reads too. node:http decodes every byte as one character. */
+const utf8 = (value: string): string =>
+  /^[\x00-\x7f]*$/.test(value) ? value : Buffer.from(value, 'latin1').toString('utf8')
+
 function copyHead(req: IncomingMessage): RequestHead {
   const headers = newNamed()
   const repeated: string[] = []
-  for (let i = 0; i < req.rawHeaders.length; i += 2) {
-    const name = (req.rawHeaders[i] as string).toLowerCase()
-    const value = req.rawHeaders[i + 1] as string
-    if (headers[name] === undefined) headers[name] = value
-    else {
-      headers[name] += `, ${value}`
-      repeated.push(name)
-    }
-  }
-  const url = req.url ?? '/'
-  const query = url.indexOf('?')
+  const lines = { headers, repeated }
+  for (let i = 0; i < req.rawHeaders.length; i += 2)
+    addHeader(lines, (req.rawHeaders[i] as string).toLowerCase(), utf8(req.rawHeaders[i + 1] as string))
+  // HTTP/1.0 has no Host. Nothing depends on its value.
+  if (req.httpVersion === '1.0') headers.host ??= 'localhost'
   return {
     method: req.method ?? '',
-    path: query < 0 ? url : url.slice(0, query),
-    query: query < 0 ? '' : url.slice(query + 1),
+    ...splitTarget(req.url ?? '/'),
     headers,
     repeated,
     remote: peerAddress(req.socket.remoteAddress ?? ''),
@@ -65,7 +62,7 @@ function readBody(req: IncomingMessage, limit: number, room: BodyRoom): Promise<
       size += chunk.length
       if (size > limit) return refuse('tooLarge')
       if (size !== whole) {
-        if (!room.take(chunk.length)) return refuse('noRoom')
+        if (!room.take(chunk.length, held)) return refuse('noRoom')
         held += chunk.length
       }
       chunks.push(chunk)
@@ -96,15 +93,18 @@ function send(req: IncomingMessage, res: ServerResponse, reply: Reply): void {
 }
 
 /** Opens a listener on node:http. Throws when the address is taken. */
-export async function openNode(options: FrontOptions): Promise<HttpFront> {
-  const room = new BodyRoom(options.bodyRoomBytes)
-  const server = createServer(serverOptions(options), (req, res) => {
+export async function openNode(options: HttpListenerOptions): Promise<HttpListener> {
+  const room = new BodyRoom(options.bodyRoomBytes, options.largeBodyBytes)
+  const serve = (req: IncomingMessage, res: ServerResponse) => {
     respond(req, res, options, room, server).catch((error: unknown) => {
       if (res.destroyed) return
       options.log.error({ err: error }, 'the answer could not be written')
       send(req, res, { ...problem(asOAuthError(error), undefined), close: true })
     })
-  })
+  }
+  const server = createServer(serverOptions(options), serve)
+  // An expectation that is not known is ignored (RFC 9110 §10.1.1), as by the native engine.
+  server.on('checkExpectation', serve)
   server.on('clientError', refuseBadRequest)
   await listen(server, options.address)
   return {
@@ -119,7 +119,7 @@ export async function openNode(options: FrontOptions): Promise<HttpFront> {
   }
 }
 
-const serverOptions = ({ readTimeoutMs, idleTimeoutMs }: FrontOptions): ServerOptions => ({
+const serverOptions = ({ readTimeoutMs, idleTimeoutMs }: HttpListenerOptions): ServerOptions => ({
   maxHeaderSize: MAX_HEADER_BYTES,
   // framingFault() refuses requests without Host. A refusal by the server would still serve the next request of the connection.
   requireHostHeader: false,
@@ -132,7 +132,7 @@ const serverOptions = ({ readTimeoutMs, idleTimeoutMs }: FrontOptions): ServerOp
 async function respond(
   req: IncomingMessage,
   res: ServerResponse,
-  { accept, writeTimeoutMs }: FrontOptions,
+  { accept, writeTimeoutMs }: HttpListenerOptions,
   room: BodyRoom,
   server: Server,
 ): Promise<void> {

@@ -7,15 +7,23 @@ import { NO_STORE, type Reply, type RequestHead } from './message.ts'
 export const asOAuthError = (error: unknown): OAuthError =>
   error instanceof OAuthError ? error : new OAuthError('server_error', 'internal error', { cause: error })
 
-/** The problem document of an error. */
-export function problem(error: OAuthError, head: RequestHead | undefined, requestId?: string): Reply {
+const TYPES = { problem: 'application/problem+json', json: 'application/json' } as const
+export type ErrorContentType = keyof typeof TYPES
+
+/** The problem document of an error. `otherwise` is its content type where the Accept header decides nothing; without it, the rule of the admin API holds. */
+export function problem(
+  error: OAuthError,
+  head: RequestHead | undefined,
+  requestId?: string,
+  otherwise?: ErrorContentType,
+): Reply {
   const { status, code } = error
   const description = describe(error.message)
   const challenge = challengeOf(error)
   return {
     status,
     headers: {
-      'content-type': contentType(head),
+      'content-type': TYPES[contentType(head?.headers.accept, otherwise)],
       ...NO_STORE,
       ...(challenge ? { 'www-authenticate': challenge } : {}),
       ...error.more.headers,
@@ -42,13 +50,23 @@ const describe = (text: string): string =>
         .replaceAll('\\', '/')
         .replace(/[^\x20-\x7e]/gu, '?')
 
-/** OAuth libraries that accept only application/json do not read other types. */
-function contentType(head: RequestHead | undefined): string {
-  const accept = head?.headers.accept ?? ''
-  const wantsPlain =
-    accept.includes('application/json') && !accept.includes('application/problem+json') && !accept.includes('*/*')
-  return wantsPlain ? 'application/json' : 'application/problem+json'
+/** OAuth libraries that accept only application/json do not read other types. The admin API sends it to callers that accept nothing else. */
+function contentType(accept: string | undefined, otherwise: ErrorContentType | undefined): ErrorContentType {
+  const named = namedTypes(accept)
+  const [json, problem] = [named.includes(TYPES.json), named.includes(TYPES.problem)]
+  if (!otherwise) return json && !problem && !named.includes('*/*') ? 'json' : 'problem'
+  if (json === problem) return otherwise
+  return json ? 'json' : 'problem'
 }
+
+/** The media types that an Accept header accepts, without those of weight 0. */
+const namedTypes = (accept = ''): string[] =>
+  accept
+    .toLowerCase()
+    .split(',')
+    .map((each) => each.split(';').map((part) => part.trim()))
+    .filter(([, ...parameters]) => !parameters.some((each) => /^q=0(\.0*)?$/.test(each)))
+    .map(([type = '']) => type)
 
 function challengeOf(error: OAuthError): string | undefined {
   if (error.code === 'use_dpop_nonce' || error.code === 'invalid_dpop_proof')

@@ -1,7 +1,7 @@
 // The address of a client behind proxies. A forwarded address counts only when the proxy that added it is trusted.
 import { BlockList, isIP } from 'node:net'
 import { parseRange } from '../lib/range.ts'
-import { peerAddress } from './front.ts'
+import { peerAddress } from './listener.ts'
 import type { RequestHead } from './message.ts'
 
 /** Creates the function that returns the client address of a request: the peer, or the address that trusted proxies forwarded. */

@@ -1,6 +1,7 @@
 // Rate limits, and the login attempts in progress. All of them are bounded in memory.
 import { Lru } from '../lib/lru.ts'
-import { peerAddress } from './front.ts'
+import { MB } from '../lib/memory.ts'
+import { peerAddress } from './listener.ts'
 
 /** What a bucket allows: `rate` tokens a second, and `burst` at once. It is read at each use, because a reload of the configuration can change it. */
 export interface Rate {
@@ -22,21 +23,21 @@ export class TokenBucket implements Limiter {
     this.tokens = limit.burst
   }
 
-  /** Takes a token. Returns 0, or the seconds until the next token, rounded up. */
-  take(): number {
-    const wait = this.wait()
-    if (wait === 0) this.tokens--
+  /** Takes tokens: one by default, or as many as a larger request costs. Returns 0, or the seconds until they are there, rounded up. */
+  take(cost = 1): number {
+    const wait = this.wait(cost)
+    if (wait === 0) this.tokens -= cost
     return wait
   }
 
   /** Returns the same without taking a token. */
-  wait(): number {
+  wait(cost = 1): number {
     const now = performance.now()
     const among = this.among()
     const rate = this.limit.rate / among
     this.tokens = Math.min(Math.max(1, this.limit.burst / among), this.tokens + ((now - this.at) / 1000) * rate)
     this.at = now
-    return this.tokens < 1 ? Math.max(1, Math.ceil((1 - this.tokens) / rate)) : 0
+    return this.tokens < cost ? Math.max(1, Math.ceil((cost - this.tokens) / rate)) : 0
   }
 
   /** Returns a token that was taken. */
@@ -61,8 +62,27 @@ export interface Limiter {
 const NANOS = 1e9
 
 /**
- * A token bucket in memory that several threads share. Its state is the time at which it will be full again (GCRA, a token bucket
- * whose state is one number), changed by compare-and-exchange, and the number of instances that share the limit. It starts full.
+ * Takes a token of `each` nanoseconds from a bucket that several threads share: a cell with the time at which it is full (GCRA, a token
+ * bucket whose state is one number), changed by compare-and-exchange. `now` is of process.hrtime, which is one clock for all threads
+ * (performance.now() begins at the start of each), and `most` are the nanoseconds in which it refills. Returns 0, or the nanoseconds
+ * until the token is there.
+ */
+export function takeShared(cells: BigInt64Array, cell: number, now: bigint, each: bigint, most: bigint): bigint {
+  for (;;) {
+    const before = Atomics.load(cells, cell)
+    const next = (before > now ? before : now) + each
+    // One token always fits.
+    const over = next - now - (most > each ? most : each)
+    if (over > 0n) return over
+    if (Atomics.compareExchange(cells, cell, before, next) === before) return 0n
+  }
+}
+
+/** Nanoseconds as seconds, rounded up. */
+export const secondsOf = (nanos: bigint): number => Math.ceil(Number(nanos) / NANOS)
+
+/**
+ * A token bucket in memory that several threads share, and the number of instances that share the limit. It starts full.
  */
 export class SharedBucket implements Limiter {
   readonly memory: SharedArrayBuffer
@@ -96,16 +116,7 @@ export class SharedBucket implements Limiter {
     const each = this.each * BigInt(among)
     // A share of the burst refills at a share of the rate in the same time. One request must always fit.
     const most = this.each * BigInt(Math.max(burst, among))
-    for (;;) {
-      // hrtime is one clock for all threads. performance.now() begins at the start of each thread.
-      const now = process.hrtime.bigint()
-      const before = Atomics.load(this.cells, 0)
-      const isFull = before <= now
-      const next = (isFull ? now : before) + each
-      const over = next - now - most
-      if (over > 0n) return Math.max(1, Math.ceil(Number(over) / NANOS))
-      if (Atomics.compareExchange(this.cells, 0, before, next) === before) return 0
-    }
+    return secondsOf(takeShared(this.cells, 0, process.hrtime.bigint(), each, most))
   }
 
   giveBack(): void {
@@ -113,20 +124,22 @@ export class SharedBucket implements Limiter {
   }
 }
 
-const MAX_TRACKED = 100_000
+const [MAX_TRACKED, MAX_BYTES] = [100_000, 8 * MB]
+/** Memory of a bucket, apart from its key. Its limit belongs to all buckets. */
+export const BUCKET_BYTES = 160
 
 /** A token bucket for each key. */
 export class Buckets {
   private readonly limit: Rate
-  private readonly known = new Lru<TokenBucket>(MAX_TRACKED)
+  private readonly known = new Lru<TokenBucket>({ max: MAX_TRACKED, bytes: MAX_BYTES, sizeOf: () => BUCKET_BYTES })
 
   constructor(limit: Rate) {
     this.limit = limit
   }
 
-  /** Takes a token of a key. Returns 0, or the seconds until the next token, rounded up. */
-  take(key: string): number {
-    return this.of(key).take()
+  /** Takes tokens of a key, one by default. Returns 0, or the seconds until they are there, rounded up. */
+  take(key: string, cost = 1): number {
+    return this.of(key).take(cost)
   }
 
   /** Returns the same without taking a token. */
@@ -145,9 +158,7 @@ export class Buckets {
   }
 
   private of(key: string): TokenBucket {
-    const bucket = this.known.get(key) ?? new TokenBucket(this.limit)
-    this.known.set(key, bucket)
-    return bucket
+    return this.known.memo(key, () => new TokenBucket(this.limit))
   }
 }
 

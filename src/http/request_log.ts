@@ -35,7 +35,7 @@ const REFUSED = 'request refused'
 /** Opens the request log of one of `threads` threads, which share the lines of a second. */
 export function openRequestLog(log: Logger, threads: number): RequestLog {
   const refused = new RefusalLines(log, Math.floor(LINES_PER_SECOND / threads) || 1)
-  const counters = new Counters()
+  const [counters, overloads] = [new Counters(), new Counters()]
   const outages = new Outages()
   return {
     get hasAll() {
@@ -52,7 +52,7 @@ export function openRequestLog(log: Logger, threads: number): RequestLog {
       }
       const { code, reason, status } = error
       if (isOverloaded(error))
-        return counters.countAndReport(reason, (requests) =>
+        return overloads.countAndReport(reason, (requests) =>
           log.warn({ reason, requests }, 'overload: requests were refused with 503'),
         )
       if (status === 429)
@@ -61,7 +61,9 @@ export function openRequestLog(log: Logger, threads: number): RequestLog {
         )
       // A device polls until its user decides: each refusal before that is expected.
       if (code === 'authorization_pending') return log.debug({ ...request, client_id, error: code }, 'request')
-      const fields = { ...request, client_id: client, error: code, reason }
+      // The configuration key that would allow the request.
+      const key = error.more.about?.['key']
+      const fields = { ...request, client_id: client, error: code, reason, ...(key === undefined ? {} : { key }) }
       if (error.more.uncounted)
         return counters.countAndReport(
           `${reason} ${client}`,
@@ -104,6 +106,9 @@ class RefusalLines {
   }
 }
 
+/** Maximum number of keys of one interval: a key contains a client_id. Events of further keys are in the metrics only. */
+const MAX_COUNTED = 1000
+
 type Report = (count: number) => void
 
 /** Events that are counted and reported at intervals, by key. */
@@ -113,7 +118,7 @@ class Counters {
   /** Reports the first event at once, and the number of further ones after each interval. */
   countAndReport(key: string, report: Report, first: () => void = () => report(1)): void {
     if (this.counts.has(key)) this.count(key, REPEAT_MS, report)
-    else {
+    else if (this.counts.size < MAX_COUNTED) {
       first()
       this.begin(key, 0, REPEAT_MS, report)
     }

@@ -28,6 +28,10 @@ export interface Route {
   guard?(head: RequestHead): Promise<void> | undefined
   /** The step that a request of this route adds to the client activity. */
   step?: ActivityStep
+  /** Whether its errors are application/json for a request without Accept header. */
+  hasJsonErrors?(request: Request): boolean
+  /** The form of every refusal, also of those before the handler, in place of a problem document. */
+  renderProblem?(error: OAuthError): Reply
   /** Renders an error; a problem document without it. Used by pages. */
   renderError?(error: OAuthError, request: Request): Reply
 }

@@ -52,7 +52,9 @@ function matchSegments(pattern: string[], segments: string[], rest: boolean): Re
       continue
     }
     const last = rest && i === pattern.length - 1
-    const value = decodeSegment(last ? segments.slice(i).join('/') : segment)
+    const text = last ? segments.slice(i).join('/') : segment
+    // The rest of a path that cannot be decoded has a handler, too: it answers in its own form.
+    const value = decodeSegment(text) ?? (last ? text : undefined)
     if (!value) return undefined
     params[part.slice(1, last ? -4 : -1)] = value
   }

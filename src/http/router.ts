@@ -1,17 +1,17 @@
 // The router: finds the route of a request, applies the checks that all routes share, calls the handler, and gives every answer
 // its headers, metrics, span and log line.
-
 import { OAuthError, overloaded } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
 import type { ActivityStep } from '../telemetry/client_activity.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { parseTraceparent, type Trace, type Tracer } from '../telemetry/trace.ts'
+import { parseTraceparent, type Trace, type Tracer, within } from '../telemetry/trace.ts'
+import type { AddressShare } from './address_share.ts'
 import { checkBodyType } from './body_type.ts'
 import { Cors } from './cors.ts'
 import { framingFault, METHODS, statesNoLength } from './framing.ts'
-import type { Accept, Decision } from './front.ts'
+import type { Accept, Decision } from './listener.ts'
 import { empty, type Reply, type Request, type RequestHead } from './message.ts'
-import { asOAuthError, problem } from './problem.ts'
+import { asOAuthError, type ErrorContentType, problem } from './problem.ts'
 import type { Limiter } from './rate_limit.ts'
 import type { RequestLog } from './request_log.ts'
 import type { Method, Route } from './route.ts'
@@ -19,22 +19,32 @@ import { type Match, RouteTable } from './route_table.ts'
 
 export interface RouterOptions {
   routes: readonly Route[]
+  /** The content type of errors where the Accept header decides nothing. Without it, the rule of the admin API holds. */
+  errors?: ErrorContentType
   /** Headers of every answer. */
   headers: Readonly<Record<string, string>>
   allowedOrigins: readonly string[]
   limiter?: Limiter
+  /** The answer to a path that no route has. Without it, a problem document. */
+  renderUnknown?(error: OAuthError, request: Request): Reply
+  /** The shares of addresses in that limit. */
+  share?: Pick<AddressShare, 'take' | 'giveBack' | 'know'>
   /** Returns the address of the client. Without it, the address of the peer counts. */
   addressOf?(head: RequestHead): string
   /** Called for every answer of a route that has a step. */
   onStep?(step: ActivityStep, request: Request, reply: Reply, error: OAuthError | undefined): void
   metrics: Metrics
   requests: RequestLog
+  /** Whether connections are closed after their answers, so that proxies open no further requests on them. */
+  isDraining?(): boolean
   /** Set when requests are traced. */
   tracer?: Tracer
 }
 
 /** The properties of a route that its answer depends on. */
-type MatchedRoute = Pick<Route, 'path' | 'cors'>
+type MatchedRoute = Pick<Route, 'path' | 'cors'> & Refusing
+/** What the form of refusals depends on. */
+type Refusing = Pick<Route, 'hasJsonErrors' | 'renderProblem'>
 
 const UNMATCHED: MatchedRoute = { path: 'unmatched' }
 const NO_PARAMS = Object.freeze({})
@@ -64,7 +74,7 @@ class Router {
     if (fault) return this.refuse(fault, request, UNMATCHED, true)
     const methods = this.table.find(request.path)
     const close = mayHaveBody(request)
-    if (!methods) return this.refuse(unknownPath(), request, UNMATCHED, close)
+    if (!methods) return this.refuseUnknown(request, close)
     const match = matchOf(methods, request.method)
     const route = match?.route ?? anyOf(methods)
     const enter = () => this.enter(methods, match, request)
@@ -94,8 +104,8 @@ class Router {
     if (route.body && !route.body.optional && statesNoLength(request))
       return this.refuse(lengthRequired(), request, route, true)
     const limit = route.body?.limit ?? 0
-    const wait = route.unlimited ? 0 : (this.options.limiter?.take() ?? 0)
-    if (wait > 0) return this.refuse(tooMany(wait), request, route, !canSkipBody(request, limit))
+    const excess = route.unlimited ? undefined : this.excessOf(request)
+    if (excess) return this.refuse(excess, request, route, !canSkipBody(request, limit))
     const refuseLarge = () => this.refuse(tooLarge(limit), request, route, true)
     if (Number(request.headers['content-length'] ?? 0) > limit) return refuseLarge()
     const overload = route.admission?.refusal()
@@ -108,6 +118,15 @@ class Router {
     }
   }
 
+  /** The refusal of a request beyond the share of its address, or beyond the limit on all requests. */
+  private excessOf({ remote }: Request): OAuthError | undefined {
+    const { share, limiter } = this.options
+    const alone = share?.take(remote) ?? 0
+    if (alone > 0) return tooMany(alone, 'address_limited')
+    const wait = limiter?.take() ?? 0
+    return wait > 0 ? tooMany(wait, 'rate_limited') : undefined
+  }
+
   /** Calls the handler. A handler that returns no promise is answered in the same turn, so that pipelined requests do not wait for one. */
   private answer(route: Route, request: Request, body: Buffer): Reply | Promise<Reply> {
     request.body = body
@@ -116,7 +135,8 @@ class Router {
     let reply: Reply | Promise<Reply>
     try {
       if (route.body) checkBodyType(route.body.type, request)
-      reply = route.handle(request)
+      const { trace } = request
+      reply = trace ? within(trace, () => route.handle(request)) : route.handle(request)
     } catch (thrown) {
       return this.handlerFailed(thrown, route, request)
     }
@@ -135,13 +155,17 @@ class Router {
   private handlerFailed(thrown: unknown, route: Route, request: Request): Reply {
     route.admission?.end()
     const error = asOAuthError(thrown)
-    const reply = route.renderError?.(error, request) ?? problem(error, request, request.id)
+    const reply = route.renderError?.(error, request) ?? this.problemOf(error, request, route)
     return this.finishStep(reply, request, route, error)
   }
 
   private finishStep(reply: Reply, request: Request, route: Route, error: OAuthError | undefined): Reply {
     if (route.step) this.options.onStep?.(route.step, request, reply, error)
-    if (error?.more.uncounted && !route.unlimited) this.options.limiter?.giveBack()
+    if (request.notes.isOperatorsClient) this.options.share?.know(request.remote)
+    if (error?.more.uncounted && !route.unlimited) {
+      this.options.limiter?.giveBack()
+      this.options.share?.giveBack(request.remote)
+    }
     return this.finish(reply, request, route, error)
   }
 
@@ -156,14 +180,28 @@ class Router {
   }
 
   private preflight(methods: ReadonlyMap<Method, Match>, request: Request): Reply {
-    const { path, cors } = anyOf(methods)
-    if (!cors) return this.finish(problem(wrongMethod(methods), request, request.id), request, { path })
+    const { path, cors, ...route } = anyOf(methods)
+    if (!cors) return this.finish(this.problemOf(wrongMethod(methods), request, route), request, { path })
     return this.finish(empty(204, this.cors.preflightHeaders(request)), request, { path, cors })
   }
 
   /** Answers without the handler. A connection whose body was not read must be closed: the body would be parsed as the next request. */
   private refuse(error: OAuthError, request: Request, place: MatchedRoute, close: boolean): Reply {
-    return this.finish({ ...problem(error, request, request.id), close }, request, place, error)
+    return this.finish({ ...this.problemOf(error, request, place), close }, request, place, error)
+  }
+
+  private problemOf(error: OAuthError, request: Request, { hasJsonErrors, renderProblem }: Refusing): Reply {
+    if (renderProblem) return renderProblem(error)
+    const isJson = request.headers.accept === undefined && hasJsonErrors?.(request)
+    return problem(error, request, request.id, isJson ? 'json' : this.options.errors)
+  }
+
+  private refuseUnknown(request: Request, close: boolean): Reply {
+    const error = unknownPath()
+    const { renderUnknown } = this.options
+    // A form or a program gets no page.
+    if (close || !renderUnknown) return this.refuse(error, request, UNMATCHED, close)
+    return this.finish(renderUnknown(error, request), request, UNMATCHED, error)
   }
 
   /** Delays refusals under overload when their bodies can be skipped, because clients would otherwise repeat the requests immediately. */
@@ -174,8 +212,8 @@ class Router {
 
   /** Gives an answer its headers, counts and times it, ends its span and logs it. */
   private finish(reply: Reply, request: Request, { path, cors }: MatchedRoute, error?: OAuthError): Reply {
-    const { headers, metrics, requests } = this.options
-    if (statesNoLength(request)) reply.close = true
+    const { headers, metrics, requests, isDraining } = this.options
+    if (statesNoLength(request) || isDraining?.()) reply.close = true
     for (const name in headers) reply.headers[name] ??= headers[name] as string
     if (cors) this.cors.addTo(reply, request)
     const seconds = (performance.now() - request.startedMs) / 1000
@@ -244,19 +282,19 @@ function matchOf(methods: ReadonlyMap<Method, Match>, method: string): Match | u
   return match?.route.hasEffects ? undefined : match
 }
 
-const unknownPath = () => new OAuthError('not_found', 'this path does not exist')
+const unknownPath = () => new OAuthError('not_found', 'this path does not exist', { reason: 'not_found' })
 
 function wrongMethod(methods: ReadonlyMap<Method, Match>): OAuthError {
   const allow = [...methods].flatMap(([method, { route }]) =>
     method === 'GET' && !route.hasEffects ? ['GET', 'HEAD'] : [method],
   )
-  return new OAuthError('method_not_allowed', `this path takes ${allow.join(', ')}`, {
+  return new OAuthError('method_not_allowed', `this path accepts the methods ${allow.join(', ')}`, {
     headers: { allow: allow.join(', ') },
   })
 }
 const lengthRequired = () => new OAuthError('length_required', 'the request must state the length of its body')
-const tooMany = (wait: number) =>
-  new OAuthError('slow_down', 'too many requests', { reason: 'rate_limited', headers: { 'retry-after': String(wait) } })
+const tooMany = (wait: number, reason: string) =>
+  new OAuthError('slow_down', 'too many requests', { reason, headers: { 'retry-after': String(wait) } })
 const tooLarge = (limit: number): OAuthError =>
   new OAuthError('content_too_large', `the body may have at most ${limit} bytes`)
 const noRoom = (): OAuthError => overloaded('body_room', 'the memory for incomplete request bodies is full')

@@ -31,15 +31,16 @@ export class SharedBuckets {
     this.limit = limit
   }
 
-  /** Takes a token of a key. Returns 0, or the seconds until the next token, rounded up. Rejects when the store is unavailable. */
-  async take(key: string): Promise<number> {
-    const wait = this.here.take(key)
+  /** Takes tokens of a key, one by default. Returns 0, or the seconds until they are there, rounded up. Rejects when the store is unavailable. */
+  async take(key: string, cost = 1): Promise<number> {
+    const wait = this.here.take(key, cost)
     if (wait > 0) return wait
     const now = Date.now() * 1000
     this.sweep(now)
     const each = this.each()
     const most = each * this.limit.burst
-    const seconds = (await this.store.takeFromBucket({ name: `${this.kind} ${key}`, now, each, most })) / MICROS
+    const taken = { name: `${this.kind} ${key}`, now, each: each * cost, most }
+    const seconds = (await this.store.takeFromBucket(taken)) / MICROS
     if (seconds === 0) return 0
     this.here.emptyFor(key, seconds)
     return Math.max(1, Math.ceil(seconds))

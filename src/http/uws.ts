@@ -3,9 +3,10 @@
 import { createRequire } from 'node:module'
 import { BodyRoom } from './body_room.ts'
 import { hasBody } from './framing.ts'
-import { type Accepted, type Decision, type FrontOptions, type HttpFront, splitAddress } from './front.ts'
+import { type Accepted, type Decision, type HttpListener, type HttpListenerOptions, splitAddress } from './listener.ts'
 import type { Reply } from './message.ts'
 import { asOAuthError, problem } from './problem.ts'
+import { SilentConnections } from './silent_connections.ts'
 import { copyHead, HttpExchange, type NativeRequest, type NativeResponse, readBody } from './uws_exchange.ts'
 
 interface NativeApp {
@@ -27,11 +28,19 @@ process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(64 * 1024)
 const require = createRequire(import.meta.url)
 const NO_BODY = Buffer.alloc(0)
 
+interface Build {
+  name: string
+  native: Native
+  /** Whether it gives no answer to requests that it cannot read. */
+  isSilent: boolean
+}
+
 /** The builds in order of preference: the first needs glibc 2.38, the second runs on Node 20 with glibc 2.27. */
 const BUILDS = [
-  { name: 'uWebSockets.js 20.57', load: () => require('uWebSockets.js') as Native },
+  { name: 'uWebSockets.js 20.57', isSilent: false, load: () => require('uWebSockets.js') as Native },
   {
     name: 'uWebSockets.js 20.30',
+    isSilent: true,
     // The binary itself: the package's entry point would fall back to an imitation in JavaScript.
     load: () =>
       require(
@@ -41,28 +50,33 @@ const BUILDS = [
 ]
 
 /** Loads the native build that runs on this platform, if any. */
-export function loadNative(): { name: string; native: Native } | undefined {
-  for (const build of BUILDS) {
+export function loadNative(): Build | undefined {
+  for (const { name, isSilent, load } of BUILDS) {
     try {
-      const native = build.load()
-      if (typeof native.App === 'function') return { name: build.name, native }
+      const native = load()
+      if (typeof native.App === 'function') return { name, native, isSilent }
     } catch {}
   }
   return undefined
 }
 
 /** Opens a listener on uWebSockets.js. Throws when no native build loads or the address is taken. */
-export async function openUws(options: FrontOptions): Promise<HttpFront> {
+export async function openUws(options: HttpListenerOptions): Promise<HttpListener> {
   const build = loadNative()
   if (!build) throw new Error('no native build of uWebSockets.js loads on this platform')
-  const { native, name } = build
+  const { native, name, isSilent } = build
   native._cfg('silent')
-  const listener = new UwsListener(options)
+  const { port } = splitAddress(options.address)
+  // A thread that shares the port does not know what the others serve.
+  const silent = isSilent && !options.shared ? new SilentConnections(port, options.log) : undefined
+  const listener = new UwsListener(options, silent)
   const app = native.App().any('/*', (res, req) => listener.serve(res, req))
   const socket = await listen(app, options.address, options.shared ? 0 : EXCLUSIVE_PORT)
   listener.startTimeouts()
+  silent?.start(() => listener.peers())
   let closed: Promise<void> | undefined
   const close = async (waitMs: number) => {
+    silent?.stop()
     native.us_listen_socket_close(socket)
     await listener.drain(waitMs)
     // Closes the idle connections, which would still be served.
@@ -80,14 +94,16 @@ export async function openUws(options: FrontOptions): Promise<HttpFront> {
 
 /** The requests of one listener. */
 class UwsListener {
-  private readonly options: FrontOptions
+  private readonly options: HttpListenerOptions
   private readonly open = new Set<HttpExchange>()
   private readonly room: BodyRoom
+  private readonly silent: SilentConnections | undefined
   private timeouts: NodeJS.Timeout | undefined
 
-  constructor(options: FrontOptions) {
+  constructor(options: HttpListenerOptions, silent: SilentConnections | undefined) {
     this.options = options
-    this.room = new BodyRoom(options.bodyRoomBytes)
+    this.silent = silent
+    this.room = new BodyRoom(options.bodyRoomBytes, options.largeBodyBytes)
   }
 
   serve(res: NativeResponse, req: NativeRequest): void {
@@ -95,6 +111,8 @@ class UwsListener {
     this.open.add(exchange)
     try {
       const head = copyHead(res, req)
+      exchange.peer = head.remote
+      this.silent?.served(head.remote)
       const accepted = this.options.accept(head)
       if (accepted instanceof Promise) this.sendLater(exchange, accepted.then(replyOnly))
       else if ('status' in accepted) exchange.send(accepted)
@@ -118,6 +136,11 @@ class UwsListener {
     this.timeouts.unref()
   }
 
+  /** The peers of the requests in flight. */
+  peers(): Set<string> {
+    return new Set([...this.open].map(({ peer }) => peer))
+  }
+
   /** Waits up to `waitMs` for the requests in flight, then cuts the others. */
   async drain(waitMs: number): Promise<void> {
     const deadline = performance.now() + waitMs
@@ -130,7 +153,7 @@ class UwsListener {
     readBody(res, {
       limit: accepted.limit,
       hold: (bytes) => {
-        if (exchange.state !== 'open' || !this.room.take(bytes)) return false
+        if (exchange.state !== 'open' || !this.room.take(bytes, exchange.held)) return false
         exchange.held += bytes
         return true
       },
@@ -162,6 +185,7 @@ class UwsListener {
 
   private readonly left = (exchange: HttpExchange): void => {
     this.open.delete(exchange)
+    this.silent?.served(exchange.peer)
     this.room.give(exchange.held)
   }
 }

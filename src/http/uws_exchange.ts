@@ -1,7 +1,7 @@
 // One request on uWebSockets.js: copying its head, reading its body, writing its answer.
 import { newNamed } from '../lib/named.ts'
-import { headerLines, peerAddress } from './front.ts'
-import type { Reply, RequestHead } from './message.ts'
+import { headerLines, peerAddress } from './listener.ts'
+import { addHeader, type Reply, type RequestHead } from './message.ts'
 
 export interface NativeRequest {
   /** As it was sent: `get` is not a known method. */
@@ -52,6 +52,8 @@ export class HttpExchange {
   private readonly isHead: boolean
   private readonly left: (exchange: HttpExchange) => void
   phase: 'read' | 'write' = 'read'
+  /** The address that the request came from. */
+  peer = ''
   /** Bytes that it has taken of the body room. */
   held = 0
 
@@ -103,13 +105,9 @@ export class HttpExchange {
 export function copyHead(res: NativeResponse, req: NativeRequest): RequestHead {
   const headers = newNamed()
   const repeated: string[] = []
+  const lines = { headers, repeated }
   req.forEach((name, value) => {
-    const known = headers[name]
-    if (known === undefined) headers[name] = value
-    else {
-      headers[name] = `${known}${name === 'cookie' ? ';' : ','} ${value}`
-      repeated.push(name)
-    }
+    addHeader(lines, name, value)
   })
   return {
     method: req.getCaseSensitiveMethod(),

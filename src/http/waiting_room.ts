@@ -1,5 +1,6 @@
 // Requests that wait before they are answered, so that guessing takes time. Their number and their time are bounded.
 import { Lru } from '../lib/lru.ts'
+import { MB } from '../lib/memory.ts'
 
 /** Milliseconds between two requests of one key, and before the first one. */
 const PAUSE_MS = 1000
@@ -14,7 +15,7 @@ const MAX_KEYS = 10_000
  */
 export class WaitingRoom {
   /** The time at which the last request of a key continues. */
-  private readonly turns = new Lru<number>(MAX_KEYS)
+  private readonly turns = new Lru<number>({ max: MAX_KEYS, bytes: 2 * MB })
   private readonly waiting = new Map<NodeJS.Timeout, () => void>()
 
   /** Waits for the turn of a request. Returns 0 afterwards, or at once the seconds to wait when too many requests of the key wait. */

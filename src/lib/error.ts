@@ -1,4 +1,4 @@
-// The one error type. Thrown anywhere, rendered in http/problem.ts only (or as a redirect by oauth/authorization.ts).
+// The one error type. Thrown anywhere, rendered in http/problem.ts only (or as a redirect by oauth/sign_in/authorization.ts).
 import { clip } from './bounded.ts'
 
 interface Code {
@@ -72,6 +72,10 @@ interface More {
   /** The client, user and other facts as far as known, for the log and the audit trail; never sent. */
   about?: Readonly<Record<string, string>>
   cause?: unknown
+  /** The local path that a person was on the way to, for the page; never sent. */
+  target?: string
+  /** The person was to sign in again at the provider, for the page; never sent. */
+  reauthenticate?: boolean
   /** The refusal is in the audit trail: its event was recorded with the change that it caused. */
   recorded?: boolean
   /** The client may send nothing now: it is suspended, or has reached its own limit. The limit of all requests does not count the request, because the client could otherwise use it up. */

@@ -5,7 +5,7 @@ import { commaParts } from './csv.ts'
 import { hostRule } from './host_rule.ts'
 import { useIssueTexts } from './issue_text.ts'
 import { DAY, DURATION_PATTERN, formatDuration, parseDuration, parseTime } from './time.ts'
-import { isHttpUrl, normalisedUrl, parseHttpUrl } from './url.ts'
+import { isAbsoluteUri, isHttpUrl, normalisedUrl, parseHttpUrl } from './url.ts'
 
 useIssueTexts()
 
@@ -146,7 +146,7 @@ export const emailDomain = () =>
     .meta({ format: 'idn-hostname', minLength: 1 })
     .transform((value) => value.toLowerCase())
     .refine(
-      (value) => /^[\p{L}\p{N}]([\p{L}\p{N}.-]*[\p{L}\p{N}])?$/u.test(value),
+      (value) => /^[\p{L}\p{N}]([\p{L}\p{M}\p{N}.-]*[\p{L}\p{M}\p{N}])?$/u.test(value),
       'must be a domain such as example.com',
     )
 
@@ -171,6 +171,17 @@ export const distinct = (item: z.ZodType<string> = text(2048), filled = false) =
 
 /** An absolute http or https URL. */
 export const url = () => indexed().refine(isHttpUrl, 'must be a well-formed http or https URL').meta({ format: 'uri' })
+
+/** An absolute URI without fragment, as the URI of a resource (RFC 8707 §2): http(s), or any other scheme. */
+export const resourceUri = () =>
+  indexed()
+    .refine(
+      (value) => (/^https?:/i.test(value) ? isHttpUrl(value) : isAbsoluteUri(value)),
+      'must be a well-formed absolute URI, such as https://…, kafka://… or urn:…',
+    )
+    .refine((uri) => !uri.includes('#'), 'must have no fragment')
+    .refine((uri) => !/^[^:]+:\/\/[^/?]*@/.test(uri), 'must have no user and no password: the URI is public')
+    .meta({ format: 'uri' })
 
 /** A URL without fragment, user and password. */
 export const endpoint = () =>

@@ -27,10 +27,18 @@ export function hostRule(text: string): string | undefined {
   return NAME.test(name) && !NUMERIC.test(name) ? name : undefined
 }
 
-/** Reads a list of rules in their normal form. */
+const known = new WeakMap<readonly string[], HostRules>()
+
+/** The rules of a list in their normal form. A list is read once. */
 export function hostRules(rules: readonly string[]): HostRules {
+  const found = known.get(rules) ?? readRules(rules)
+  known.set(rules, found)
+  return found
+}
+
+function readRules(rules: readonly string[]): HostRules {
   const [ranges, single] = [new BlockList(), new BlockList()]
-  const known = new Set(rules)
+  const names = new Set(rules)
   for (const range of rules.map(parseRange)) {
     if (!range) continue
     ranges.addSubnet(range.address, range.bits, range.family)
@@ -41,7 +49,7 @@ export function hostRules(rules: readonly string[]): HostRules {
     return version !== 0 && !address.includes('%') && list.check(address, version === 4 ? 'ipv4' : 'ipv6')
   }
   // A wildcard stands for one label, as in a TLS certificate (RFC 6125 §6.4.3).
-  const hasName = (name: string) => known.has(name) || known.has(name.replace(/^[^.]+/, '*'))
+  const hasName = (name: string) => names.has(name) || names.has(name.replace(/^[^.]+/, '*'))
   const bare = (hostname: string) => hostname.replace(/^\[|\]$|\.$/g, '')
   return {
     allows: (hostname, address) => contains(ranges, address) || hasName(bare(hostname)),

@@ -21,3 +21,5 @@ export const programFile = (name: string): string => path.join(packageRoot, 'dis
 export const migrationsFolder = path.join(packageRoot, 'migrations')
 /** The folder of the built admin page. */
 export const pageFolder = path.join(packageRoot, 'dist/ui')
+/** The built script of the pages for users. */
+export const scriptFile = path.join(packageRoot, 'dist/script.js')

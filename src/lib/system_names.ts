@@ -8,6 +8,7 @@ import dns from 'node:dns'
 import net, { type LookupFunction } from 'node:net'
 import { codeOf } from './error.ts'
 import { Lru } from './lru.ts'
+import { MB } from './memory.ts'
 
 /** Returns the addresses of a host name. Rejects with an error that has a code. */
 export type LookUp = (hostname: string) => Promise<string[]>
@@ -21,6 +22,8 @@ interface Name {
 }
 
 const MAX_NAMES = 1000
+/** A name with several addresses. */
+const NAME_BYTES = 1024
 /** After this time a known name is answered from its last addresses. */
 const SLOW_MS = 1000
 /** Deadline of the callers. The lookup itself may take longer. */
@@ -30,7 +33,7 @@ const STALE_MS = 3_600_000
 
 /** Creates a lookup by `resolve` with the rules above. Callers wait at most `deadlineMs` for an unknown name. */
 export function createSystemNames(resolve: LookUp, deadlineMs = DEADLINE_MS): LookUp {
-  const names = new Lru<Name>(MAX_NAMES)
+  const names = new Lru<Name>({ max: MAX_NAMES, bytes: MB, sizeOf: () => NAME_BYTES })
   let slowLine: Promise<unknown> = Promise.resolve()
 
   async function ask(hostname: string, name: Name): Promise<string[]> {

@@ -9,6 +9,10 @@ export function parseHttpUrl(text: string): URL | undefined {
 /** True for an absolute http or https URL. */
 export const isHttpUrl = (text: string): boolean => parseHttpUrl(text) !== undefined
 
+/** True for a scheme with something behind it, in the characters of a URI, with whole escapes (RFC 3986 §2, §3). */
+export const isAbsoluteUri = (text: string): boolean =>
+  /^[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+$/.test(text)
+
 const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]'])
 /** True for the three names of this machine that RFC 8252 and MCP clients use. */
 export const isLoopbackHost = (hostname: string): boolean => LOOPBACK_HOSTS.has(hostname)

@@ -1,9 +1,11 @@
 // Connections to checked addresses, and those that wait for the next request.
 import { createRequire } from 'node:module'
 import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import type { buildConnector as BuildConnector, Dispatcher, Client as HttpClient } from 'undici'
 import { socketLookup } from '../lib/system_names.ts'
 import { limitReceivedBytes, wireBytes } from './body.ts'
+import type { PeerCertificates } from './certificates.ts'
 
 const require = createRequire(import.meta.url)
 type SendRequest = (this: HttpClient, options: Dispatcher.RequestOptions) => Promise<Dispatcher.ResponseData>
@@ -30,28 +32,30 @@ interface Use {
 
 /** A connection of one request at a time. */
 export class Connection {
-  readonly #client: HttpClient
-  #use: Use
-  #socket: Socket | undefined
+  private readonly client: HttpClient
+  private use: Use
+  private socket: Socket | undefined
   /** The most bytes that the connection may have received in total, until the response to the present request is complete. */
-  #most = 0
+  private most = 0
 
-  constructor(url: URL, use: Use, timeoutMs: number) {
+  /** `certificates` takes the end of the certificate of the server. */
+  constructor(url: URL, use: Use, timeoutMs: number, certificates?: PeerCertificates) {
     const { Client, buildConnector } = loadHttpClient()
-    this.#use = use
+    this.use = use
     // The host and the TLS server name are those of the URL. TLS sessions are off: a ticket could carry bytes of one peer to another.
     const connect = buildConnector({
-      lookup: socketLookup(async () => this.#use.addresses),
+      lookup: socketLookup(async () => this.use.addresses),
       timeout: timeoutMs,
       rejectUnauthorized: true,
       maxCachedSessions: 0,
     })
-    this.#client = new Client(url.origin, {
+    this.client = new Client(url.origin, {
       connect: (target, done) =>
         connect(target, (...outcome) => {
-          this.#most = wireBytes(this.#use.maxBytes)
-          this.#socket = outcome[1] ?? undefined
-          if (this.#socket) limitReceivedBytes(this.#socket, url.host, () => this.#most)
+          this.most = wireBytes(this.use.maxBytes)
+          this.socket = outcome[1] ?? undefined
+          if (this.socket) limitReceivedBytes(this.socket, url.host, () => this.most)
+          if (this.socket instanceof TLSSocket) noteEnd(certificates, url.host, this.socket)
           done(...outcome)
         }),
     })
@@ -59,36 +63,41 @@ export class Connection {
 
   /** Prepares an open connection for another request. False when it is closed, or its address is not one of the checked addresses. */
   reuse(use: Use): boolean {
-    const socket = this.#socket
+    const socket = this.socket
     const address = socket?.remoteAddress
     if (!socket || address === undefined || socket.destroyed || !use.addresses.includes(address)) return false
-    this.#use = use
-    this.#most = socket.bytesRead + wireBytes(use.maxBytes)
+    this.use = use
+    this.most = socket.bytesRead + wireBytes(use.maxBytes)
     return true
   }
 
   send(options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData> {
-    return loadHttpClient().request.call(this.#client, options)
+    return loadHttpClient().request.call(this.client, options)
   }
 
   close(): void {
-    this.#client.destroy().catch(() => {})
+    this.client.destroy().catch(() => {})
   }
+}
+
+function noteEnd(certificates: PeerCertificates | undefined, host: string, socket: TLSSocket): void {
+  const end = Date.parse(socket.getPeerCertificate().valid_to) / 1000
+  if (Number.isFinite(end)) certificates?.note(host, end)
 }
 
 /** Connections that wait for the next request to their origin. */
 export class IdleConnections {
-  readonly #keepMs: number
-  readonly #idle = new Map<string, { connection: Connection; timer: NodeJS.Timeout }[]>()
+  private readonly keepMs: number
+  private readonly idle = new Map<string, { connection: Connection; timer: NodeJS.Timeout }[]>()
 
   /** Each connection waits at most `keepMs` milliseconds. With 0 none is kept. */
   constructor(keepMs: number) {
-    this.#keepMs = keepMs
+    this.keepMs = keepMs
   }
 
   /** An open connection to the origin at one of the checked addresses, or undefined. Others to this origin are closed. */
   take(origin: string, use: Use): Connection | undefined {
-    const waiting = this.#idle.get(origin) ?? []
+    const waiting = this.idle.get(origin) ?? []
     for (let next = waiting.pop(); next; next = waiting.pop()) {
       clearTimeout(next.timer)
       if (next.connection.reuse(use)) return next.connection
@@ -99,19 +108,19 @@ export class IdleConnections {
 
   /** Keeps a connection whose response was read to its end. */
   give(origin: string, connection: Connection): void {
-    if (this.#keepMs === 0) {
+    if (this.keepMs === 0) {
       connection.close()
       return
     }
-    const waiting = this.#idle.get(origin) ?? []
+    const waiting = this.idle.get(origin) ?? []
     const timer = setTimeout(() => {
       connection.close()
       waiting.splice(waiting.indexOf(entry), 1)
-      if (waiting.length === 0) this.#idle.delete(origin)
-    }, this.#keepMs)
+      if (waiting.length === 0) this.idle.delete(origin)
+    }, this.keepMs)
     timer.unref()
     const entry = { connection, timer }
     waiting.push(entry)
-    this.#idle.set(origin, waiting)
+    this.idle.set(origin, waiting)
   }
 }

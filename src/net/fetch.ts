@@ -4,15 +4,16 @@
 import type { Config } from '../config/schema.ts'
 import { userAgent } from '../lib/build.ts'
 import { codeOf, OAuthError } from '../lib/error.ts'
-import { SingleFlight } from '../lib/single_flight.ts'
 import { type LookUp, lookUpName } from '../lib/system_names.ts'
+import { SingleFlight } from '../lib/threads/single_flight.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 import { type AddressRules, addressFault, addressRules, literalAddress, type OutboundPart } from './address_rules.ts'
 import { decompressed, readAll } from './body.ts'
+import type { PeerCertificates } from './certificates.ts'
 import { Connection, IdleConnections } from './connection.ts'
 import { FetchError, fetchErrorOf } from './error.ts'
 import type { Fetcher, FetchReply, FetchRequest } from './fetcher.ts'
-import { Semaphore } from './semaphore.ts'
+import { Semaphore, Semaphores } from './semaphore.ts'
 
 export interface FetcherOptions extends AddressRules {
   userAgent: string
@@ -23,17 +24,19 @@ export interface FetcherOptions extends AddressRules {
   maxPerHost?: number
   /** Milliseconds for which an open connection waits for the next request to its origin. By default connections are not used again. */
   keepMs?: number
+  /** Takes the ends of the certificates of the servers. */
+  certificates?: PeerCertificates
 }
 
 /** The client for the requests of one part, with the addresses that its key `allow_hosts` allows. */
-export const openFetcher = (config: Config, part: OutboundPart): Fetcher =>
-  createFetcher({ ...addressRules(config, part), userAgent: userAgent() })
+export const openFetcher = (config: Config, part: OutboundPart, certificates?: PeerCertificates): Fetcher =>
+  createFetcher({ ...addressRules(config, part), userAgent: userAgent(), certificates })
 
 /** Creates the client. It follows no redirects, uses no proxy from the environment, has no cookies and requests no compression. */
 export function createFetcher(options: FetcherOptions): Fetcher {
   const { userAgent, resolve = lookUpName, maxTotal = 32, maxPerHost = 8, keepMs = 0 } = options
   const total = new Semaphore(maxTotal)
-  const hosts = new Map<string, Semaphore>()
+  const hosts = new Semaphores(maxPerHost)
   const idle = new IdleConnections(keepMs)
   const gets = new SingleFlight<FetchReply>()
 
@@ -46,26 +49,22 @@ export function createFetcher(options: FetcherOptions): Fetcher {
   }
 
   /** Acquires the semaphore of the host first, and the common one after the lookup: a slow host or name must not delay others. */
-  async function inTurn(url: URL, request: FetchRequest, signal: AbortSignal): Promise<FetchReply> {
-    const gate = hosts.get(url.hostname) ?? new Semaphore(maxPerHost)
-    hosts.set(url.hostname, gate)
-    try {
-      return await gate.run(async () => {
+  function inTurn(url: URL, request: FetchRequest, signal: AbortSignal): Promise<FetchReply> {
+    const send = async () => {
+      signal.throwIfAborted()
+      const addresses = await addressesOf(url)
+      return total.run(async () => {
         signal.throwIfAborted()
-        const addresses = await addressesOf(url)
-        return total.run(async () => {
-          signal.throwIfAborted()
-          const use = { addresses, maxBytes: request.maxBytes }
-          const connection = idle.take(url.origin, use) ?? new Connection(url, use, request.timeoutMs)
-          const sent = { ...request, headers: headersOf(request, userAgent), signal, reset: keepMs === 0 }
-          const reply = await exchange(url, sent, connection)
-          idle.give(url.origin, connection)
-          return reply
-        })
+        const use = { addresses, maxBytes: request.maxBytes }
+        const connection =
+          idle.take(url.origin, use) ?? new Connection(url, use, request.timeoutMs, options.certificates)
+        const sent = { ...request, headers: headersOf(request, userAgent), signal, reset: keepMs === 0 }
+        const reply = await exchange(url, sent, connection)
+        idle.give(url.origin, connection)
+        return reply
       })
-    } finally {
-      if (gate.isIdle) hosts.delete(url.hostname)
     }
+    return hosts.run(url.hostname, send)
   }
 
   const perform = (url: URL, request: FetchRequest): Promise<FetchReply> =>

@@ -1,4 +1,6 @@
 // The metadata of other issuers (OpenID Connect Discovery 1.0 §4), of which only the URL of their keys is used.
+
+import { MB } from '../lib/memory.ts'
 import type { Clock } from '../lib/time.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 import { FetchError } from './error.ts'
@@ -20,13 +22,13 @@ export interface IssuerMetadata {
   jwksUri(issuer: string): Promise<string>
 }
 
-const MAX_ISSUERS = 200
+const [MAX_ISSUERS, MAX_CACHED] = [200, MB]
 const MAX_BYTES = 128 * 1024
 
 /** Makes the cache of the metadata of issuers. */
 export function createIssuerMetadata({ fetcher, clock, ttl, allowHttp }: IssuerMetadataOptions): IssuerMetadata {
   const fetchValue = (issuer: string) => fetchMetadata(fetcher, issuer, allowHttp)
-  const known = new RemoteCache({ fetchValue, clock, ttl, max: MAX_ISSUERS })
+  const known = new RemoteCache({ fetchValue, clock, ttl, max: MAX_ISSUERS, bytes: MAX_CACHED })
   return { jwksUri: async (issuer) => (await known.get(issuer)).jwks_uri }
 }
 

@@ -2,24 +2,27 @@
 // their thumbprints.
 
 import { Lru } from '../lib/lru.ts'
+import { MB } from '../lib/memory.ts'
 import type { Clock } from '../lib/time.ts'
-import { ED25519, type Jwk, type VerifiedAlg } from '../records/jwk.ts'
+import { ED25519, type Jwk, KEY_KINDS, PRIVATE_MEMBERS, type VerifiedAlg } from '../records/jwk.ts'
 import { FetchError } from './error.ts'
 import type { Fetcher } from './fetcher.ts'
 import { fetchJson } from './json.ts'
 import { RemoteCache, type RemoteFailure } from './remote_cache.ts'
+import { AT_ONCE, type PlaceTurn } from './semaphore.ts'
 
 export interface RemoteKeysOptions {
   fetcher: Fetcher
   clock: Clock
   /** Seconds after which a set is fetched again. While that fails, the old set is used for the same time once more. */
   ttl: number
-  /** Minimum seconds between two fetches of one set because of unknown keys, and after a failed fetch. */
+  /** Minimum seconds from a fetch to the next one because of unknown keys. After a failed fetch it is shorter. */
   cooldown: number
   /** Whether key sets may be fetched over plain http. */
   allowHttp: boolean
-  /** Maximum number of cached sets. */
+  /** Maximum number of cached sets, and of their bytes. */
   maxSets?: number
+  maxBytes?: number
   /** Maximum number of keys of one set. */
   maxKeys?: number
   /** Called for every lookup: a hit if the cached set had the key. */
@@ -43,9 +46,10 @@ export interface KeySetState {
 export interface RemoteKeys {
   /**
    * The keys at jwks_uri that may verify a signature by `alg`: the keys with this `kid`, or all if the token has none. Empty when there
-   * is no such key. The same objects are returned as long as the set is cached. Rejects when the set is unavailable: FetchError, or 503.
+   * is no such key. The same objects are returned as long as the set is cached. A caller waits for its `turn` before it starts a fetch.
+   * Rejects when the set is unavailable: FetchError, or 503.
    */
-  find(jwks_uri: string, wanted: WantedKey): Promise<readonly Jwk[]>
+  find(jwks_uri: string, wanted: WantedKey, turn?: PlaceTurn): Promise<readonly Jwk[]>
   /** Fetches the set now and replaces the cached one. Returns its number of keys. Rejects as find() does; then the cached set stays in use. */
   refresh(jwks_uri: string): Promise<number>
   /** Fetches the set unless the cached one is fresh, and returns its state. */
@@ -53,6 +57,9 @@ export interface RemoteKeys {
   /** Removes the set from the cache. */
   drop(jwks_uri: string): void
 }
+
+/** Seconds after a failed fetch. */
+const FAILED_COOLDOWN = 10
 
 interface KeySet {
   keys: readonly Jwk[]
@@ -66,15 +73,18 @@ export function createRemoteKeys({
   cooldown,
   allowHttp,
   maxSets = 200,
+  maxBytes = 8 * MB,
   maxKeys = 100,
   onLookup,
 }: RemoteKeysOptions): RemoteKeys {
   const fetchValue = async (uri: string): Promise<KeySet> => ({
     keys: await fetchKeys(fetcher, uri, { allowHttp, maxKeys }),
   })
-  const sets = new RemoteCache<KeySet>({ fetchValue, clock, ttl, max: maxSets })
+  const sets = new RemoteCache<KeySet>({ fetchValue, clock, ttl, max: maxSets, bytes: maxBytes })
   /** By set: the time before which unknown keys cause no fetch. */
-  const quietUntil = new Lru<number>(maxSets)
+  const quietUntil = new Lru<number>({ max: maxSets, bytes: MB })
+
+  const quiet = (uri: string, seconds: number) => quietUntil.set(uri, clock.now() + seconds)
 
   async function fetched(wanted: WantedKey, load: Promise<KeySet>) {
     onLookup?.('miss')
@@ -82,13 +92,22 @@ export function createRemoteKeys({
   }
 
   return {
-    async find(uri, wanted) {
+    async find(uri, wanted, turn = AT_ONCE) {
       const set = sets.fresh(uri)
-      if (!set) return fetched(wanted, sets.get(uri))
+      if (!set) return fetched(wanted, sets.get(uri, turn))
       const found = fitting(set.keys, wanted)
-      if (found.length === 0 && (sets.isLoading(uri) || clock.now() >= (quietUntil.get(uri) ?? 0))) {
-        quietUntil.set(uri, clock.now() + cooldown)
-        return fetched(wanted, sets.refresh(uri))
+      const isQuiet = () => clock.now() < (quietUntil.get(uri) ?? 0)
+      if (found.length === 0 && (sets.isLoading(uri) || !isQuiet())) {
+        // Another caller may have fetched the set while this one waited.
+        const load = sets.isLoading(uri)
+          ? sets.refresh(uri)
+          : turn(() => (isQuiet() ? sets.get(uri) : sets.refresh(uri)))
+        // Not before: a fetch that was refused here, for which an anonymous caller took the place, must not delay the next one.
+        load.then(
+          () => quiet(uri, cooldown),
+          (error: unknown) => error instanceof FetchError && quiet(uri, FAILED_COOLDOWN),
+        )
+        return fetched(wanted, load)
       }
       onLookup?.('hit')
       return found
@@ -135,8 +154,6 @@ const PUBLIC_MEMBERS: Record<string, readonly string[]> = { EC: ['crv', 'x', 'y'
 const MAX_MEMBER = 1366
 const isShort = (value: unknown) => typeof value === 'string' && value.length <= MAX_MEMBER
 
-const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth']
-
 /** The relevant members of a key that may verify signatures. Other keys in the set are ignored (RFC 7517 §5). */
 function publicSigningKey(value: unknown): Jwk[] {
   if (typeof value !== 'object' || value === null) return []
@@ -160,20 +177,12 @@ function publicSigningKey(value: unknown): Jwk[] {
   ]
 }
 
-const CURVES: Partial<Record<VerifiedAlg, string>> = {
-  ES256: 'P-256',
-  ES384: 'P-384',
-  ES512: 'P-521',
-  EdDSA: ED25519,
-}
-const keyType = (alg: VerifiedAlg) => (alg === 'EdDSA' ? 'OKP' : alg.startsWith('ES') ? 'EC' : 'RSA')
-
 /** The keys of a set that may have made a signature. Several keys may have the same kid (RFC 7517 §4.5): the caller tries each of them. */
 export const fitting = (keys: readonly Jwk[], { kid, alg, use = 'sig' }: WantedKey): readonly Jwk[] =>
   keys.filter(
     (jwk) =>
-      jwk.kty === keyType(alg) &&
-      jwk.crv === CURVES[alg] &&
+      jwk.kty === KEY_KINDS[alg].kty &&
+      jwk.crv === KEY_KINDS[alg].crv &&
       (jwk['use'] ?? 'sig') === use &&
       (jwk.alg === undefined || jwk.alg === alg || (alg === 'EdDSA' && jwk.alg === ED25519)) &&
       (kid === undefined || jwk.kid === kid),

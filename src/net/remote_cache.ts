@@ -1,8 +1,9 @@
 // A cache of values that are fetched from other servers by URL: key sets, discovery documents.
 import { Lru } from '../lib/lru.ts'
-import { SingleFlight } from '../lib/single_flight.ts'
+import { SingleFlight } from '../lib/threads/single_flight.ts'
 import type { Clock } from '../lib/time.ts'
 import { FetchError, type FetchReason } from './error.ts'
+import { AT_ONCE } from './semaphore.ts'
 
 export interface RemoteCacheOptions<V> {
   /** Fetches a value. Rejects with a FetchError, or with 503 when there are too many concurrent fetches. */
@@ -10,8 +11,9 @@ export interface RemoteCacheOptions<V> {
   clock: Clock
   /** Seconds after which a value is fetched again. While that fails, the old value is used for the same time once more. */
   ttl: number
-  /** Maximum number of values. */
+  /** Maximum number of values, and of their bytes. */
   max: number
+  bytes: number
 }
 
 interface Entry<V> {
@@ -37,7 +39,7 @@ export class RemoteCache<V extends object> {
 
   constructor(options: RemoteCacheOptions<V>) {
     this.options = options
-    this.entries = new Lru(options.max)
+    this.entries = new Lru({ max: options.max, bytes: options.bytes })
   }
 
   /** The cached value, if it is fresh. */
@@ -46,8 +48,11 @@ export class RemoteCache<V extends object> {
     return this.options.clock.now() < freshUntil ? value : undefined
   }
 
-  /** The fresh value, or a fetched one. While the fetch fails, the old value for the same time once more. Rejects as fetchValue() does. */
-  async get(uri: string): Promise<V> {
+  /**
+   * The fresh value, or a fetched one. While the fetch fails, the old value for the same time once more. Rejects as fetchValue() does.
+   * Only the caller that starts a fetch waits for its `turn`, so that its refusal is not that of others.
+   */
+  async get(uri: string, turn = AT_ONCE): Promise<V> {
     const fresh = this.fresh(uri)
     if (fresh) return fresh
     const entry = this.entryOf(uri)
@@ -55,7 +60,9 @@ export class RemoteCache<V extends object> {
     const isUsable = now < entry.freshUntil + this.options.ttl
     try {
       if (entry.failure && now < entry.failure.until) throw entry.failure.error
-      return await this.refresh(uri)
+      if (this.isLoading(uri)) return await this.refresh(uri)
+      // Another caller may have fetched it while this one waited.
+      return await turn(async () => this.fresh(uri) ?? this.refresh(uri))
     } catch (error) {
       // An outage of the other server does not at once cause one here.
       if (entry.value && isUsable) return entry.value
@@ -96,6 +103,8 @@ export class RemoteCache<V extends object> {
       entry.value = value
       entry.freshUntil = clock.now() + ttl
       delete entry.failure
+      // It has grown, unless it was dropped meanwhile.
+      if (this.entries.get(uri) === entry) this.entries.set(uri, entry)
       return value
     } catch (error) {
       // A 503 of this service is not a fault of the peer, and may be over in the next moment.

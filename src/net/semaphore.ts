@@ -1,4 +1,4 @@
-// A semaphore with a bounded queue and a maximum waiting time.
+// Semaphores with a bounded queue and a maximum waiting time.
 import { overloaded } from '../lib/error.ts'
 
 const MAX_WAITING = 256
@@ -59,5 +59,33 @@ export class Semaphore {
     }
     this.waiting.delete(next)
     next()
+  }
+}
+
+/** Runs work when there is a place for it. Rejects with 503 otherwise. */
+export type PlaceTurn = <T>(work: () => Promise<T>) => Promise<T>
+
+/** Waits for nothing. */
+export const AT_ONCE: PlaceTurn = (work) => work()
+
+/** A semaphore for each name, which exists while it is used. */
+export class Semaphores {
+  private readonly max: number
+  private readonly used = new Map<string, Semaphore>()
+
+  /** `max` is the number of concurrent runs of one name. */
+  constructor(max: number) {
+    this.max = max
+  }
+
+  /** Runs `work` when its name has a free place. Rejects with 503 as Semaphore.run() does. */
+  async run<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const semaphore = this.used.get(name) ?? new Semaphore(this.max)
+    this.used.set(name, semaphore)
+    try {
+      return await semaphore.run(work)
+    } finally {
+      if (semaphore.isIdle) this.used.delete(name)
+    }
   }
 }

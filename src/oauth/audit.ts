@@ -3,7 +3,8 @@ import type { App } from '../context.ts'
 import type { Request } from '../http/message.ts'
 import { newId } from '../lib/id.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
-import type { AuditAction, DetailOf, LoneAction } from './audit_events.ts'
+import type { AuditAction, DetailOf } from './audit_events.ts'
+import type { LoneAction } from './lone_events.ts'
 
 /** Who caused an event. */
 export interface AuditActor {

@@ -1,5 +1,8 @@
 // Every member of the detail of an audit event.
 
+/** Members that the event of any operation of the admin API may have. */
+export const COMMON_DETAIL: readonly (keyof typeof DETAIL)[] = ['via']
+
 /** The meaning of the members of a detail, which is the same in every event. They contain names, never secrets or tokens. */
 export const DETAIL = {
   added: 'Entries that were added to the list of a policy, or groups that were added to a user',
@@ -27,15 +30,20 @@ export const DETAIL = {
   email_before: 'Previous email address of the account; empty if there was none',
   event_id: 'Id of the audit event that was sent',
   expected: 'Value that was required',
+  exported: 'What was exported: audit_events or issuances',
+  factors: 'Number of second factors that were removed',
   families: 'Number of token families (sign-ins) that were revoked',
   federated_subject: 'Subject at the identity provider',
   fields: 'Names of the changed fields; never the value of a password',
   found: 'Value that was received instead',
+  filters: 'Filters of the request',
   force: 'Whether the request had `force`, which deletes a record even if it has valid tokens',
   grant_id: 'Id of the connection',
   grant_type: 'Grant of the token request',
   grant_types: 'Grant types of the client',
   granted: 'Whether it was granted',
+  group: 'Name of the group',
+  group_id: 'Id of the group in SCIM',
   groups: 'Groups of the user',
   host: 'Host of the URL of the webhook. The whole URL may contain a secret',
   idp_id: 'Id of the identity provider',
@@ -44,10 +52,13 @@ export const DETAIL = {
   jti: 'Id of the token and of its issuance',
   keys: 'Number of keys in the key set',
   kid: 'Id of the signing key',
+  kind: 'Kind of the second factor: totp or passkey',
   local_subject: 'Id of the user here',
   mapping_id: 'Id of the subject mapping',
   mode: 'New registration mode',
   name: 'Name of the key of the admin API',
+  narrowed:
+    'true when the access rules or the groups of scopes may refuse more than before; the tokens of the resource end at resource servers',
   needs_restart: 'Changed configuration keys that take effect at the next start',
   ours: 'Whether this service signed the token',
   parent: 'Id of the token from which it was exchanged',
@@ -88,6 +99,7 @@ export const DETAIL = {
   usable: 'Whether the document describes a valid client',
   user_id: 'Id of the user',
   users: 'Number of users that were created',
+  via: '`mcp` when an agent of the operator called the operation as a tool; in every event of the admin API',
   version: 'Number of times that the user has connected, starting at 1',
   webhook_id: 'Id of the webhook',
 } as const

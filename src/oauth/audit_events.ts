@@ -8,7 +8,7 @@ interface Declared {
   readonly detail: readonly (keyof typeof DETAIL)[]
 }
 
-const apiKey = ['api_key_id', 'name', 'capability'] as const
+const apiKey = ['api_key_id', 'name', 'capability', 'provider'] as const
 const consent = ['scope', 'resource'] as const
 const connection = ['grant_id', 'user_id', 'provider'] as const
 const failedSignIn = ['provider', 'reason', 'expected', 'found', 'federated_subject', 'email', 'user_id'] as const
@@ -21,6 +21,7 @@ const provider = ['broker_provider_id', 'slug', 'protocol'] as const
 const resource = ['resource_id', 'slug'] as const
 const toll = ['tokens', 'families', 'requests', 'clients'] as const
 
+const scimGroup = ['group_id', 'group', 'provider'] as const
 const stream = ['stream_id'] as const
 const webhook = ['webhook_id', 'host'] as const
 
@@ -108,14 +109,30 @@ export const AUDIT_EVENTS = {
     doc: 'The configuration was read again, and changed keys were applied.',
     detail: ['applied', 'needs_restart'],
   },
+  data_exported: {
+    doc: 'An operator exported the audit trail or the issued tokens (`admin.audit_exports`).',
+    detail: ['exported', 'filters'],
+  },
   dcr_mode_updated: { doc: 'The client registration mode was changed.', detail: ['mode', 'before'] },
   device_code_denied: { doc: 'A device code of an authenticated client was refused.', detail: ['reason'] },
+  factor_added: { doc: 'A user added a second factor.', detail: ['kind'] },
+  factor_removed: { doc: 'A user removed a second factor.', detail: ['kind'] },
+  factors_reset: {
+    doc: 'An operator removed every second factor of a user, which ended the sign-ins of the user.',
+    detail: ['user_id', 'factors'],
+  },
   fronting_link_created: { doc: 'A fronting link was created.', detail: link },
   fronting_link_deleted: {
     doc: 'A fronting link was deleted, on request or together with its resource.',
     detail: [...link, 'reason'],
   },
   fronting_link_updated: { doc: 'The scope map of a fronting link was replaced.', detail: link },
+  group_created: { doc: 'A provider created a group over SCIM.', detail: scimGroup },
+  group_deleted: { doc: 'A provider deleted a group over SCIM.', detail: scimGroup },
+  group_updated: {
+    doc: 'A provider changed a group, or its members, over SCIM. Each user whose groups changed has an event of its own.',
+    detail: [...scimGroup, 'fields'],
+  },
   idp_created: { doc: 'An identity provider was created; its assertions are accepted.', detail: idp },
   idp_deleted: { doc: 'An identity provider was deleted.', detail: [...idp, 'policies', 'subject_mappings'] },
   idp_keys_refreshed: { doc: 'The keys of an identity provider were fetched again.', detail: [...idp, 'keys'] },
@@ -137,15 +154,20 @@ export const AUDIT_EVENTS = {
     doc: 'An operator ended the lockout of an address or of an account.',
     detail: ['address', 'user_id'],
   },
+  recovery_code_used: { doc: 'A user signed in with a recovery code in place of the second factor.', detail: [] },
+  recovery_codes_replaced: { doc: 'A user replaced the recovery codes.', detail: [] },
   refresh_token_reused: {
     doc: 'A refresh token was used a second time. Its token family was revoked: every token of that sign-in.',
     detail: ['family'],
   },
   resource_created: { doc: 'A resource was registered.', detail: resource },
-  resource_deleted: { doc: 'A resource was deleted.', detail: [...resource, 'cascade', 'cascaded_links', ...toll] },
+  resource_deleted: {
+    doc: 'A resource was deleted.',
+    detail: [...resource, 'resource', 'cascade', 'cascaded_links', ...toll],
+  },
   resource_updated: {
     doc: 'A resource, or one of the lists of its policy, was changed.',
-    detail: [...resource, 'fields', 'policy', 'added', 'removed'],
+    detail: [...resource, 'fields', 'policy', 'added', 'removed', 'narrowed'],
   },
   stream_created: { doc: 'A stream of security events was created.', detail: stream },
   stream_deleted: { doc: 'A stream of security events was deleted.', detail: stream },
@@ -182,10 +204,16 @@ export const AUDIT_EVENTS = {
     doc: 'A signed-in user entered a user code that no device waits for. Many of these events of one user are an attempt to guess codes.',
     detail: [],
   },
-  user_created: { doc: 'An operator created a user.', detail: ['user_id', 'role', 'groups'] },
-  user_deleted: { doc: 'A user was deleted.', detail: ['user_id', 'force'] },
-  user_disabled: { doc: 'A user was disabled; sessions and refresh tokens were revoked.', detail: ['user_id'] },
-  user_enabled: { doc: 'A disabled user was enabled.', detail: ['user_id'] },
+  user_created: {
+    doc: 'An operator, or a provider over SCIM, created a user.',
+    detail: ['user_id', 'role', 'groups', 'provider'],
+  },
+  user_deleted: { doc: 'A user was deleted.', detail: ['user_id', 'force', 'provider'] },
+  user_disabled: {
+    doc: 'A user was disabled; sessions and refresh tokens were revoked.',
+    detail: ['user_id', 'provider'],
+  },
+  user_enabled: { doc: 'A disabled user was enabled.', detail: ['user_id', 'provider'] },
   user_login: { doc: 'A user signed in with a password.', detail: [] },
   user_login_failed: {
     doc: 'A sign-in with a password failed. The event names the user of the account if there is one. It never contains the input.',
@@ -205,8 +233,12 @@ export const AUDIT_EVENTS = {
     detail: ['provider', 'federated_subject', 'sessions', 'families', 'connections'],
   },
   user_email_changed: {
-    doc: 'A sign-in changed the email of the account, because the provider sent another verified email.',
+    doc: 'A sign-in changed the email of the account, because the provider sent another one. Or the account lost an email that its provider had not verified, because the provider of another account has verified it.',
     detail: ['provider', 'email', 'email_before'],
+  },
+  user_claims_changed: {
+    doc: 'A sign-in at a provider, or a change of a group over SCIM, changed the groups or the name of the account, or whether its email is verified.',
+    detail: ['user_id', 'provider', 'fields', 'added', 'removed'],
   },
   user_oidc_login: { doc: 'A user signed in at an upstream provider.', detail: ['created', 'provider'] },
   user_oidc_login_failed: {
@@ -227,9 +259,9 @@ export const AUDIT_EVENTS = {
   },
   user_signed_out: {
     doc: 'An operator revoked the sessions and refresh tokens of a user.',
-    detail: ['user_id', 'tokens_revoked'],
+    detail: ['user_id', 'tokens_revoked', 'provider'],
   },
-  user_updated: { doc: 'A user was changed.', detail: ['user_id', 'fields', 'added', 'removed'] },
+  user_updated: { doc: 'A user was changed.', detail: ['user_id', 'fields', 'added', 'removed', 'provider'] },
   users_imported: {
     doc: 'An operator created users with the password hashes of another system. One event for each batch.',
     detail: ['users', 'skipped'],
@@ -245,42 +277,6 @@ export const AUDIT_EVENTS = {
 
 export type AuditAction = keyof typeof AUDIT_EVENTS
 export const AUDIT_ACTIONS = Object.keys(AUDIT_EVENTS) as [AuditAction, ...AuditAction[]]
-
-/**
- * Actions that change no record, or only what is not in the database: the keys of a folder or of a key management service, the configuration
- * file, caches. Every other event is recorded in the transaction of its change (store/recorded.ts), and audit() does not accept it.
- */
-export const LONE = [
-  'access_refused',
-  'account_throttled',
-  'admin_ui_login',
-  'admin_ui_login_failed',
-  'admin_ui_logout',
-  'auth_locked_out',
-  'broker_connect_failed',
-  'client_authentication_failed',
-  'client_credentials_denied',
-  'client_document_fetched',
-  'config_reloaded',
-  'device_code_denied',
-  'idp_keys_refreshed',
-  'jwt_bearer_denied',
-  'key_rotated',
-  'stream_redelivered',
-  'stream_verification_requested',
-  'token_examined',
-  'token_exchange_denied',
-  'token_issue_denied',
-  'token_refresh_denied',
-  'token_tried',
-  'user_code_rejected',
-  'user_login_failed',
-  'user_oidc_login_failed',
-  'user_password_change_failed',
-  'webhook_redelivered',
-] as const satisfies readonly AuditAction[]
-export type LoneAction = (typeof LONE)[number]
-export const isLone = (action: AuditAction): action is LoneAction => LONE.some((each) => each === action)
 
 /** The detail of an action: only the members that are declared for it. */
 export type DetailOf<A extends AuditAction> = A extends AuditAction

@@ -2,12 +2,16 @@
 import { issuerOf } from '../config/issuer.ts'
 import type { Config } from '../config/schema.ts'
 import { CLIENT_ALGS } from '../crypto/jws.ts'
+import { isHttpUrl } from '../lib/url.ts'
 import { AUTH_METHODS, type AuthMethod, CONFIDENTIAL_METHODS } from '../records/client.ts'
+import { ID_TOKEN_ALGS } from '../records/openid_client.ts'
 import type { Resource } from '../records/resource.ts'
-import { DPOP_ALGS } from './dpop.ts'
-import { ID_JAG_PROFILE } from './id_jag.ts'
+import { ID_JAG_PROFILE } from './federation/id_jag.ts'
 import { CLAIMS_SUPPORTED, OPENID_SCOPES, PROMPTS } from './openid.ts'
-import { catalogOf } from './resource.ts'
+import { RESPONSE_MODES } from './sign_in/authorization.ts'
+import { reachableClasses } from './sign_in/second_factor.ts'
+import { DPOP_ALGS } from './tokens/dpop.ts'
+import { catalogOf } from './tokens/resource.ts'
 
 /** Paths of the public listener that the metadata documents name. */
 export const PATHS = {
@@ -23,6 +27,8 @@ export const PATHS = {
   jwks: '/.well-known/jwks.json',
   connect: '/connect',
   connections: '/connections',
+  scim: '/scim/v2',
+  globalRevocation: '/oauth/global-token-revocation',
 } as const
 
 /** What the server offers, beside its configuration. */
@@ -32,8 +38,6 @@ interface Offered {
   signing_algs: readonly string[]
   /** The languages of its pages. */
   ui_locales: readonly string[]
-  /** Whether users can sign in at an upstream provider. Only a provider asserts `acr`. */
-  has_providers: boolean
 }
 
 /** The metadata document, without the members of features that are disabled. */
@@ -54,7 +58,7 @@ export function serverMetadata(
     ...(config.device.enabled ? { device_authorization_endpoint: issuer + PATHS.deviceAuthorization } : {}),
     jwks_uri: issuer + PATHS.jwks,
     response_types_supported: ['code'],
-    response_modes_supported: ['query'],
+    response_modes_supported: RESPONSE_MODES,
     grant_types_supported: offered.grant_types,
     ...authentication('token', AUTH_METHODS),
     ...authentication('introspection', CONFIDENTIAL_METHODS),
@@ -66,9 +70,12 @@ export function serverMetadata(
     authorization_response_iss_parameter_supported: true,
     // OpenID Connect Discovery 1.0 §3 requires both. Spring, go-oidc, Nimbus and openidconnect-rs refuse a document without them, or assume RS256.
     subject_types_supported: ['public'],
-    id_token_signing_alg_values_supported: [...new Set([config.signing.algorithm, ...offered.signing_algs])],
+    id_token_signing_alg_values_supported: config.oauth.openid
+      ? ID_TOKEN_ALGS
+      : [...new Set([config.signing.algorithm, ...offered.signing_algs])],
     ...(config.oauth.openid ? openIdMetadata(config, offered) : {}),
     ...(config.dpop.enabled ? { dpop_signing_alg_values_supported: DPOP_ALGS } : {}),
+    ...(config.scim.enabled ? { global_token_revocation_endpoint: issuer + PATHS.globalRevocation } : {}),
     authplane_agent_identity_supported: true,
     // identity_assertion_supported is deprecated; version 0.3.0 removes it.
     ...(config.xaa.enabled
@@ -78,10 +85,13 @@ export function serverMetadata(
 }
 
 /** What an OpenID provider offers (OpenID Connect Discovery 1.0 §3, RP-Initiated Logout 1.0 §2.1). */
-const openIdMetadata = ({ server: { issuer } }: Config, { ui_locales, has_providers }: Offered) => ({
-  userinfo_endpoint: issuer + PATHS.userinfo,
-  end_session_endpoint: issuer + PATHS.endSession,
-  claims_supported: has_providers ? [...CLAIMS_SUPPORTED, 'acr'] : CLAIMS_SUPPORTED,
+const openIdMetadata = (config: Config, { ui_locales }: Offered) => ({
+  userinfo_endpoint: config.server.issuer + PATHS.userinfo,
+  end_session_endpoint: config.server.issuer + PATHS.endSession,
+  backchannel_logout_supported: true,
+  backchannel_logout_session_supported: true,
+  acr_values_supported: reachableClasses(config),
+  claims_supported: CLAIMS_SUPPORTED,
   ui_locales_supported: ui_locales,
   prompt_values_supported: PROMPTS,
   claims_parameter_supported: false,
@@ -109,11 +119,11 @@ export function resourceMetadata(config: Config, resource: Resource): Record<str
 }
 
 /**
- * The resource that a well-known path names: by the path of its URI (RFC 9728 §3.1), else by its slug. Without a `ref` it
+ * The http(s) resource that a well-known path names: by the path of its URI (RFC 9728 §3.1), else by its slug. Without a `ref` it
  * is the resource whose URI has no path, else the only resource.
  */
 export function findDescribed(resources: readonly Resource[], ref: string | undefined): Resource | undefined {
-  const described = resources.filter((each) => each.uri !== undefined)
+  const described = resources.filter(({ uri }) => uri !== undefined && isHttpUrl(uri))
   if (ref === undefined)
     return described.find((each) => pathOf(each) === '/') ?? (described.length === 1 ? described[0] : undefined)
   return described.find((each) => pathOf(each) === `/${ref}`) ?? described.find((each) => each.slug === ref)

@@ -1,6 +1,9 @@
 /** What the holder of a key, or a person, may do in the admin API. Each capability includes the ones before it. */
 export const CAPABILITIES = ['viewer', 'operator', 'admin'] as const
 export type Capability = (typeof CAPABILITIES)[number]
+/** What the holder of a key may do: a capability of the admin API, or to manage the people of a provider over SCIM. */
+export const KEY_CAPABILITIES = [...CAPABILITIES, 'scim'] as const
+export type KeyCapability = (typeof KEY_CAPABILITIES)[number]
 
 /** Whether a capability includes another one. */
 export const includesCapability = (held: Capability, needed: Capability): boolean =>
@@ -11,7 +14,9 @@ export interface ApiKey {
   id: string
   /** Unique. The audit trail names it. */
   name: string
-  capability: Capability
+  capability: KeyCapability
+  /** Slug of the provider whose people a key with the capability scim manages. */
+  provider?: string
   /** SHA-256 of the key. */
   hash: string
   created_at: number

@@ -6,6 +6,7 @@ export interface AuthorizationRequest {
   id: string
   client_id: string
   user_id: string
+  /** The session in which it was made, or decided. Its end ends an unused code, but not a request that waits for a decision. */
   session_id: string
   /** Empty for the request of a device (RFC 8628): nothing is sent to a client. */
   redirect_uri: string
@@ -16,16 +17,21 @@ export interface AuthorizationRequest {
   asked_scope?: string
   resource?: string
   state?: string
+  /** How the response is sent. Undefined: in the query of the redirect URI. */
+  response_mode?: 'form_post'
   code_challenge: string
   dpop_jkt?: string
   /** Only for a request that asked for it: with the scope `openid`, `max_age` or `acr_values`. */
   sign_in?: RequestedSignIn
   /** The client as it was shown to the user; only when the client is not stored yet. */
   client?: Client
+  /** The query of the request as the browser sent it, encrypted with a key that only the browser has. */
+  sealed?: string
   consent_id?: string
   code_hash?: string
   code_expires_at?: number
   consumed_at?: number
+  denied_at?: number
   created_at: number
   expires_at: number
 }

@@ -1,4 +1,5 @@
 import type { Jwk } from './jwk.ts'
+import type { OpenIdClient } from './openid_client.ts'
 
 /** The fields of a client metadata document. */
 export interface DocumentFields {
@@ -60,7 +61,7 @@ export interface ClientAuthentication {
   jwks_uri?: string
 }
 
-export interface Client extends DocumentFields, ClientAuthentication {
+export interface Client extends DocumentFields, ClientAuthentication, OpenIdClient {
   client_id: string
   /** The newest first. Absent when the client has no secret by its authentication method. */
   secrets?: readonly ClientSecret[]

@@ -1,5 +1,3 @@
-import type { Client } from './client.ts'
-
 /** A device that waits for a user (RFC 8628). Its id is also the id of the authorization request of the user who enters the code. */
 export interface DeviceRequest {
   id: string
@@ -7,9 +5,8 @@ export interface DeviceRequest {
   hash: string
   /** MAC of the user code. */
   user_code_hash: string
+  /** The client, which may be one with a metadata document that is not stored yet: anonymous callers can send this request, so that it has no copy of the document. */
   client_id: string
-  /** The client as its metadata document described it; only when the client is not stored yet. */
-  client?: Client
   scope: string
   /** What the device asked for: its scope parameter, or what was assumed without one. */
   asked_scope: string

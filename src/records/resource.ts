@@ -1,6 +1,8 @@
 export interface ResourceScope {
   name: string
   description: string
+  /** The description in further languages, by language tag; undefined when there are none. */
+  descriptions?: Readonly<Record<string, string>>
   upstream: string
   /** Groups whose members get the scope; undefined for everyone who may use the resource. Never empty. */
   groups?: string[]
@@ -15,6 +17,8 @@ export interface ResourceAccess {
   users: string[]
   /** Domains of verified emails, in lower case. */
   email_domains: string[]
+  /** Whether users need a sign-in with two factors. */
+  second_factor?: boolean
 }
 export const EVERYONE: ResourceAccess = { mode: 'everyone', groups: [], users: [], email_domains: [] }
 

@@ -19,3 +19,20 @@ export interface Session {
   /** When a request last had the session. It is written at most once in some minutes. */
   last_used_at?: number
 }
+
+/** An application that a user signed in to within a session, and that wants to know when the session ends. */
+export interface ApplicationSession {
+  id: string
+  session_id: string
+  client_id: string
+  /** The session in its ID tokens. */
+  sid: string
+  user_id: string
+  expires_at: number
+}
+
+/** A logout that an application has not accepted yet. */
+export interface DueLogout extends Omit<ApplicationSession, 'session_id'> {
+  /** Number of failed attempts. */
+  attempts: number
+}

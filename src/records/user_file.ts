@@ -1,5 +1,6 @@
 // Reads a file of users: one JSON object on each line (NDJSON), or CSV with a header. The command line and the admin page use it.
 import { type CsvRecord, commaParts, readCsv } from '../lib/csv.ts'
+import { comparableEmail } from '../lib/email.ts'
 
 /** One user of the file, not yet validated. */
 export interface UserLine {
@@ -76,8 +77,9 @@ function withoutDuplicates(lines: readonly UserLine[], faults: string[]): UserLi
   const places = new Map<string, number>()
   return lines.filter(({ line, user: { email } }) => {
     if (typeof email !== 'string') return true
-    const first = places.get(email.toLowerCase())
-    if (first === undefined) places.set(email.toLowerCase(), line)
+    const address = comparableEmail(email)
+    const first = places.get(address)
+    if (first === undefined) places.set(address, line)
     else faults.push(`line ${line}: line ${first} has the same email`)
     return first === undefined
   })

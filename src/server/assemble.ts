@@ -12,34 +12,33 @@ import { KnownTokens } from '../crypto/known_tokens.ts'
 import { type CryptoLanes, openCrypto } from '../crypto/pool.ts'
 import { createSealer } from '../crypto/seal.ts'
 import { keyPlace, keySource } from '../crypto/sources.ts'
-import { transitParts } from '../crypto/transit_client.ts'
-import { openBranding, readLogo } from '../endpoints/branding.ts'
-import { openEventFetcher } from '../events/delivery.ts'
+import { transitParts } from '../crypto/transit/client.ts'
+import { openBranding, readPageFiles } from '../endpoints/pages/branding.ts'
 import { startSender } from '../events/sender.ts'
 import { Admission, loopBusyMs } from '../http/admission.ts'
 import type { ClientLimiter } from '../http/client_limiter.ts'
+import { LimitShare } from '../http/limit_share.ts'
 import { checkListeners } from '../http/node.ts'
-import { AttemptsInProgress, Buckets, type LoginAttempts } from '../http/rate_limit.ts'
+import { AttemptsInProgress, type LoginAttempts } from '../http/rate_limit.ts'
 import { openRequestLog } from '../http/request_log.ts'
 import { SharedBuckets } from '../http/shared_buckets.ts'
 import { WaitingRoom } from '../http/waiting_room.ts'
-import { readBuild, userAgent } from '../lib/build.ts'
+import { readBuild } from '../lib/build.ts'
 import { newSecret } from '../lib/id.ts'
 import type { ReplayCache } from '../lib/replay_set.ts'
-import { SingleFlight } from '../lib/single_flight.ts'
+import { SingleFlight } from '../lib/threads/single_flight.ts'
 import { type Clock, systemClock } from '../lib/time.ts'
-import { addressRules } from '../net/address_rules.ts'
+import { PeerCertificates } from '../net/certificates.ts'
 import { loadHttpClient } from '../net/connection.ts'
-import { createFetcher, openFetcher } from '../net/fetch.ts'
-import type { Fetcher } from '../net/fetcher.ts'
-import { createIssuerMetadata, type IssuerMetadata } from '../net/issuer_metadata.ts'
-import { createRemoteKeys, type RemoteKeys } from '../net/jwks.ts'
-import { createPublicNames } from '../net/public_names.ts'
-import { openDocuments } from '../oauth/cimd.ts'
-import { openClientKeys } from '../oauth/client_key_cache.ts'
-import { openUserCodeLimit } from '../oauth/device.ts'
-import { openOidcProviders } from '../oauth/oidc_providers.ts'
-import { openReplayCache } from '../oauth/single_use.ts'
+import { openClientKeys } from '../oauth/clients/client_key_cache.ts'
+import { openDocuments } from '../oauth/clients/document_cache.ts'
+import { openOidcProviders } from '../oauth/federation/oidc_providers.ts'
+import { openAuditedRefusals } from '../oauth/refusal_limit.ts'
+import { openDeviceCodeLimit, openUserCodeLimit } from '../oauth/sign_in/device.ts'
+import { findPasswordKinds } from '../oauth/sign_in/password_kinds.ts'
+import { openPendingRooms } from '../oauth/sign_in/pending_value.ts'
+import { withAdminResource } from '../oauth/tokens/admin_resource.ts'
+import { openReplayCache } from '../oauth/tokens/single_use.ts'
 import type { Store } from '../store/index.ts'
 import { lockOfServer } from '../store/lock.ts'
 import { openStore } from '../store/open.ts'
@@ -53,9 +52,11 @@ import { Series } from '../telemetry/series.ts'
 import { openClientLimiter } from './client_limiter.ts'
 import { followKeys } from './follow_keys.ts'
 import { addGauges } from './gauges.ts'
-
-/** Minimum seconds between two fetches of one key set caused by tokens with unknown keys. */
-const UNKNOWN_KEY_COOLDOWN = 30
+import { aboutInstance } from './instance.ts'
+import { openFetchers, openIssuerMetadata, openRemoteKeys } from './outbound.ts'
+import { requestRate } from './request_limit.ts'
+import { tracedCrypto } from './traced.ts'
+import { answerProbes } from './waiting.ts'
 
 type Knees = Readonly<Record<string, number>>
 
@@ -97,6 +98,7 @@ export interface Parts {
   replays: ReplayCache
   loginAttempts: LoginAttempts
   clientLimiter: ClientLimiter
+  clientShare: LimitShare
   activity: ActivityLog
   knees?: Knees
   /** Returns the metrics of the whole process; the metrics of this thread when it is absent. */
@@ -119,7 +121,7 @@ export async function openApp(config: Config, log: Logger, options: AppOptions =
 
 async function openParts(config: Config, log: Logger, settings: Settings): Promise<Parts> {
   const { clock, env, serves, creates, newKeys, knees } = settings
-  const branding = openBranding(config, serves ? readLogo(config) : undefined)
+  const branding = openBranding(config, serves ? readPageFiles(config) : {})
   const store = await openDatabase(config, log, settings)
   // The storage thread starts meanwhile.
   if (serves) loadHttpClient()
@@ -135,22 +137,31 @@ async function openParts(config: Config, log: Logger, settings: Settings): Promi
     ...begun,
     sealing: sessionSecrets(config) ?? [newSecret()],
     loginAttempts: new AttemptsInProgress(),
+    clientShare: new LimitShare(requestRate(config)),
     activity: new ActivityLog(),
     knees,
   }
 }
 
-const openDatabase = (config: Config, log: Logger, settings: Settings): Promise<Store> =>
-  openStore(config.storage, {
-    log,
-    metrics: settings.telemetry.metrics,
-    now: settings.clock.now(),
-    creates: settings.creates,
-    busyMs: settings.busyMs,
-    serves: settings.serves
-      ? { ...lockOfServer(config, log, settings), check: () => checkListeners(config) }
-      : undefined,
-  })
+const openDatabase = async (config: Config, log: Logger, settings: Settings): Promise<Store> =>
+  withAdminResource(
+    config,
+    await openStore(config.storage, {
+      log,
+      metrics: settings.telemetry.metrics,
+      now: settings.clock.now(),
+      creates: settings.creates,
+      busyMs: settings.busyMs,
+      serves: settings.serves
+        ? {
+            ...lockOfServer(config, log, settings),
+            check: () => checkListeners(config),
+            onAway: () => answerProbes(config, log),
+            about: aboutInstance(config, settings.env, settings.clock.now()),
+          }
+        : undefined,
+    }),
+  )
 
 /** Front threads have signing threads of their own. The supervisor then signs only what the admin API requests. */
 function openCryptoPool({ server }: Config, log: Logger, settings: Settings): CryptoLanes {
@@ -182,6 +193,7 @@ async function begin(
     const source = keySource(config, { ...parts, transit, atRest })
     keyring = await openKeyring({ source, clock, onError, place: keyPlace(config) })
     await store.saveIssuer({ issuer: issuerOf(config), now: clock.now() })
+    if (serves) await findPasswordKinds({ store, clock })
     const replays = await openReplayCache(store, clock)
     const refreshSecrets = await refreshSecretsOf(config, store, clock)
     const clientLimiter = await openClientLimiter({ store, clock, log }, serves)
@@ -201,11 +213,14 @@ export function assemble(
   parts: Parts,
 ): App {
   const { metrics, tracer } = telemetry
-  const { crypto, store } = parts
-  const { client, broker, keys, events } = openFetchers(config)
+  const { store } = parts
+  const crypto = tracer ? tracedCrypto(parts.crypto) : parts.crypto
+  const certificates = new PeerCertificates()
+  const { clients, broker, keys, events } = openFetchers(config, tracer !== undefined, certificates)
   const documents = openDocuments(store)
   const app: App = {
     ...parts,
+    crypto,
     config,
     log,
     requests: openRequestLog(log, listeningThreads(config)),
@@ -217,18 +232,21 @@ export function assemble(
     env,
     sealer: createSealer(parts.sealing),
     successors: createSealer(parts.refreshSecrets),
-    fetcher: client,
+    certificates,
+    fetchers: clients,
     brokerFetcher: broker,
     eventFetcher: events,
     remoteKeys: openRemoteKeys(config, keys, clock),
     issuerMetadata: openIssuerMetadata(config, keys, clock),
-    clientKeys: openClientKeys(config, { fetcher: client, clock, hosts: documents.hosts }),
-    failedAssertions: new Buckets({ rate: 1, burst: 20 }),
+    clientKeys: openClientKeys(config, { fetchers: clients, clock, hosts: documents.hosts }),
+    auditedRefusals: openAuditedRefusals(),
     waitingRoom: new WaitingRoom(),
-    oidc: openOidcProviders(config, { crypto, clock, metrics }),
+    oidc: openOidcProviders(config, { clock, metrics, certificates }),
     documents,
     registrations: openRegistrationLimit(config, store),
+    deviceCodes: openDeviceCodeLimit(store),
     userCodes: openUserCodeLimit(store),
+    pending: openPendingRooms(store),
     knownTokens: new KnownTokens(),
     admission: new Admission(crypto.refusal, loopBusyMs, crypto.busyMs),
     series: new Series({ metrics, queues: () => waitingIn(allLanes(app)), clock }),
@@ -243,31 +261,6 @@ export function assemble(
 
 /** The threads that write request lines: the front threads, and the main thread for the admin listener. */
 const listeningThreads = ({ server }: Config): number => (server.front_threads > 1 ? server.front_threads + 1 : 1)
-
-/** One fetcher for each kind of host, so that slow hosts of one kind cannot delay requests to another. */
-function openFetchers(config: Config) {
-  const { allow_private_addresses } = config.cimd
-  const ofClients = addressRules(config, 'cimd')
-  const readsHosts = (hostname: string) => allow_private_addresses || (ofClients.hosts?.names(hostname) ?? false)
-  return {
-    client: createFetcher({ ...ofClients, userAgent: userAgent(), resolve: createPublicNames({ readsHosts }) }),
-    broker: openFetcher(config, 'connect'),
-    keys: openFetcher(config, 'xaa'),
-    events: openEventFetcher(config),
-  }
-}
-
-const openRemoteKeys = ({ xaa, cimd }: Config, fetcher: Fetcher, clock: Clock): RemoteKeys =>
-  createRemoteKeys({
-    fetcher,
-    clock,
-    ttl: xaa.jwks_cache_ttl,
-    cooldown: UNKNOWN_KEY_COOLDOWN,
-    allowHttp: cimd.allow_private_addresses,
-  })
-
-const openIssuerMetadata = ({ xaa, cimd }: Config, fetcher: Fetcher, clock: Clock): IssuerMetadata =>
-  createIssuerMetadata({ fetcher, clock, ttl: xaa.jwks_cache_ttl, allowHttp: cimd.allow_private_addresses })
 
 const openRegistrationLimit = ({ dcr }: Config, store: Store): SharedBuckets => {
   const limit = {

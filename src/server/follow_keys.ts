@@ -1,6 +1,6 @@
 // Reloads the signing keys when another instance has, or may have, changed them.
 import type { App } from '../context.ts'
-import { coalesce } from '../lib/coalesce.ts'
+import { coalesce } from '../lib/threads/coalesce.ts'
 
 const RELOAD_RETRY_MS = 500
 /** A transit engine has a circuit breaker and a periodic reload of its own, so retries can be slower. */

@@ -1,7 +1,7 @@
 // The RPC handlers of a front thread: the procedures that the supervisor calls.
 
 import type { Config } from '../config/schema.ts'
-import type { App } from '../context.ts'
+import type { App, FrontThreadReport } from '../context.ts'
 import type { SharedKey } from '../crypto/shared_keys.ts'
 import type { HistogramCounts } from '../lib/histogram.ts'
 import { deserialise, type Serialised } from '../lib/secret.ts'
@@ -21,6 +21,10 @@ export interface FrontReport {
   caches: App['store']['caches']
   /** Utilisation of its event loop, 0 to 1. */
   busy: number
+  /** The ends of the certificates of providers, by host. */
+  certificates: Record<string, number>
+  /** Of its own pool, with PostgreSQL. */
+  connections?: FrontThreadReport['connections']
 }
 
 /** The procedures of a front thread. */
@@ -60,6 +64,10 @@ export function frontHandlers(app: App, { setHealthy, setKeys, close }: FrontAct
     /** Removes a key set of an identity provider from the cache. */
     dropKeys: (jwks_uri: string): void => app.remoteKeys.drop(jwks_uri),
     lookAtKeys: (jwks_uri: string): Promise<KeySetState> => app.remoteKeys.look(jwks_uri),
+    /** Begins to drain. */
+    drain(_: undefined): void {
+      app.lifecycle.draining = true
+    },
     /** Drains for up to `waitMs`, closes everything and returns the last report. */
     async close(waitMs: number): Promise<FrontReport> {
       await close(waitMs)
@@ -80,6 +88,8 @@ function createReporter(app: App): () => FrontReport {
       lanes: app.lanes,
       caches: mapValues(app.store.caches, ({ hits, misses }) => ({ hits, misses })),
       busy: Number(utilization.toFixed(3)),
+      certificates: app.certificates.all(),
+      connections: app.store.driver.connections?.(),
     }
   }
 }

@@ -4,7 +4,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App, FrontPool, FrontThreadReport } from '../context.ts'
 import { sharedKeys } from '../crypto/shared_keys.ts'
-import type { HttpFront } from '../http/front.ts'
+import { AddressShare } from '../http/address_share.ts'
+import type { HttpListener } from '../http/listener.ts'
 import { checkFree } from '../http/node.ts'
 import { SharedBucket } from '../http/rate_limit.ts'
 import { loadNative } from '../http/uws.ts'
@@ -20,7 +21,7 @@ import type { FrontData } from './supervisor_handlers.ts'
 const REPORT_MS = 1000
 
 /** Starts the front threads on the public address. Rejects when the address is taken or a thread cannot serve. */
-export async function openFrontPool(app: App): Promise<HttpFront> {
+export async function openFrontPool(app: App): Promise<HttpListener> {
   if (process.platform !== 'linux' || !loadNative())
     throw new Error('server.front_threads above 1 needs Linux and a native build of uWebSockets.js')
   const { address, front_threads } = app.config.server
@@ -29,7 +30,12 @@ export async function openFrontPool(app: App): Promise<HttpFront> {
   app.frontPool = pool
   try {
     const engine = await pool.start(front_threads)
-    return { engine: `${engine}, ${front_threads} threads`, failed: pool.failed, close: (waitMs) => pool.close(waitMs) }
+    return {
+      engine: `${engine}, ${front_threads} threads`,
+      failed: pool.failed,
+      drain: () => pool.drain(),
+      close: (waitMs) => pool.close(waitMs),
+    }
   } catch (error) {
     await pool.close(0)
     throw error
@@ -44,6 +50,7 @@ class FrontThreads implements FrontPool {
   private readonly app: App
   private readonly threads: FrontWorker[] = []
   private readonly limit: SharedBucket
+  private readonly share: AddressShare
   /** The threads that have operations of unknown outcome; the app represents this thread. A retry that arrives at another thread waits for their outcome. */
   private readonly unsettled = new Set<FrontWorker | App>()
   private readonly reporting: NodeJS.Timeout
@@ -55,6 +62,7 @@ class FrontThreads implements FrontPool {
     })
     this.failed.catch(() => {})
     this.limit = new SharedBucket(requestRate(app.config))
+    this.share = new AddressShare(requestRate(app.config))
     this.divideLimit()
     this.followStore()
     this.followKeyring()
@@ -77,6 +85,10 @@ class FrontThreads implements FrontPool {
       )
     const engines = await Promise.all(this.threads.map(({ opened }) => Promise.race([opened, this.failed])))
     return engines[0] as string
+  }
+
+  drain(): Promise<void> {
+    return this.askAll('drain', undefined)
   }
 
   async close(waitMs: number): Promise<void> {
@@ -114,20 +126,25 @@ class FrontThreads implements FrontPool {
   }
 
   private startData(): FrontData {
-    const { config, env, sealing, refreshSecrets, keyring } = this.app
+    const { config, env, sealing, refreshSecrets, keyring, clientShare } = this.app
     return {
       config: serialise(config),
       env,
       sealing,
       refreshSecrets,
       bucket: this.limit.memory,
+      shares: this.share.memory,
+      clientShares: clientShare.memory,
       keyStore: keyring.store,
       keys: sharedKeys(keyring.keys()),
     }
   }
 
   private divideLimit(): void {
-    this.limit.divideAmong(this.app.store.driver.instances())
+    const instances = this.app.store.driver.instances()
+    this.limit.divideAmong(instances)
+    this.share.divideAmong(instances)
+    this.app.clientShare.divideAmong(instances)
   }
 
   /** Notifies the threads of writes of this thread and of other processes. */
@@ -165,7 +182,7 @@ class FrontThreads implements FrontPool {
   }
 
   /** Asks every thread except one. Resolves when all have answered, or after STALE_MS: the others are stuck then. */
-  private async askAll<K extends 'keys' | 'forget' | 'dropKeys' | 'configure'>(
+  private async askAll<K extends 'keys' | 'forget' | 'dropKeys' | 'configure' | 'drain'>(
     what: K,
     input: Parameters<FrontHandlers[K]>[0],
     except?: FrontWorker,

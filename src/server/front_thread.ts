@@ -7,23 +7,25 @@ import { openAtRest } from '../crypto/at_rest.ts'
 import { type Keyring, openKeyring } from '../crypto/keyring.ts'
 import { type CryptoLanes, openCrypto, signingThreads } from '../crypto/pool.ts'
 import { sharedSource } from '../crypto/shared_keys.ts'
-import { transitParts } from '../crypto/transit_client.ts'
-import { openBranding, readLogo } from '../endpoints/branding.ts'
+import { transitParts } from '../crypto/transit/client.ts'
+import { openBranding, readPageFiles } from '../endpoints/pages/branding.ts'
+import { AddressShare } from '../http/address_share.ts'
 import type { ClientLimiter } from '../http/client_limiter.ts'
+import { LimitShare } from '../http/limit_share.ts'
 import { type LoginAttempts, SharedBucket } from '../http/rate_limit.ts'
 import { readBuild } from '../lib/build.ts'
 import type { ReplayCache } from '../lib/replay_set.ts'
-import { RpcChannel } from '../lib/rpc.ts'
 import { deserialise } from '../lib/secret.ts'
 import { lookUpNamesBy } from '../lib/system_names.ts'
+import { RpcChannel } from '../lib/threads/rpc.ts'
 import { systemClock } from '../lib/time.ts'
 import { openFrontStore } from '../store/open.ts'
 import { ActivityLog } from '../telemetry/client_activity.ts'
 import { openThreadTelemetry, type Telemetry } from '../telemetry/open.ts'
 import { assemble, closeApp, type Parts } from './assemble.ts'
 import { frontHandlers } from './front_handlers.ts'
-import { openFront } from './listeners.ts'
-import { requestRate, whileEnabled } from './request_limit.ts'
+import { openPublicListener } from './listeners.ts'
+import { requestRate, shareWhileEnabled, whileEnabled } from './request_limit.ts'
 import type { FrontData, SupervisorHandlers } from './supervisor_handlers.ts'
 
 type Supervisor = RpcChannel<SupervisorHandlers>
@@ -36,12 +38,16 @@ export async function runFront(port: MessagePort, data: FrontData): Promise<void
   const config = deserialise(data.config) as Config
   const telemetry = await openThreadTelemetry(config, readBuild(), data.env, (event) => supervisor.tell('log', event))
   const { app, ...setters } = await openThreadApp(config, data, telemetry, supervisor)
-  const front = await openFront(app, whileEnabled(config, new SharedBucket(requestRate(config), data.bucket)))
+  const rate = requestRate(config)
+  const listener = await openPublicListener(app, {
+    limiter: whileEnabled(config, new SharedBucket(rate, data.bucket)),
+    share: shareWhileEnabled(config, new AddressShare(rate, data.shares)),
+  })
   // When a thread exits while the native engine is open, the whole process dies without a message. So the supervisor drains this thread first.
   process.on('uncaughtException', ({ message, stack = '' }) => supervisor.tell('failed', { message, stack }))
   const close = async (waitMs: number): Promise<void> => {
     app.lifecycle.draining = true
-    await front.close(waitMs)
+    await listener.close(waitMs)
     await closeApp(app)
     await telemetry.close()
     // Sends the last report. Nothing keeps this thread running then.
@@ -53,7 +59,7 @@ export async function runFront(port: MessagePort, data: FrontData): Promise<void
   supervisor.listen(frontHandlers(app, { ...setters, close }))
   // Not earlier: answers of the supervisor are received only after listen().
   lookUpNamesBy((hostname) => supervisor.ask('lookUpName', hostname))
-  supervisor.tell('opened', front.engine)
+  supervisor.tell('opened', listener.engine)
 }
 
 /** Opens the parts of this thread and assembles its app. */
@@ -70,12 +76,17 @@ async function openThreadApp(
   )
   store.onWrite((op, input) => supervisor.ask('wrote', { op, input }))
   store.driver.unsettled?.onChange((isUnsettled) => supervisor.ask('unsettled', isUnsettled))
-  const source = sharedSource({ name: data.keyStore, keys: data.keys, sign: (input) => supervisor.ask('sign', input) })
+  const source = sharedSource({
+    name: data.keyStore,
+    keys: data.keys,
+    sign: (input) => supervisor.ask('sign', input),
+    prepare: (alg) => supervisor.ask('makeIdTokenKey', alg),
+  })
   const keyring = await openKeyring({ source, clock })
   const threads = Math.max(1, Math.floor(signingThreads(config.server.crypto_threads) / config.server.front_threads))
   const crypto = openCrypto({ threads }, log)
   const parts: Parts = {
-    branding: openBranding(config, readLogo(config)),
+    branding: openBranding(config, readPageFiles(config)),
     store,
     keyring: withSupervisorKeys(keyring, supervisor),
     crypto: withSharedPasswords(crypto, supervisor),
@@ -86,6 +97,7 @@ async function openThreadApp(
     replays: sharedReplays(supervisor),
     loginAttempts: sharedAttempts(supervisor),
     clientLimiter: sharedLimiter(supervisor),
+    clientShare: new LimitShare(requestRate(config), data.clientShares),
     scrape: () => supervisor.ask('scrape', undefined),
     activity: new ActivityLog(true),
   }
@@ -103,7 +115,7 @@ const withSupervisorKeys = (keyring: Keyring, supervisor: Supervisor): Keyring =
 const withSharedPasswords = (crypto: CryptoLanes, supervisor: Supervisor): CryptoLanes => ({
   ...crypto,
   hashPassword: (password) => supervisor.ask('hashPassword', password),
-  verifyPassword: (password, hash) => supervisor.ask('verifyPassword', { password, hash }),
+  verifyPassword: (password, hash, kinds) => supervisor.ask('verifyPassword', { password, hash, kinds }),
 })
 
 const sharedReplays = (supervisor: Supervisor): ReplayCache => ({

@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads'
 import type { App, FrontThreadReport } from '../context.ts'
 import { unavailable } from '../lib/error.ts'
 import { programFile } from '../lib/paths.ts'
-import { RpcChannel } from '../lib/rpc.ts'
+import { RpcChannel } from '../lib/threads/rpc.ts'
 import { addTo } from '../telemetry/transfer.ts'
 import type { FrontHandlers, FrontReport } from './front_handlers.ts'
 import { type FrontData, supervisorHandlers, type Write } from './supervisor_handlers.ts'
@@ -93,7 +93,8 @@ export class FrontWorker {
     return new Error(`front thread ${this.lastReport.thread} failed: ${message}`, cause ? { cause } : {})
   }
 
-  private take({ moved, answered, ...rest }: FrontReport): void {
+  private take({ moved, answered, certificates, ...rest }: FrontReport): void {
+    this.app.certificates.take(certificates)
     addTo(this.app.metrics, moved)
     this.app.series.addAnswered(answered)
     const requests = moved.counts.filter(([name]) => name === 'core_http_requests_total').map(([, , by]) => by)

@@ -1,13 +1,18 @@
 // Metrics read at scrape time: queues, caches, connection pool, health, key age.
 import { statfs } from 'node:fs/promises'
 import path from 'node:path'
+import { wentBackLately } from '../admin/attention.ts'
+import { wasteOf } from '../admin/clients/token_waste.ts'
 import { unsafeSettings } from '../admin/posture.ts'
-import { wasteOf } from '../admin/token_waste.ts'
+import { certificateEnds, lastBackupOf } from '../admin/upkeep.ts'
 import type { App } from '../context.ts'
 import { lagByWay } from '../events/lag.ts'
-import type { LaneStats } from '../lib/lane.ts'
+import type { LaneStats } from '../lib/threads/lane.ts'
+import { SHARED_SETTING_NAMES } from '../records/instance.ts'
+import type { PurgeRun } from '../store/retention.ts'
 import { addedUp, allLanes, mapValues, ofLanes } from '../telemetry/lanes.ts'
 import type { GaugeName, ReadingName } from '../telemetry/metric_names.ts'
+import { expectSeries } from './expected_series.ts'
 
 const LANE_GAUGES: readonly (readonly [GaugeName, keyof LaneStats])[] = [
   ['ext_lane_waiting', 'waiting'],
@@ -37,6 +42,7 @@ function cached<R>(count: () => Promise<R>, everyMs = RECOUNT_MS): () => Promise
 /** Registers the gauges of an app, and the counters that its parts keep. */
 export function addGauges(app: App): void {
   const { metrics, store, keyring, clock, build, headroom } = app
+  expectSeries(app)
   metrics.gauge(
     'core_active_clients',
     cached(() => store.countActiveClients()),
@@ -61,7 +67,10 @@ export function addGauges(app: App): void {
   metrics.gauge('ext_clock_seconds', () => clock.now())
   if (app.config.storage.driver === 'sqlite') addDiskGauges(app)
   metrics.gauge('ext_instances', () => store.driver.instances())
-  metrics.gauge('ext_db_pool_connections', () => store.driver.connections?.() ?? {}, 'state')
+  metrics.gauge('ext_instances_differ', () => differing(store), 'setting')
+  metrics.gauge('ext_database_went_back', () => Number(wentBackLately(app) !== undefined))
+  addUpkeepGauges(app)
+  metrics.gauge('ext_db_pool_connections', () => connectionsOf(app), 'state')
   metrics.gauge('ext_signing_key_age_seconds', () => clock.now() - (keyring.published()[0]?.created_at ?? clock.now()))
   metrics.gauge('ext_build_info', () => ({ [build.version]: 1 }), 'version')
   metrics.gauge('ext_capacity_use', () => headroom.show().use ?? 0)
@@ -85,6 +94,35 @@ function addDiskGauges({ metrics, config }: Pick<App, 'metrics' | 'config'>): vo
   }
   metrics.gauge('ext_disk_free_bytes', () => disk('bavail'))
   metrics.gauge('ext_disk_size_bytes', () => disk('blocks'))
+}
+
+function addUpkeepGauges(app: App): void {
+  const { metrics, store, clock } = app
+  const purges = cached(() => store.listPurgeRuns())
+  const ofPurges = async (read: (run: PurgeRun) => number) =>
+    Object.fromEntries((await purges()).map((run) => [run.target, read(run)]))
+  metrics.gauge('ext_purge_age_seconds', () => ofPurges(({ finished_at }) => clock.now() - finished_at), 'target')
+  metrics.gauge('ext_purge_failed', () => ofPurges(({ ok }) => Number(!ok)), 'target')
+  metrics.gauge('ext_backup_age_seconds', async () => {
+    const at = await lastBackupOf(app)
+    return at === undefined ? undefined : clock.now() - at
+  })
+  const ends = cached(() => certificateEnds(app))
+  const left = async () => mapValues(await ends(), (end) => end - clock.now())
+  metrics.gauge('ext_provider_certificate_seconds', left, 'provider')
+}
+
+/** For each setting that instances must share: 1 when they differ in it. */
+function differing({ driver }: App['store']): Record<string, number> {
+  const found = driver.differing?.() ?? []
+  return Object.fromEntries(SHARED_SETTING_NAMES.map((name) => [name, Number(found.includes(name))]))
+}
+
+/** The connections of all threads by state. None with SQLite. */
+function connectionsOf(app: App): Record<string, number> {
+  const pools = [app.store.driver, ...reportsOf(app).map(({ connections }) => ({ connections: () => connections }))]
+  const all = pools.flatMap((pool) => pool.connections?.() ?? [])
+  return addedUp(all.map((connections) => ({ connections })))['connections'] ?? {}
 }
 
 /** The receivers of events that refuse them, with the seconds since then. */

@@ -1,44 +1,52 @@
 // The public and the admin listener: routes, limits and HTTP engine of each.
 import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
+import { renderAuthorizeError } from '../endpoints/authorize.ts'
 import { scrapeRoutes } from '../endpoints/metrics.ts'
-import { publicRoutes } from '../endpoints/routes.ts'
+import { probeRoutes, publicRoutes } from '../endpoints/routes.ts'
+import { AddressShare } from '../http/address_share.ts'
 import { ROOM_BYTES } from '../http/body_room.ts'
-import type { Accept, FrontOptions, HttpFront } from '../http/front.ts'
+import type { Accept, HttpListener, HttpListenerOptions } from '../http/listener.ts'
 import type { Reply, Request } from '../http/message.ts'
 import { openNode } from '../http/node.ts'
 import { createAddressReader } from '../http/proxies.ts'
-import { type Limiter, TokenBucket } from '../http/rate_limit.ts'
+import { TokenBucket } from '../http/rate_limit.ts'
 import type { Route } from '../http/route.ts'
 import { createRouter, type RouterOptions } from '../http/router.ts'
 import { loadNative, openUws } from '../http/uws.ts'
 import type { OAuthError } from '../lib/error.ts'
+import { MAX_SCIM_BODY, scimRoutes } from '../scim/routes.ts'
 import type { ActivityStep } from '../telemetry/client_activity.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { openFrontPool } from './front_pool.ts'
-import { requestRate, whileEnabled } from './request_limit.ts'
+import { requestRate, shareWhileEnabled, whileEnabled } from './request_limit.ts'
 
 /** Opens the public listener and, when it is enabled, the admin listener. When the service reports ready, both are open. */
-export async function* openListeners(app: App): AsyncGenerator<HttpFront> {
+export async function* openListeners(app: App): AsyncGenerator<HttpListener> {
   const { admin, server } = app.config
   const hasThreads = server.front_threads > 1
   // The first front thread serves while the others still start, so the admin listener opens before it.
   if (admin.enabled && hasThreads) yield await openAdmin(app)
-  const front = await (hasThreads ? openFrontPool(app) : openFront(app))
-  app.engines.public = front.engine
-  yield front
+  const listener = await (hasThreads ? openFrontPool(app) : openPublicListener(app))
+  app.engines.public = listener.engine
+  yield listener
   if (admin.enabled && !hasThreads) yield await openAdmin(app)
 }
 
-/** Opens the public listener in this thread. `limiter` is the share of this process in the request limit. Rejects when the address is taken. */
-export async function openFront(app: App, limiter: Limiter = ownLimiter(app)): Promise<HttpFront> {
+/** The limits on requests of the public listener. */
+export type RequestLimits = Required<Pick<RouterOptions, 'limiter' | 'share'>>
+
+/** Opens the public listener in this thread. `limits` are the share of this process in the request limit. Rejects when the address is taken. */
+export async function openPublicListener(app: App, limits: RequestLimits = ownLimits(app)): Promise<HttpListener> {
   const { server } = app.config
   const proxies = server.trusted_proxies
   const options = frontOptions(app, server.address, {
-    routes: [...publicRoutes(app), ...scrapeRoutes(app, 'public')],
+    routes: [...publicRoutes(app), ...scimRoutes(app), ...scrapeRoutes(app, 'public')],
+    errors: app.config.oauth.error_content_type,
     allowedOrigins: server.allowed_origins,
-    limiter,
-    addressOf: proxies.length > 0 ? createAddressReader(proxies) : undefined,
+    renderUnknown: (error, request) => renderAuthorizeError(app, error, request),
+    ...limits,
+    addressOf: proxies.length > 0 ? createAddressReader(proxies) : peerOf(app),
     onStep: (step, request, reply, error) => {
       if (step === 'token') app.series.answered((performance.now() - request.startedMs) / 1000)
       recordStep(app, step, request, reply, error)
@@ -46,11 +54,41 @@ export async function openFront(app: App, limiter: Limiter = ownLimiter(app)): P
   })
   // The memory limit for incomplete bodies holds for the process.
   const bodyRoomBytes = Math.floor(ROOM_BYTES / server.front_threads)
-  return openEngine(app.config, app.log, { ...options, shared: server.front_threads > 1, bodyRoomBytes })
+  // Callers without a key can begin such bodies, too: they get a quarter, and at least one body.
+  const largeBodyBytes = Math.max(Math.floor(bodyRoomBytes / 4), MAX_SCIM_BODY)
+  const shared = server.front_threads > 1
+  return openEngine(app.config, app.log, { ...options, shared, bodyRoomBytes, largeBodyBytes })
 }
 
-const ownLimiter = ({ config, store }: App): Limiter =>
-  whileEnabled(config, new TokenBucket(requestRate(config), store.driver.instances))
+/** Without trusted proxies the address is that of the peer. A forwarded address is ignored, counted, and once in a process warned of. */
+const peerOf = ({ metrics, log }: Pick<App, 'metrics' | 'log'>): RouterOptions['addressOf'] => {
+  let warned = false
+  return ({ remote, headers }) => {
+    if (headers['x-forwarded-for'] !== undefined) {
+      metrics.count('ext_forwarded_for_ignored_total')
+      if (!warned) log.warn({ remote }, FORWARDED)
+      warned = true
+    }
+    return remote
+  }
+}
+const FORWARDED =
+  'a request has X-Forwarded-For and server.trusted_proxies is empty: limits, lockouts and the audit trail use the address of the peer. If that is a proxy of yours, list its address'
+
+function ownLimits({ config, store, clientShare }: App): RequestLimits {
+  const rate = requestRate(config)
+  const share = new AddressShare(rate)
+  const among = () => {
+    const instances = store.driver.instances()
+    share.divideAmong(instances)
+    clientShare.divideAmong(instances)
+    return instances
+  }
+  return {
+    limiter: whileEnabled(config, new TokenBucket(rate, among)),
+    share: shareWhileEnabled(config, share),
+  }
+}
 
 /** Adds the outcome of a step to the client activity, with the error message that the client received. */
 function recordStep(
@@ -74,7 +112,7 @@ function recordStep(
 }
 
 /** Opens the configured engine; node:http when no native build loads. */
-async function openEngine({ server }: Config, log: Logger, options: FrontOptions): Promise<HttpFront> {
+async function openEngine({ server }: Config, log: Logger, options: HttpListenerOptions): Promise<HttpListener> {
   if (server.http_engine === 'node') return openNode(options)
   if (server.http_engine === 'uws' || loadNative()) return openUws(options)
   log.warn(
@@ -84,23 +122,25 @@ async function openEngine({ server }: Config, log: Logger, options: FrontOptions
 }
 
 /** Opens the admin listener. The first request that is not a scrape loads the admin API: it is a quarter of the program, and most processes never need it. */
-async function openAdmin(app: App): Promise<HttpFront> {
-  const scraped = scrapeRoutes(app, 'admin')
+async function openAdmin(app: App): Promise<HttpListener> {
+  // Without the admin API, which is loaded with its first request.
+  const light = [...scrapeRoutes(app, 'admin'), ...probeRoutes(app)]
   const open = (routes: readonly Route[]) => frontOptions(app, app.config.admin.address, { routes, allowedOrigins: [] })
-  const options = open(scraped)
+  const options = open(light)
   let api: Promise<Accept> | undefined
   const load = async () => {
     const { adminRoutes } = await import('../admin/rest.ts')
-    return open(adminRoutes(app)).accept
+    const { mcpRoutes } = await import('../mcp/http.ts')
+    return open([...adminRoutes(app), ...mcpRoutes(app)]).accept
   }
   const accept: Accept = async (head) => {
-    if (scraped.some(({ path }) => path === head.path)) return options.accept(head)
+    if (light.some(({ path }) => path === head.path)) return options.accept(head)
     api ??= load()
     return (await api)(head)
   }
-  const front = await openNode({ ...options, accept })
-  app.engines.admin = front.engine
-  return front
+  const listener = await openNode({ ...options, accept })
+  app.engines.admin = listener.engine
+  return listener
 }
 
 const SECURITY_HEADERS = {
@@ -117,14 +157,14 @@ function hsts({ server, session }: Config): Record<string, string> {
 }
 
 function frontOptions(
-  { config, metrics, tracer, log, requests }: App,
+  { config, metrics, tracer, log, requests, lifecycle }: App,
   address: string,
-  router: Omit<RouterOptions, 'headers' | 'metrics' | 'tracer' | 'requests'>,
-): FrontOptions {
+  router: Omit<RouterOptions, 'headers' | 'metrics' | 'tracer' | 'requests' | 'isDraining'>,
+): HttpListenerOptions {
   const headers = { ...SECURITY_HEADERS, ...hsts(config) }
   return {
     address,
-    accept: createRouter({ ...router, headers, metrics, tracer, requests }),
+    accept: createRouter({ ...router, headers, metrics, tracer, requests, isDraining: () => lifecycle.draining }),
     readTimeoutMs: config.server.read_timeout * 1000,
     writeTimeoutMs: config.server.write_timeout * 1000,
     idleTimeoutMs: config.server.idle_timeout * 1000,

@@ -8,7 +8,7 @@ import type { App } from '../context.ts'
 /** Applies the live keys of a configuration to this thread. */
 export function takeLive({ config, log }: App, next: Config): Reloaded {
   const reloaded = applyLive(config, next)
-  // An output that is switched off stays so.
+  // A log that is off (level silent) is not switched on by a reload.
   if (log.level !== 'silent') log.level = config.observability.logging.level
   return reloaded
 }

@@ -2,7 +2,7 @@
 
 import { newProvider } from '../broker/provider.ts'
 import type { App } from '../context.ts'
-import { newResource } from '../oauth/resource_record.ts'
+import { newResource } from '../oauth/tokens/resource_record.ts'
 
 /** Creates the configured providers and resources that do not exist yet. */
 export async function seed(app: App): Promise<void> {

@@ -8,6 +8,7 @@ import type { ClientTake } from '../http/client_limiter.ts'
 import { unavailable } from '../lib/error.ts'
 import type { Serialised } from '../lib/secret.ts'
 import { lookUpName } from '../lib/system_names.ts'
+import type { IdTokenAlg } from '../records/openid_client.ts'
 import type { OpName } from '../store/operations.ts'
 import type { LogEvent } from '../telemetry/logger.ts'
 
@@ -19,6 +20,10 @@ export interface FrontData {
   refreshSecrets: SessionSecrets
   /** The memory of the token bucket that limits requests. */
   bucket: SharedArrayBuffer
+  /** The memory of the shares of addresses in that limit. */
+  shares: SharedArrayBuffer
+  /** The memory of the shares of clients. */
+  clientShares: SharedArrayBuffer
   keyStore: string
   keys: SharedKey[]
 }
@@ -50,9 +55,12 @@ export function supervisorHandlers(app: App, notices: FrontNotices) {
       replays.add(value, expires_at, now),
     forgetUse: (value: string) => replays.remove(value),
     hashPassword: (password: string) => crypto.hashPassword(password),
-    verifyPassword: ({ password, hash }: { password: string; hash?: string }) => crypto.verifyPassword(password, hash),
+    verifyPassword: ({ password, hash, kinds }: { password: string; hash?: string; kinds?: readonly string[] }) =>
+      crypto.verifyPassword(password, hash, kinds),
     /** Looks for a signing key. When it exists, every thread has it afterwards. */
     seek: async (kid: string) => (await keyring.seek(kid)) !== undefined,
+    /** Creates a key of ID tokens. Every thread has it afterwards. */
+    makeIdTokenKey: async (alg: IdTokenAlg): Promise<void> => void (await keyring.idTokenKey(alg)),
     async sign({ kid, input }: { kid: string; input: string }): Promise<string> {
       const key = keyring.keys().find((each) => each.kid === kid)?.key
       if (!key || !('sign' in key))

@@ -1,12 +1,20 @@
 // The table of the reads that are cached on the front thread, and of the writes that invalidate them.
 import { Cache } from '../lib/cache.ts'
 import { Lru } from '../lib/lru.ts'
-import type { Trace } from '../telemetry/trace.ts'
-import { KEY_REVOCATION } from './key_revocations.ts'
+import { MB } from '../lib/memory.ts'
+import type { Client } from '../records/client.ts'
 import type { InputOf, Operations, OpName } from './operations.ts'
+import { KEY_REVOCATION } from './tokens/key_revocations.ts'
+
+/** Longer than an issuer and a subject, which are the longest names together: an indexed text has at most 2048 bytes. */
+const MAX_KEY = 4096
 
 interface CachedRead {
   max: number
+  /** Maximum bytes of its entries. */
+  bytes: number
+  /** See CacheBounds. */
+  apart?(record: object | string): boolean
   key(input: never): string
   /** A smaller copy, which is cached in place of the record. */
   compact?(record: object): object
@@ -24,7 +32,10 @@ function compact(record: object): object {
   return copy
 }
 /** Lists that many records have, such as grant types. Records with the same list share it. */
-const lists = new Lru<object>(1000)
+const lists = new Lru<object>({ max: 1000, bytes: MB })
+/** A client that registered itself and never got a token. */
+const isUnusedRegistration = ({ registration_source, last_used_at }: Client) =>
+  registration_source === 'dcr' && last_used_at === undefined
 const everything = () => null
 const everythingIfFederated = (client: InputOf<'updateClient'>) => (client.federated_credentials ? null : undefined)
 const RESOURCE_WRITES = {
@@ -35,6 +46,7 @@ const RESOURCE_WRITES = {
   updateProvider: everything,
   deleteClient: everything,
   deleteUser: everything,
+  deleteScimUser: everything,
 }
 const linkKey = ({ source_slug, target_slug }: InputOf<'findFrontingLink'>) => `${source_slug} ${target_slug}`
 const writtenLinkKey = ({ link }: { link: InputOf<'findFrontingLink'> }) => linkKey(link)
@@ -45,6 +57,8 @@ const subjectKey = ({ issuer, sub }: InputOf<'findSubjectUser'>) => `${issuer} $
 const CACHED: Partial<Record<OpName, CachedRead>> = {
   findClient: {
     max: 25_000,
+    bytes: 24 * MB,
+    apart: (record) => isUnusedRegistration(record as Client),
     compact,
     key: (input: InputOf<'findClient'>) => input.client_id,
     dropBy: {
@@ -60,6 +74,7 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
   },
   findFederatedClients: {
     max: 10_000,
+    bytes: 4 * MB,
     key: (input: InputOf<'findFederatedClients'>) => JSON.stringify(input),
     dropBy: {
       createClient: everythingIfFederated,
@@ -69,27 +84,32 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
   },
   findPerson: {
     max: 10_000,
+    bytes: 8 * MB,
     // A changed user has another version, so no write needs to drop the entry.
     key: ({ id, version }: InputOf<'findPerson'>) => `${id} ${version}`,
     dropBy: {},
   },
   findResource: {
     max: 10_000,
+    bytes: 8 * MB,
     key: (input: InputOf<'findResource'>) => input.uri,
     dropBy: RESOURCE_WRITES,
   },
   listResources: {
     max: 100,
+    bytes: 16 * MB,
     key: (input: InputOf<'listResources'>) => JSON.stringify(input),
     dropBy: RESOURCE_WRITES,
   },
   findProvider: {
     max: 1000,
+    bytes: 4 * MB,
     key: (input: InputOf<'findProvider'>) => input.name,
     dropBy: { createProvider: everything, updateProvider: everything, deleteProvider: everything },
   },
   findFrontingLink: {
     max: 10_000,
+    bytes: 4 * MB,
     key: linkKey,
     dropBy: {
       createFrontingLink: writtenLinkKey,
@@ -100,11 +120,17 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
   },
   findSetting: {
     max: 100,
+    bytes: MB,
     key: (input: InputOf<'findSetting'>) => input.name,
-    dropBy: { saveSetting: (input: InputOf<'saveSetting'>) => input.name, recordKeyRevocation: () => KEY_REVOCATION },
+    dropBy: {
+      saveSetting: (input: InputOf<'saveSetting'>) => input.name,
+      raiseSetting: (input: InputOf<'raiseSetting'>) => input.name,
+      recordKeyRevocation: () => KEY_REVOCATION,
+    },
   },
   findIdpByIssuer: {
     max: 1000,
+    bytes: 2 * MB,
     key: (input: InputOf<'findIdpByIssuer'>) => input.issuer,
     dropBy: {
       createIdp: (input: InputOf<'createIdp'>) => input.issuer,
@@ -114,11 +140,13 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
   },
   listPolicies: {
     max: 1000,
+    bytes: 8 * MB,
     key: (input: InputOf<'listPolicies'>) => input.idp_id ?? '',
     dropBy: { createPolicy: everything, updatePolicy: everything, deletePolicy: everything, deleteIdp: everything },
   },
   listReceivers: {
     max: 4,
+    bytes: 4 * MB,
     key: (input: InputOf<'listReceivers'>) => input.kind ?? '',
     dropBy: {
       createReceiver: everything,
@@ -130,11 +158,13 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
   findSubjectMapping: {
     // Without mappings of single subjects, nearly every result is absent. Absent results may use an eighth of this capacity.
     max: 100_000,
+    bytes: 16 * MB,
     key: mappingKey,
     dropBy: { createSubjectMapping: mappingKey, deleteSubjectMapping: everything, deleteIdp: everything },
   },
   findSubjectUser: {
     max: 100_000,
+    bytes: 16 * MB,
     key: subjectKey,
     dropBy: {
       saveFederatedUser: ({ user }: InputOf<'saveFederatedUser'>) =>
@@ -142,6 +172,9 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
       // An operator may link a user to another subject.
       updateUser: everything,
       deleteUser: everything,
+      createScimUser: everything,
+      updateScimUser: everything,
+      deleteScimUser: everything,
     },
   },
 }
@@ -163,7 +196,7 @@ const USES: readonly OpName[] = ['touchClient', 'touchSecret']
 /** The data that other processes must read again after a write. */
 export function invalidationOf(op: OpName, input: unknown): Invalidation | undefined {
   if (op === 'recordChange') return invalidationOf(...changeIn(input))
-  if (op === 'saveSigningKeys' || op === 'announceKeys') return 'keys'
+  if (op === 'saveSigningKeys' || op === 'saveIdTokenKeys' || op === 'announceKeys') return 'keys'
   const drops = USES.includes(op) ? [] : dropsOf(op, input)
   return drops.length > 0 ? drops : undefined
 }
@@ -182,15 +215,10 @@ function dropsOf(op: OpName, input: unknown): Drop[] {
   })
 }
 
-type Call = (op: OpName, input: unknown, trace?: Trace) => Promise<unknown>
-
-/** An operation, with or without a trace. */
-type Traceable = (input: unknown, trace?: Trace) => Promise<unknown>
+type Call = (op: OpName, input: unknown) => Promise<unknown>
 
 interface Cached {
   readonly operations: Operations
-  /** The same operations, for traced requests. */
-  readonly traceable: Readonly<Record<OpName, Traceable>>
   /** Hits and misses of each cached read. */
   readonly caches: CacheStats
   dropCaches(): void
@@ -212,19 +240,24 @@ export function cached(names: readonly OpName[], call: Call, wrote: Wrote = () =
     const cache = caches.get(name)
     const rule = CACHED[name]
     if (cache && rule) {
-      const load = async (input: never, trace?: Trace) => {
-        const found = (await call(name, input, trace)) as object | string | undefined
+      const load = async (input: never) => {
+        const found = (await call(name, input)) as object | string | undefined
         return rule.compact && typeof found === 'object' ? rule.compact(found) : found
       }
-      return async (input: never, trace?: Trace) => cache.get(rule.key(input), () => load(input, trace))
+      return async (input: never) => {
+        const key = rule.key(input)
+        // Nothing with so long a name can be stored.
+        if (key.length > MAX_KEY && name.startsWith('find')) return undefined
+        return cache.get(key, () => load(input))
+      }
     }
     if (name !== 'recordChange' && !Object.values(CACHED).some(({ dropBy }) => name in dropBy))
-      return (input: unknown, trace?: Trace) => call(name, input, trace)
-    return async (input: never, trace?: Trace) => {
+      return (input: unknown) => call(name, input)
+    return async (input: never) => {
       const drops = dropsOf(name, input)
       drop(drops)
       try {
-        return await call(name, input, trace)
+        return await call(name, input)
       } finally {
         drop(drops)
         if (invalidationOf(name, input)) await wrote(name, input)
@@ -232,12 +265,8 @@ export function cached(names: readonly OpName[], call: Call, wrote: Wrote = () =
     }
   }
 
-  const traceable = Object.fromEntries(names.map((name) => [name, operation(name)])) as Cached['traceable']
-  // One parameter only, so that an operation can be passed to map().
-  const operations = names.map((name) => [name, (input: unknown) => traceable[name](input)])
   return {
-    operations: Object.fromEntries(operations) as Operations,
-    traceable,
+    operations: Object.fromEntries(names.map((name) => [name, operation(name)])) as Operations,
     caches: Object.fromEntries(caches),
     dropCaches,
     forget: (op, input) => drop(dropsOf(op, input)),
@@ -251,7 +280,7 @@ export function cached(names: readonly OpName[], call: Call, wrote: Wrote = () =
 /** A cache for each cached read. */
 function createCaches() {
   const caches = new Map<OpName, Cache<object | string>>()
-  for (const [name, { max }] of Object.entries(CACHED) as [OpName, CachedRead][]) caches.set(name, new Cache(max))
+  for (const [name, bounds] of Object.entries(CACHED) as [OpName, CachedRead][]) caches.set(name, new Cache(bounds))
   const dropCaches = (): void => {
     for (const cache of caches.values()) cache.clear()
   }

@@ -3,9 +3,9 @@ import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import type Sqlite from 'better-sqlite3'
-import type { Outcome } from '../lib/lane.ts'
-import { type MigrationSteps, migration, missingMigrations, runSteps } from './migrate.ts'
+import type { Outcome } from '../lib/threads/lane.ts'
 import type { OpName } from './operations.ts'
+import { type MigrateHow, type MigrationSteps, migration, runSteps } from './schema/migrate.ts'
 
 export interface Job {
   op: OpName
@@ -81,14 +81,11 @@ export function databaseBytes(file: string): number {
 }
 
 /** Creates or updates the tables. Returns the names of the migrations it applied. */
-export const prepareDatabase = (file: string, wal: boolean, now: number): string[] =>
-  withSteps(file, wal, migration('sqlite', now))
+export const prepareDatabase = (file: string, wal: boolean, now: number, how?: MigrateHow): string[] =>
+  stepsOnFile(file, wal, migration('sqlite', now, how))
 
-/** The names of the migrations that are missing in a migrated file. */
-export const missingInDatabase = (file: string, wal: boolean): string[] =>
-  withSteps(file, wal, missingMigrations('sqlite'))
-
-function withSteps(file: string, wal: boolean, steps: MigrationSteps): string[] {
+/** Runs steps on a connection of their own. */
+export function stepsOnFile<R>(file: string, wal: boolean, steps: MigrationSteps<R>): R {
   const db = openDatabase(file, wal)
   try {
     return runSteps(db, steps)

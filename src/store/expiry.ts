@@ -26,8 +26,11 @@ export const PURGE_TARGETS: Readonly<Record<string, readonly Table[]>> = {
     { name: 'sessions', expired: 'expires_at <= ?' },
     { name: 'admin_sessions', expired: 'expires_at <= ?' },
     { name: 'federated_sessions', expired: 'expires_at <= ?' },
+    // A logout that was never sent waits for its first attempt.
+    { name: 'application_sessions', expired: 'expires_at <= ? AND (ended = 0 OR attempts > 0)' },
     { name: 'password_links', expired: 'expires_at <= ?' },
-    // A used code is kept for a day, so that its replay still revokes the tokens that were issued for it.
+    { name: 'pending_values', expired: 'expires_at <= ?' },
+    // Kept for a day: the replay of a used code still revokes the tokens that were issued for it, and a consent page that was left open still leads back.
     { name: 'authorization_requests', expired: 'expires_at <= ?', grace: DAY },
   ],
 }

@@ -1,9 +1,10 @@
 // The store: every operation as an asynchronous call. The type is derived from the operations; a driver runs them.
 
-import type { BatchListener, LaneStats } from '../lib/lane.ts'
+import type { BatchListener, LaneStats } from '../lib/threads/lane.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
+import type { SharedSetting } from '../records/instance.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import type { Trace } from '../telemetry/trace.ts'
+import { activeTrace } from '../telemetry/trace.ts'
 import { type CacheStats, cached, type Invalidation, type Wrote } from './cache.ts'
 import type { InputOf, Operations, OpName, RecordedOp, ResultOf } from './operations.ts'
 import { ops } from './operations.ts'
@@ -31,6 +32,12 @@ export interface Driver {
   isHealthy(): boolean
   /** How many instances share the database, this one included. */
   instances(): number
+  /** Why this version does not work with the database, in a sentence. Undefined when it does. SQLite is locked while a server runs. */
+  unsupported?(): string | undefined
+  /** The settings in which the instances on the database differ, which they must not. */
+  differing?(): readonly SharedSetting[]
+  /** When this process noticed that the database is in an earlier state than before, in epoch seconds. */
+  wentBackAt?(): number | undefined
   call(op: OpName, input: unknown, onBatch?: BatchListener): Promise<unknown>
   /** Registers a listener for writes, or possible writes, of other processes: it receives what must be invalidated, or undefined for everything. */
   onForeignWrite(listener: (about?: Invalidation) => void): void
@@ -45,8 +52,6 @@ type Recorded = <K extends RecordedOp>(op: K, input: InputOf<K>, event: AuditEve
 export interface Store extends Operations {
   readonly driver: Driver
   readonly recorded: Recorded
-  /** The store for a traced request: each operation that reaches the database is a child span. */
-  within(trace: Trace): Store
   readonly caches: CacheStats
   /** Drops every cache entry. */
   dropCaches(): void
@@ -58,8 +63,9 @@ export interface Store extends Operations {
 
 /** Adds the operations, the caches and the metrics of every call to a driver. */
 export function createStore(driver: Driver, metrics: Metrics): Store {
-  const call = async (op: OpName, input: unknown, trace?: Trace): Promise<unknown> => {
+  const call = async (op: OpName, input: unknown): Promise<unknown> => {
     const startedMs = performance.now()
+    const trace = activeTrace()
     try {
       if (!trace) return await driver.call(op, input)
       const attributes = { 'db.operation.name': op, 'db.system.name': driver.name }
@@ -72,35 +78,17 @@ export function createStore(driver: Driver, metrics: Metrics): Store {
   }
   let wrote: Wrote = () => undefined
   const names = Object.keys(ops) as OpName[]
-  const { operations, traceable, caches, dropCaches, forget, invalidate } = cached(names, call, (op, input) =>
-    wrote(op, input),
-  )
+  const { operations, caches, dropCaches, forget, invalidate } = cached(names, call, (op, input) => wrote(op, input))
   driver.onForeignWrite(invalidate)
-  const store: Store = {
+  return {
     ...operations,
     driver,
-    recorded: recordedBy((change) => operations.recordChange(change)),
+    recorded: (op, input, event) => operations.recordChange({ op, input, event }) as Promise<ResultOf<typeof op>>,
     caches,
     dropCaches,
     forget,
     onWrite: (tell) => {
       wrote = tell
     },
-    within: (trace) =>
-      new Proxy(store, {
-        // An operation that a test replaced stays replaced.
-        get(_, name: keyof Store) {
-          if (name === 'recorded') return recordedBy((change) => traceable.recordChange(change, trace))
-          return name in operations && store[name] === operations[name as OpName]
-            ? (input: unknown) => traceable[name as OpName](input, trace)
-            : store[name]
-        },
-      }),
   }
-  return store
 }
-
-const recordedBy =
-  (run: (change: InputOf<'recordChange'>) => Promise<unknown>): Recorded =>
-  <K extends RecordedOp>(op: K, input: InputOf<K>, event: AuditEvent) =>
-    run({ op, input, event }) as Promise<ResultOf<K>>

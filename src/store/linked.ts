@@ -1,7 +1,7 @@
 // The driver of a front thread. It sends every operation to the main thread, which has the driver of the database. Operations of
 // several front threads that arrive in one turn are committed together there.
 import { overloaded } from '../lib/error.ts'
-import { newStats } from '../lib/lane.ts'
+import { newStats } from '../lib/threads/lane.ts'
 import { type Driver, MAX_QUEUE, UNHEALTHY_MS } from './index.ts'
 import type { OpName } from './operations.ts'
 

@@ -24,6 +24,8 @@ export interface LockOptions {
 export interface ServeLock extends LockOptions {
   /** Called when the lock is held and before the tables are changed. */
   check?: () => Promise<void>
+  /** Called once when PostgreSQL is away at the start. Returns a function that is called when it answers. */
+  onAway?: () => Promise<() => Promise<void>>
 }
 
 /** How a server locks its SQLite file. With `waits` it waits until another server has ended, and logs that it waits. */

@@ -78,6 +78,8 @@ export type Condition = readonly [sql: string, ...params: Param[]]
 /** The condition that a column has a value. Undefined when no value is given. */
 export const is = (column: string, value: Param | undefined): Condition | undefined =>
   value === undefined ? undefined : [`${column} = ?`, value]
+/** The condition that one of two conditions holds. */
+export const either = ([a, ...ofA]: Condition, [b, ...ofB]: Condition): Condition => [`(${a} OR ${b})`, ...ofA, ...ofB]
 /** The condition that one of some columns contains a text. The case is ignored. */
 export function containing(text: string, ...columns: readonly string[]): Condition {
   const pattern = `%${text.toLowerCase().replace(/[!%_]/g, '!$&')}%`

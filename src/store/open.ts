@@ -2,35 +2,55 @@
 import path from 'node:path'
 import type { Config } from '../config/schema.ts'
 import { withReminders } from '../lib/timeout.ts'
+import type { InstanceAbout } from '../records/instance.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { isMigrated, missingInDatabase, prepareDatabase } from './database.ts'
+import { isMigrated, stepsOnFile } from './database.ts'
 import { createStore, type Store } from './index.ts'
 import { type Linked, linkedDriver } from './linked.ts'
 import { lockDatabase, type ServeLock } from './lock.ts'
 import type { OpName } from './operations.ts'
+import { type Dialect, type MigrateHow, type MigrationSteps, migration, missingMigrations } from './schema/migrate.ts'
+import { type PlannedMigration, plannedMigrations, planOfNew } from './schema/migration_plan.ts'
 import { openSqlite } from './sqlite.ts'
 
 type Storage = Config['storage']
 
 /** Creates or updates the tables. Returns the names of the applied migrations. Rejects when the database is unavailable. */
-export async function migrate({ driver, sqlite, postgres }: Storage, now: number): Promise<string[]> {
-  if (driver === 'sqlite') return prepareDatabase(sqlite.path, sqlite.wal, now)
-  // Loaded only when PostgreSQL is used.
-  const { preparePostgres } = await import('./postgres_client.ts')
-  return preparePostgres(postgres, now)
+export const migrate = (storage: Storage, now: number, how?: MigrateHow): Promise<string[]> =>
+  onStorage(storage, (dialect) => migration(dialect, now, how))
+
+/** As migrate(), with the migrations that contract. On SQLite no server may run. */
+export async function contract(storage: Storage, now: number, force: boolean): Promise<string[]> {
+  const { driver, sqlite } = storage
+  const unlock = driver === 'sqlite' ? await lockDatabase(sqlite.path, { as: 'service migrate --contract' }) : () => {}
+  try {
+    return await migrate(storage, now, { contracts: true, force })
+  } finally {
+    unlock()
+  }
 }
 
-async function missingIn({ driver, sqlite, postgres }: Storage): Promise<string[]> {
-  if (driver === 'sqlite') return missingInDatabase(sqlite.path, sqlite.wal)
-  const { missingInPostgres } = await import('./postgres_client.ts')
-  return missingInPostgres(postgres)
+/** The missing migrations, and what each means. Creates no database. */
+export async function planMigrations(storage: Storage): Promise<PlannedMigration[]> {
+  if (await hasDatabase(storage)) return onStorage(storage, plannedMigrations)
+  return planOfNew(storage.driver)
+}
+
+async function onStorage<R>(
+  { driver, sqlite, postgres }: Storage,
+  steps: (dialect: Dialect) => MigrationSteps<R>,
+): Promise<R> {
+  if (driver === 'sqlite') return stepsOnFile(sqlite.path, sqlite.wal, steps('sqlite'))
+  // Loaded only when PostgreSQL is used.
+  const { stepsOnPostgres } = await import('./postgres/client.ts')
+  return stepsOnPostgres(postgres, steps('postgres'))
 }
 
 /** Whether there is a migrated database. Also true when this cannot be determined: opening the database reports the reason. */
 export async function hasDatabase({ driver, sqlite, postgres }: Storage): Promise<boolean> {
   if (driver === 'sqlite') return isMigrated(sqlite.path)
-  const { isPostgresMigrated } = await import('./postgres_client.ts')
+  const { isPostgresMigrated } = await import('./postgres/client.ts')
   return isPostgresMigrated(postgres)
 }
 
@@ -47,7 +67,7 @@ export const noDatabase = (storage: Storage): Error =>
  * could not start again on newer tables.
  */
 async function checkCurrent(storage: Storage): Promise<void> {
-  if ((await missingIn(storage)).length > 0)
+  if ((await onStorage(storage, missingMigrations)).length > 0)
     throw new Error(
       `the database at ${describeStorage(storage)} is of an older version: run \`service migrate\`, or start the server`,
     )
@@ -60,8 +80,8 @@ export interface StoreParts {
   now: number
   /** Whether a missing database is created. A command with the wrong configuration must not create an empty one. */
   creates: boolean
-  /** Set when this process is a server: no other server may use the same SQLite file, and the process counts as an instance. */
-  serves?: ServeLock | undefined
+  /** Set when this process is a server: no other server may use the same SQLite file, and the process counts as an instance, which says this about itself. */
+  serves?: (ServeLock & { about: InstanceAbout }) | undefined
   /** The busy timeout of SQLite, if it differs from the default. */
   busyMs?: number | undefined
 }
@@ -73,18 +93,24 @@ export async function openStore(storage: Storage, parts: StoreParts): Promise<St
     else if (!creates) throw noDatabase(storage)
   }
   const { driver, sqlite, postgres } = storage
-  const isServing = { serves: serves !== undefined }
   const unlock = serves && driver === 'sqlite' ? await lockDatabase(sqlite.path, serves) : () => {}
   try {
     await serves?.check?.()
+    if (driver === 'postgres' && serves?.onAway) {
+      const { waitForPostgres } = await import('./postgres/wait.ts')
+      await waitForPostgres(postgres, { wait: postgres.connect_wait, log, onAway: serves.onAway })
+    }
     const applied = await withReminders(migrate(storage, now), () =>
       log.warn('the start waits for the tables: another process changes them, or the database cannot commit'),
     )
     if (applied.length > 0) log.info({ migrations: applied }, 'database migrated')
     if (driver === 'sqlite')
-      return createStore(openSqlite(sqlite.path, { wal: sqlite.wal, ...isServing, busyMs, unlock }, log), metrics)
-    const { openPostgres } = await import('./postgres.ts')
-    return createStore(await openPostgres(postgres, log, isServing), metrics)
+      return createStore(
+        openSqlite(sqlite.path, { wal: sqlite.wal, serves: serves !== undefined, busyMs, unlock }, log),
+        metrics,
+      )
+    const { openPostgres } = await import('./postgres/driver.ts')
+    return createStore(await openPostgres(postgres, log, { serves: serves?.about }), metrics)
   } catch (error) {
     unlock()
     throw error
@@ -109,7 +135,7 @@ export async function openFrontStore(
     const driver = linkedDriver('sqlite', call)
     return { store: createStore(driver, metrics), note: driver.note }
   }
-  const { openPostgres } = await import('./postgres.ts')
+  const { openPostgres } = await import('./postgres/driver.ts')
   const { postgres } = storage
   // The main thread serves the admin listener and has a share, too.
   const share = (connections: number, least: number) =>

@@ -1,52 +1,62 @@
 // Every store operation as a generator, and their types. A driver runs them.
 
 import type { AuditEvent } from '../records/audit_event.ts'
-import * as adminSessions from './admin_sessions.ts'
-import * as apiKeys from './api_keys.ts'
-import * as applications from './applications.ts'
-import * as clientTokenCounts from './client_token_counts.ts'
-import * as clients from './clients.ts'
-import * as connections from './connections.ts'
-import * as consents from './consents.ts'
-import * as deviceRequests from './device_requests.ts'
-import * as eventFeed from './event_feed.ts'
-import * as eventReceivers from './event_receivers.ts'
+import * as apiKeys from './clients/api_keys.ts'
+import * as clientTokenCounts from './clients/client_token_counts.ts'
+import * as clients from './clients/clients.ts'
+import * as eventFeed from './clients/event_feed.ts'
+import * as eventReceivers from './clients/event_receivers.ts'
+import { findFederatedClients } from './clients/federated_subjects.ts'
+import * as fronting from './clients/fronting.ts'
+import * as providers from './clients/providers.ts'
+import * as resources from './clients/resources.ts'
+import * as xaa from './clients/xaa.ts'
 import { purgeWindow } from './expiry.ts'
-import { findFederatedClients } from './federated_subjects.ts'
-import * as federatedUsers from './federated_users.ts'
-import * as fronting from './fronting.ts'
-import * as groups from './groups.ts'
-import * as issuances from './issuances.ts'
-import { recordAudit } from './issuances.ts'
-import { recordKeyRevocation } from './key_revocations.ts'
-import * as loginFailures from './login_failures.ts'
+import * as jobs from './jobs.ts'
 import type { Op } from './op.ts'
 import { dropPartition, listExported, listPartitions, saveExported } from './partitions.ts'
-import * as passwordLinks from './password_links.ts'
-import * as providers from './providers.ts'
-import * as rateBuckets from './rate_buckets.ts'
+import * as adminSessions from './people/admin_sessions.ts'
+import * as applicationSessions from './people/application_sessions.ts'
+import * as applications from './people/applications.ts'
+import * as connections from './people/connections.ts'
+import * as consents from './people/consents.ts'
+import * as factors from './people/factors.ts'
+import { saveFederatedUser } from './people/federated_sign_in.ts'
+import * as federatedUsers from './people/federated_users.ts'
+import * as groups from './people/groups.ts'
+import * as loginFailures from './people/login_failures.ts'
+import * as passwordLinks from './people/password_links.ts'
+import * as scimGroups from './people/scim_groups.ts'
+import { findScimSubject, findScimUser, listScimUsers } from './people/scim_people.ts'
+import { listScimStates, noteScimError } from './people/scim_providers.ts'
+import { createScimUser, deleteScimUser, revokeScimSubject, updateScimUser } from './people/scim_users.ts'
+import * as sessions from './people/sessions.ts'
+import { importUsers } from './people/user_import.ts'
+import * as users from './people/users.ts'
 import { type ADDITIONS, eventsOfChange, type Telling } from './recorded.ts'
-import { findSuccessors, recordRetry } from './refresh_retries.ts'
-import * as resources from './resources.ts'
 import * as retention from './retention.ts'
-import * as revocations from './revocations.ts'
-import * as revokedTokens from './revoked_tokens.ts'
 import { listSealed, replaceSealed } from './sealed.ts'
-import * as sessions from './sessions.ts'
-import * as signingKeys from './signing_keys.ts'
-import * as singleUses from './single_uses.ts'
 import * as system from './system.ts'
-import { readTokenUse } from './token_use.ts'
-import * as tokens from './tokens.ts'
+import * as deviceRequests from './tokens/device_requests.ts'
+import * as issuances from './tokens/issuances.ts'
+import { recordAudits } from './tokens/issuances.ts'
+import { recordKeyRevocation } from './tokens/key_revocations.ts'
+import * as pendingValues from './tokens/pending_values.ts'
+import * as rateBuckets from './tokens/rate_buckets.ts'
+import { findSuccessors, recordRetry } from './tokens/refresh_retries.ts'
+import * as revocations from './tokens/revocations.ts'
+import * as revokedTokens from './tokens/revoked_tokens.ts'
+import * as signingKeys from './tokens/signing_keys.ts'
+import * as singleUses from './tokens/single_uses.ts'
+import { readTokenUse } from './tokens/token_use.ts'
+import * as tokens from './tokens/tokens.ts'
 import * as undo from './undo.ts'
-import { importUsers } from './user_import.ts'
-import * as users from './users.ts'
-import * as xaa from './xaa.ts'
 
 /** Files that export only operations are spread as a whole. */
 const single = {
   ...adminSessions,
   ...apiKeys,
+  ...applicationSessions,
   ...applications,
   ...clientTokenCounts,
   ...clients,
@@ -56,17 +66,39 @@ const single = {
   ...eventFeed,
   ...eventReceivers,
   ...federatedUsers,
+  addFactor: factors.addFactor,
+  countRecoveryCodes: factors.countRecoveryCodes,
+  findPasskey: factors.findPasskey,
+  listFactors: factors.listFactors,
+  removeFactor: factors.removeFactor,
+  replaceRecoveryCodes: factors.replaceRecoveryCodes,
+  resetFactors: factors.resetFactors,
+  usePasskey: factors.usePasskey,
+  useRecoveryCode: factors.useRecoveryCode,
+  useTotpStep: factors.useTotpStep,
   ...fronting,
+  ...jobs,
   ...groups,
   ...issuances,
   ...loginFailures,
   ...passwordLinks,
+  ...pendingValues,
   ...providers,
   ...rateBuckets,
   ...resources,
   ...retention,
   ...revocations,
   ...revokedTokens,
+  ...scimGroups,
+  createScimUser,
+  deleteScimUser,
+  findScimSubject,
+  findScimUser,
+  listScimStates,
+  listScimUsers,
+  noteScimError,
+  revokeScimSubject,
+  updateScimUser,
   ...sessions,
   ...signingKeys,
   ...singleUses,
@@ -77,6 +109,7 @@ const single = {
   recordKeyRevocation,
   recordRetry,
   ...undo,
+  saveFederatedUser,
   ...users,
   ...xaa,
   dropPartition,
@@ -99,7 +132,7 @@ interface RecordedChange {
 /** Runs an operation, and records its audit events in the same transaction if it changed something. Returns what the operation returns. */
 function* recordChange({ op, input, event }: RecordedChange): Op<unknown> {
   const result = yield* (single[op] as (input: unknown) => Op<unknown>)(input)
-  for (const each of eventsOfChange(op, result, event)) yield* recordAudit(each)
+  yield* recordAudits(eventsOfChange(op, result, event))
   return result
 }
 

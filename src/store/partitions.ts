@@ -37,7 +37,7 @@ export interface Exported {
 }
 /** The partitions that are partly exported, or that are about to be dropped. */
 export function* listExported(): Op<Exported[]> {
-  return (yield* all('SELECT * FROM exported_partitions')).map((row) => ({
+  return (yield* all('SELECT partition, exported_to, exported FROM exported_partitions')).map((row) => ({
     partition: str(row.partition),
     to: idText(row.exported_to),
     rows: num(row.exported),

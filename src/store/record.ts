@@ -36,6 +36,9 @@ export const readIssuance = (row: Row): Issuance => ({
   revoked_at: maybeNum(row.revoked_at),
 })
 
+/** The columns that readEvent() reads. */
+export const EVENT_COLUMNS = 'id, action, actor_id, client_id, ip, request_id, detail, created_at'
+
 /** An audit event from its row. */
 export const readEvent = (row: Row): AuditEvent => ({
   id: idText(row.id),

@@ -4,32 +4,45 @@ import { newId } from '../lib/id.ts'
 import type { ApiKey } from '../records/api_key.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
 import type { FrontingLink } from '../records/fronting_link.ts'
+import type { SubjectMapping, XaaPolicy } from '../records/idp.ts'
 import type { LockoutRecord } from '../records/lockout.ts'
-import type { SubjectMapping } from '../records/subject_mapping.ts'
-import type { XaaPolicy } from '../records/xaa_policy.ts'
-import type { EndedApplication } from './applications.ts'
-import type { RevokedConnection } from './connections.ts'
-import type { RevokedConsent } from './consents.ts'
-import type { EndedSessions } from './federated_users.ts'
-import type { Deletion } from './resources.ts'
-import type { ImportedUsers } from './user_import.ts'
-import type { FederatedUser } from './users.ts'
+import type { Factor, User } from '../records/user.ts'
+import type { Deletion } from './clients/resources.ts'
+import type { EndedApplication } from './people/applications.ts'
+import type { RevokedConnection } from './people/connections.ts'
+import type { RevokedConsent } from './people/consents.ts'
+import type { FederatedUser } from './people/federated_sign_in.ts'
+import type { EndedSessions } from './people/federated_users.ts'
+import type { ScimChange } from './people/scim_users.ts'
+import type { ImportedUsers } from './people/user_import.ts'
 
 /** What the result of an operation adds to its event, and the events that come before it. Undefined when nothing changed: then there is no event. */
 interface Addition {
+  /** Another action than that of the event. */
+  action?: string
   actor_id?: string
   detail?: AuditEvent['detail']
-  before?: readonly Pick<AuditEvent, 'action' | 'detail'>[]
+  before?: readonly (Pick<AuditEvent, 'action' | 'detail'> & Partial<Pick<AuditEvent, 'actor_id'>>)[]
 }
 
 const always = (): Addition => ({})
+/** The events of a change over SCIM. */
+const ofScim = (done: ScimChange | string | undefined): Addition | undefined => {
+  const events = typeof done === 'object' ? done.events : []
+  const last = events.at(-1)
+  return last && { ...last, before: events.slice(0, -1) }
+}
 const withDetail = (detail: AuditEvent['detail'] | undefined): Addition | undefined => detail && { detail }
 
 /** Operations whose result adds something to the event, or says in its own way whether something changed. */
 export const ADDITIONS = {
+  addFactor: (added: object | undefined) => added && {},
+  changeScimGroup: ofScim,
   changePassword: (sessions: number | undefined) => withDetail(sessions === undefined ? undefined : { sessions }),
   connectBrokerGrant: (made: { id: string; version: number } | undefined) =>
     made && { detail: { grant_id: made.id, version: made.version } },
+  createScimGroup: ofScim,
+  createScimUser: ofScim,
   createSession: always,
   deleteApiKey: (key: ApiKey | undefined) => key && { detail: { name: key.name, capability: key.capability } },
   deleteClient: (outcome: string | object | undefined) => (outcome === 'deleted' ? {} : undefined),
@@ -42,6 +55,8 @@ export const ADDITIONS = {
     deletion?.outcome === 'deleted'
       ? { detail: { cascaded_links: deletion.links.length }, before: deletion.links.map(cascadedLink) }
       : undefined,
+  deleteScimGroup: ofScim,
+  deleteScimUser: ofScim,
   deleteSubjectMapping: (mapping: SubjectMapping | undefined) => mapping && { detail: mappingDetail(mapping) },
   endApplication: (ended: EndedApplication | undefined) => withDetail(ended && { ...ended }),
   endFederatedSessions(ended: EndedSessions | undefined) {
@@ -54,6 +69,8 @@ export const ADDITIONS = {
     imported !== 'stale' && imported.created > 0
       ? { detail: { users: imported.created, skipped: imported.taken.length } }
       : undefined,
+  removeFactor: (removed: Pick<Factor, 'kind'> | undefined) => withDetail(removed && { kind: removed.kind }),
+  resetFactors: (factors: number) => withDetail(factors > 0 ? { factors } : undefined),
   revokeBrokerGrant: (grant: RevokedConnection | undefined) =>
     grant && grant.revoked_at === undefined
       ? { detail: { grant_id: grant.id, user_id: grant.user_id, provider: grant.provider } }
@@ -65,12 +82,31 @@ export const ADDITIONS = {
     tokens > 0 ? { detail: 'tokens' in detail ? { tokens } : {} } : undefined,
   // A code that is used twice is an event even if its tokens were revoked before.
   revokeRedemption: always,
-  saveFederatedUser: (saved: FederatedUser | 'email_taken') =>
-    saved !== 'email_taken' && saved.email_before !== undefined
-      ? { actor_id: saved.user.id, detail: { email: saved.user.email ?? '', email_before: saved.email_before } }
-      : undefined,
+  saveFederatedUser(saved: FederatedUser | 'email_taken', { action, detail: { provider } }: AuditEvent) {
+    if (saved === 'email_taken') return undefined
+    const { user, email_before, changed, displaced } = saved
+    const ofEmail = (actor_id: string, email: string, email_before: string) => ({
+      ...{ action, actor_id, detail: { provider, email, email_before } },
+    })
+    const events = [
+      ...(displaced ? [ofEmail(displaced.user_id, '', displaced.email)] : []),
+      ...(changed
+        ? [
+            {
+              ...{ action: 'user_claims_changed', actor_id: user.id },
+              detail: { provider, ...claimsDetail(user, changed) },
+            },
+          ]
+        : []),
+      ...(email_before === undefined ? [] : [ofEmail(user.id, user.email ?? '', email_before)]),
+    ]
+    const last = events.at(-1)
+    return last && { ...last, before: events.slice(0, -1) }
+  },
+  revokeScimSubject: ofScim,
   savePasswordLink: always,
   saveSetting: always,
+  updateScimUser: ofScim,
   signOutUser: (tokens_revoked: number) => ({ detail: { tokens_revoked } }),
 } satisfies Record<string, (result: never, event: AuditEvent) => Addition | undefined>
 
@@ -80,6 +116,12 @@ export const linkDetail = ({ source_slug: source, target_slug: target, scope_map
   target,
   scope_map,
 })
+/** What events say about the changes of a sign-in: the names of the members, and the groups that came and went. */
+function claimsDetail({ provider_groups }: User, { fields, groups_before }: NonNullable<FederatedUser['changed']>) {
+  const added = provider_groups.filter((name) => !groups_before.includes(name))
+  const removed = groups_before.filter((name) => !provider_groups.includes(name))
+  return { fields, ...(added.length > 0 ? { added } : {}), ...(removed.length > 0 ? { removed } : {}) }
+}
 const cascadedLink = ({ source_slug: source, target_slug: target }: FrontingLink) => ({
   action: 'fronting_link_deleted',
   detail: { source, target, reason: 'resource_cascade' },

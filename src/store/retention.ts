@@ -3,7 +3,7 @@ import type { AuditEvent } from '../records/audit_event.ts'
 import type { Issuance } from '../records/issuance.ts'
 import { all, change, flag, idBytes, idText, num, type Op, one, str, where, windowEnd } from './op.ts'
 import type { RecordTable } from './partitions.ts'
-import { readEvent, readIssuance } from './record.ts'
+import { EVENT_COLUMNS, ISSUANCE_COLUMNS, readEvent, readIssuance } from './record.ts'
 
 export interface OldRows {
   /** Continue after this id; empty at the beginning. */
@@ -16,7 +16,7 @@ export interface OldRows {
 /** Audit events before an id, oldest first. */
 export function* listOldAudit({ after, before, limit }: OldRows): Op<AuditEvent[]> {
   const rows = yield* all(
-    'SELECT * FROM audit_events WHERE id > ? AND id < ? ORDER BY id LIMIT ?',
+    `SELECT ${EVENT_COLUMNS} FROM audit_events WHERE id > ? AND id < ? ORDER BY id LIMIT ?`,
     idBytes(after),
     idBytes(before),
     limit,
@@ -27,7 +27,7 @@ export function* listOldAudit({ after, before, limit }: OldRows): Op<AuditEvent[
 /** Expired issued tokens before an id, oldest first. Rows of live tokens are kept, because they prove that the token is live. */
 export function* listOldIssuances({ after, before, limit, now }: OldRows & { now: number }): Op<Issuance[]> {
   const rows = yield* all(
-    'SELECT * FROM issuances WHERE id > ? AND id < ? AND expires_at <= ? ORDER BY id LIMIT ?',
+    `SELECT ${ISSUANCE_COLUMNS} FROM issuances WHERE id > ? AND id < ? AND expires_at <= ? ORDER BY id LIMIT ?`,
     idBytes(after),
     idBytes(before),
     now,
@@ -105,11 +105,13 @@ export function* savePurgeRun({ target, started_at, finished_at, deleted, ok }: 
 
 /** The last run of every target, by name. */
 export function* listPurgeRuns(): Op<PurgeRun[]> {
-  return (yield* all('SELECT * FROM purge_runs ORDER BY target')).map((row) => ({
-    target: str(row.target),
-    started_at: num(row.started_at),
-    finished_at: num(row.finished_at),
-    deleted: num(row.deleted),
-    ok: flag(row.ok),
-  }))
+  return (yield* all('SELECT target, started_at, finished_at, deleted, ok FROM purge_runs ORDER BY target')).map(
+    (row) => ({
+      target: str(row.target),
+      started_at: num(row.started_at),
+      finished_at: num(row.finished_at),
+      deleted: num(row.deleted),
+      ok: flag(row.ok),
+    }),
+  )
 }

@@ -23,6 +23,9 @@ export const brokerGrantRow = (user_id: string, broker_provider_id: string): str
 /** The row name to which the secrets of a webhook or stream are bound. */
 export const eventReceiverRow = (id: string): string => `event-receiver:${id}`
 
+/** The row name to which the secret of an authenticator app is bound. */
+export const factorRow = (id: string): string => `factor:${id}`
+
 /** All columns with encrypted text: `service rekey` processes exactly these. */
 export const SEALED_COLUMNS: readonly SealedColumn[] = [
   {
@@ -49,6 +52,22 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
     bound: ['id'],
     row: eventReceiverRow,
   },
+  {
+    table: 'id_token_keys',
+    column: 'private_key',
+    key: { name: 'kid', is: 'text' },
+    purpose: 'signing_key',
+    bound: ['kid'],
+    row: signingKeyRow,
+  },
+  {
+    table: 'user_factors',
+    column: 'secret',
+    key: { name: 'id', is: 'id' },
+    purpose: 'factor',
+    bound: ['id'],
+    row: factorRow,
+  },
 ]
 const at = (column: number): SealedColumn => SEALED_COLUMNS[column] as SealedColumn
 
@@ -71,7 +90,7 @@ export function* listSealed(w: { column: number; after: string | undefined; rows
   )
   return found.map((each) => ({
     id: key.is === 'id' ? idText(each[key.name]) : str(each[key.name]),
-    row: row(...bound.map((name) => str(each[name]))),
+    row: row(...bound.map((name) => (key.is === 'id' && name === key.name ? idText(each[name]) : str(each[name])))),
     sealed: str(each[column]),
   }))
 }

@@ -1,13 +1,14 @@
 // The SQLite driver: one thread owns the database. All operations that arrived since its last commit form the next transaction.
 import { unavailable } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
-import { Lane } from '../lib/lane.ts'
-import { openThreads, type Threads } from '../lib/threads.ts'
+import { programFile } from '../lib/paths.ts'
+import { Lane } from '../lib/threads/lane.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { BatchResult, Failure, Job } from './database.ts'
 import { watchHealth } from './health.ts'
 import { type Driver, MAX_QUEUE } from './index.ts'
 import { isRead } from './operations.ts'
+import { type ReplacedThread, startThread } from './thread.ts'
 
 interface SqliteOptions {
   wal: boolean
@@ -25,8 +26,7 @@ export function openSqlite(
   { wal, serves, busyMs, unlock = () => {} }: SqliteOptions,
   log: Logger,
 ): Driver {
-  const thread = openThreads({ name: 'store', max: 1, workerData: { file, wal, busyMs } }, log)
-  thread.start()
+  const thread = startThread(programFile('store'), { file, wal, busyMs }, log)
   const listeners: (() => void)[] = []
 
   const lane = new Lane<Job, unknown>({
@@ -78,10 +78,10 @@ export function openSqlite(
   }
 }
 
-async function runBatch(thread: Threads, jobs: readonly Job[]): Promise<BatchResult> {
+async function runBatch(thread: ReplacedThread, jobs: readonly Job[]): Promise<BatchResult> {
   try {
     // One JSON text is transferred to the thread several times faster than a list of objects.
-    return (await thread.run(JSON.stringify(jobs))) as BatchResult
+    return (await thread.call(JSON.stringify(jobs))) as BatchResult
   } catch (error) {
     // The batch may have been committed or not: the caller must retry.
     throw unavailable('the storage is not available', { reason: 'storage_thread_failed', cause: error })

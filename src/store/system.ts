@@ -1,4 +1,5 @@
 // Operations on settings, issuers, counts and the health of the database.
+import type { Instance } from '../records/instance.ts'
 import { all, change, idBytes, idText, num, type Op, one, str, where } from './op.ts'
 import { DEAD_AT, ENDED_BY } from './record.ts'
 
@@ -12,6 +13,16 @@ export function* findSetting({ name }: { name: string }): Op<string | undefined>
 export function* saveSetting({ name, value, now }: { name: string; value: string; now: number }): Op<void> {
   yield* change(
     'INSERT INTO runtime_settings (name, value, updated_at) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at',
+    name,
+    value,
+    now,
+  )
+}
+
+/** Stores a setting if its previous value is smaller as a text. Two callers at once lose nothing. */
+export function* raiseSetting({ name, value, now }: { name: string; value: string; now: number }): Op<void> {
+  yield* change(
+    'INSERT INTO runtime_settings (name, value, updated_at) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at WHERE excluded.value > runtime_settings.value',
     name,
     value,
     now,
@@ -45,6 +56,26 @@ export function* listIssuers(): Op<{ since: number; issuer: string }[]> {
   return (yield* all('SELECT since, issuer FROM issuers ORDER BY since DESC')).map((row) => ({
     since: num(row.since),
     issuer: str(row.issuer),
+  }))
+}
+
+/** Instances are listed for this long after their last sign of life. */
+const SILENT_MS = 3000
+
+/** The instances on this database, the oldest first. None on SQLite, where a server is alone. */
+export function* listInstances(): Op<Instance[]> {
+  const rows = yield* all(
+    'SELECT seen_at, version, host, address, started_at, threads, fingerprints FROM instances WHERE version IS NOT NULL AND seen_at > (SELECT max(seen_at) FROM instances) - ? ORDER BY started_at, host, address',
+    SILENT_MS,
+  )
+  return rows.map((row) => ({
+    version: str(row.version),
+    host: str(row.host),
+    address: str(row.address),
+    started_at: num(row.started_at),
+    threads: num(row.threads),
+    fingerprints: row.fingerprints === null ? undefined : JSON.parse(str(row.fingerprints)),
+    seen_at: num(row.seen_at),
   }))
 }
 

@@ -1,11 +1,11 @@
 // Operations that revert an operation whose transaction was committed, but whose answer was lost. The caller received an error and may
 // retry, and the retry must not look like a second use. Each of them changes nothing when there is nothing to revert.
 
-import type { NewIssuance } from './issuances.ts'
 import { change, forUpdate, idBytes, type Op, one } from './op.ts'
-import type { recordRetry } from './refresh_retries.ts'
-import type { recordUse } from './single_uses.ts'
-import type { redeemCode, rotateRefreshToken } from './tokens.ts'
+import type { NewIssuance } from './tokens/issuances.ts'
+import type { recordRetry } from './tokens/refresh_retries.ts'
+import type { recordUse } from './tokens/single_uses.ts'
+import type { redeemCode, rotateRefreshToken } from './tokens/tokens.ts'
 
 /** Reverts the rotation of a refresh token: the presented token is unused again, its successor is deleted, and the access token is revoked. */
 export function* undoRotateRefreshToken(r: Parameters<typeof rotateRefreshToken>[0]): Op<void> {

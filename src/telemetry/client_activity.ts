@@ -1,6 +1,7 @@
 // Client activity: the last protocol steps of each client, with the reason of every failure. In memory, bounded, without secrets.
 import { clip, ownCopy } from '../lib/bounded.ts'
 import { Lru } from '../lib/lru.ts'
+import { MB } from '../lib/memory.ts'
 import { redactText } from './redact.ts'
 
 /** A protocol step of a client. */
@@ -36,10 +37,58 @@ export interface ClientActivity {
   client_id: string
   address: string
   began_at: number
-  passages: StepOutcome[]
+  steps: StepOutcome[]
+  /** The requests of the last five minutes in which there were any, oldest first. */
+  minutes: MinuteCount[]
 }
 
-const MAX_CLIENTS = 2000
+/** Counts of requests. */
+export interface RequestCounts {
+  requests: number
+  refused: number
+  /** Of the refused ones, those that a limit refused (429). */
+  limited: number
+  /** Tokens. */
+  issued: number
+}
+
+/** The requests of one minute. */
+export interface MinuteCount extends RequestCounts {
+  /** Minutes since the epoch. */
+  minute: number
+}
+
+/** Adds counts to a sum. */
+export function addCounts(sum: RequestCounts, more: RequestCounts): void {
+  sum.requests += more.requests
+  sum.refused += more.refused
+  sum.limited += more.limited
+  sum.issued += more.issued
+}
+
+/** How many minutes the shares of refused requests cover. */
+const WINDOW = 5
+
+/** The sums of the last five minutes. `now` is in epoch seconds. */
+export function lastMinutes({ minutes }: ClientActivity, now: number): RequestCounts {
+  const from = Math.floor(now / 60) - WINDOW
+  const sum = { requests: 0, refused: 0, limited: 0, issued: 0 }
+  for (const each of minutes) if (each.minute > from) addCounts(sum, each)
+  return sum
+}
+
+/** Adds requests to the counts of their minute. `minutes` is ordered and keeps the last five. */
+function addTo(minutes: MinuteCount[], count: MinuteCount): void {
+  const last = minutes.at(-1)
+  if (last?.minute === count.minute) {
+    addCounts(last, count)
+    return
+  }
+  minutes.push({ ...count })
+  if (minutes.length > WINDOW) minutes.shift()
+}
+
+const [MAX_CLIENTS, MAX_BYTES] = [2000, 8 * MB]
 const MAX_STEPS = 30
 const MAX_CLIENT_ID = 256
 const MAX_DETAIL = 200
@@ -58,7 +107,7 @@ export function mergeActivity(marked: readonly MarkedActivity[]): ClientActivity
     const group = groups.get(key) ?? { entries: [], steps: [] }
     groups.set(key, group)
     group.entries.push(activity)
-    group.steps.push(...activity.passages.map((outcome, i) => ({ outcome, ms: moments[i] ?? 0 })))
+    group.steps.push(...activity.steps.map((outcome, i) => ({ outcome, ms: moments[i] ?? 0 })))
   }
   const lastMs = ({ steps }: { steps: { ms: number }[] }) => steps.at(-1)?.ms ?? 0
   for (const { steps } of groups.values()) steps.sort((a, b) => a.ms - b.ms)
@@ -68,14 +117,22 @@ export function mergeActivity(marked: readonly MarkedActivity[]): ClientActivity
     .map(({ entries, steps }) => ({
       ...(entries[0] as ClientActivity),
       began_at: Math.min(...entries.map(({ began_at }) => began_at)),
-      passages: runsOf(steps.map(({ outcome }) => outcome)).slice(-MAX_STEPS),
+      steps: runsOf(steps.map(({ outcome }) => outcome)).slice(-MAX_STEPS),
+      minutes: sumMinutes(entries),
     }))
 }
 
+function sumMinutes(entries: readonly ClientActivity[]): MinuteCount[] {
+  const sums: MinuteCount[] = []
+  const all = entries.flatMap(({ minutes }) => minutes).sort((a, b) => a.minute - b.minute)
+  for (const each of all) addTo(sums, each)
+  return sums
+}
+
 /** Combines consecutive steps with the same outcome into one with a count. */
-function runsOf(passages: readonly StepOutcome[]): StepOutcome[] {
+function runsOf(steps: readonly StepOutcome[]): StepOutcome[] {
   const runs: StepOutcome[] = []
-  for (const outcome of passages) {
+  for (const outcome of steps) {
     const last = runs.at(-1)
     if (last && isSame(last, outcome)) runs[runs.length - 1] = { ...outcome, count: last.count + outcome.count }
     else runs.push(outcome)
@@ -88,7 +145,7 @@ const isSame = (a: StepOutcome, b: Omit<StepOutcome, 'count'>): boolean =>
 
 /** The activity of the clients and addresses that were seen last. */
 export class ActivityLog {
-  private readonly entries = new Lru<ClientActivity>(MAX_CLIENTS)
+  private readonly entries = new Lru<ClientActivity>({ max: MAX_CLIENTS, bytes: MAX_BYTES })
   private readonly moments: WeakMap<StepOutcome, number> | undefined
 
   /** `isMarking` is set when marked() will be called. */
@@ -103,10 +160,17 @@ export class ActivityLog {
     let activity = this.entries.get(key)
     if (!activity) {
       // A client may send a secret in place of its id. A slice of a request text would keep the whole text in memory.
-      activity = { client_id: redactText(ownCopy(sent)), address, began_at: outcome.at, passages: [] }
-      this.entries.set(key, activity)
+      activity = { client_id: redactText(ownCopy(sent)), address, began_at: outcome.at, steps: [], minutes: [] }
     }
-    const last = activity.passages.at(-1)
+    const refused = outcome.status >= 400 || outcome.error !== undefined
+    addTo(activity.minutes, {
+      minute: Math.floor(outcome.at / 60),
+      requests: 1,
+      refused: refused ? 1 : 0,
+      limited: outcome.status === 429 ? 1 : 0,
+      issued: outcome.step === 'token' && !refused ? 1 : 0,
+    })
+    const last = activity.steps.at(-1)
     if (last && isSame(last, outcome)) {
       last.at = outcome.at
       last.request_id = outcome.request_id
@@ -120,9 +184,11 @@ export class ActivityLog {
       ...(detail === undefined ? {} : { detail: clip(redactText(detail), MAX_DETAIL) }),
       count: 1,
     }
-    activity.passages.push(first)
+    activity.steps.push(first)
     this.moments?.set(first, performance.timeOrigin + performance.now())
-    if (activity.passages.length > MAX_STEPS) activity.passages.shift()
+    if (activity.steps.length > MAX_STEPS) activity.steps.shift()
+    // It has grown.
+    this.entries.set(key, activity)
   }
 
   /** The activity of every client, most recent first. */
@@ -134,7 +200,7 @@ export class ActivityLog {
   marked(): MarkedActivity[] {
     return this.list().map((activity) => ({
       activity,
-      moments: activity.passages.map((outcome) => this.moments?.get(outcome) ?? 0),
+      moments: activity.steps.map((outcome) => this.moments?.get(outcome) ?? 0),
     }))
   }
 }

@@ -63,6 +63,9 @@ const WORK_OF_PATH: Readonly<Record<string, string>> = {
   '/oauth/revoke': 'revocation',
   '/login': 'login',
 }
+const REFUSED: readonly string[] = ['429', '503']
+/** A sample with more refusals than this share of the requests does not show what a request costs. */
+const MOST_REFUSED = 0.01
 const ADMIN = /^\/(admin|metrics)/
 
 /** Busy time of the threads of this process by name, of the process and of the machine. Empty when the system does not provide it. */
@@ -84,7 +87,9 @@ function ownLoads(): Loads {
 
 interface LoadSamples {
   ms: number
+  /** Without those that were refused because of a limit or of overload, which cost little. */
   requests: number
+  refused: number
   works: Record<string, number>
   loads: Loads
 }
@@ -134,10 +139,12 @@ export class Headroom {
         smooth(this.workRates[work] ?? 0, (count - (last.works[work] ?? 0)) / seconds),
       ]),
     )
-    this.learn(
-      rate,
-      shares.filter(([name]) => name !== 'machine'),
-    )
+    const refused = (now.refused - last.refused) / seconds
+    if (refused <= MOST_REFUSED * rate)
+      this.learn(
+        rate,
+        shares.filter(([name]) => name !== 'machine'),
+      )
   }
 
   /** Keeps the costs of the busiest sample of a day: the higher the utilisation, the more requests share a commit. Load of other processes is ignored. */
@@ -195,16 +202,20 @@ export class Headroom {
     const add = (work: string | undefined, count: number) => {
       if (work) works[work] = (works[work] ?? 0) + count
     }
-    let requests = 0
+    let [requests, refused] = [0, 0]
     for (const { labels, held } of metrics.counted('core_tokens_issued_total'))
       add(WORK_OF_GRANT[labels['grant_type'] ?? ''], held.value)
     for (const { labels, held } of metrics.counted('core_http_requests_total')) {
       const path = labels['path'] ?? ''
       if (ADMIN.test(path)) continue
+      if (REFUSED.includes(labels['status'] ?? '')) {
+        refused += held.value
+        continue
+      }
       requests += held.value
       if (labels['method'] === 'POST') add(WORK_OF_PATH[path], held.value)
     }
-    return { ms: nowMs(), requests, works, loads: loads() }
+    return { ms: nowMs(), requests, refused, works, loads: loads() }
   }
 }
 

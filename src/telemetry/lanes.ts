@@ -1,5 +1,5 @@
 // The queues (lanes) of a process. Queues of the same name in several threads are summed.
-import type { LaneStats } from '../lib/lane.ts'
+import type { LaneStats } from '../lib/threads/lane.ts'
 
 /** Queues by name. */
 export type Lanes = Readonly<Record<string, LaneStats>>

@@ -44,6 +44,10 @@ export const COUNTERS = {
     help: 'HTTP requests, by method, route and status',
     labels: ['method', 'path', 'status'],
   },
+  ext_scim_requests_total: {
+    help: 'Requests of upstream providers to SCIM and to global token revocation, by operation and result',
+    labels: ['operation', 'result'],
+  },
   ext_client_credentials_issued_total: { help: 'Tokens issued by the client_credentials grant', labels: [] },
   ext_client_credentials_denied_total: {
     help: 'Requests of the client_credentials grant that were denied, by reason',
@@ -96,9 +100,18 @@ export const COUNTERS = {
     labels: ['op'],
     zero: ['add', 'remove'],
   },
+  ext_audit_refusals_left_out_total: {
+    help: 'Refusals beyond the limit of the audit trail for one client, user or address',
+    labels: ['action'],
+  },
+  ext_forwarded_for_ignored_total: {
+    help: 'Requests with X-Forwarded-For while server.trusted_proxies is empty: the address of the peer counted',
+    labels: [],
+  },
+  ext_mcp_calls_total: { help: 'Calls of tools by agents of operators', labels: ['tool'] },
   ext_audit_events_dropped_total: { help: 'Audit events that could not be written', labels: ['action'] },
   ext_event_deliveries_total: {
-    help: 'Attempts to send an event to a webhook or stream, by result; expired events were never accepted within events.retention',
+    help: 'Attempts to send an event to a webhook or stream, or a logout to an application, by result; expired ones were never accepted in time',
     labels: ['kind', 'result'],
   },
   ext_telemetry_sent_total: {
@@ -146,7 +159,8 @@ export const GAUGES = {
   core_active_token_families: 'Token families that are not revoked',
   ext_lane_waiting: 'Jobs waiting in a queue (lane)',
   ext_lane_running: 'Batches that the workers of a queue are running',
-  ext_db_pool_connections: 'PostgreSQL connections by state, and operations waiting for one; absent with SQLite',
+  ext_db_pool_connections:
+    'PostgreSQL connections by state (open, idle), and operations that waited within the last second although all connections were in use (waiting); absent with SQLite',
   ext_storage_healthy: '1 when the database answers and is writable, otherwise 0',
   ext_disk_free_bytes: 'Free space of the file system that has the SQLite database; absent with PostgreSQL',
   ext_disk_size_bytes: 'Size of the file system that has the SQLite database; absent with PostgreSQL',
@@ -162,6 +176,14 @@ export const GAUGES = {
   ext_events_lag_seconds:
     'Age of the oldest event that waits for a webhook, pushed stream or polled stream; 0 if none waits',
   ext_instances: 'Instances that share the database, including this one; each enforces its share of the request limit',
+  ext_instances_differ: 'Settings in which the instances on one database differ although they must not: 1, otherwise 0',
+  ext_database_went_back:
+    'Whether this instance noticed within the last day that the database is in an earlier state than before: 1, otherwise 0',
+  ext_purge_age_seconds: 'Time since the last purge of each target; absent for a target that was never purged',
+  ext_purge_failed: 'Whether the last purge of each target failed: 1, otherwise 0',
+  ext_backup_age_seconds: 'Time since the last `service backup`; absent if there was none, and with PostgreSQL',
+  ext_provider_certificate_seconds:
+    'Time until the certificate of each upstream provider ends; absent for a provider to which nothing has connected since the start',
   ext_signing_key_age_seconds: 'Age of the current signing key',
   ext_unsafe_settings:
     'Unsafe settings of the running service, by configuration key: 1 when the setting is unsafe, otherwise 0',

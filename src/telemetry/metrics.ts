@@ -11,12 +11,13 @@ import { COUNTERS, GAUGES, HISTOGRAMS, READINGS } from './metric_names.ts'
 export const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const SECONDS = bounded(BUCKETS)
 
-type Reading = number | Record<string, number>
+/** Undefined: the gauge has no value now. */
+type Reading = number | Record<string, number> | undefined
 type Read = () => Reading | Promise<Reading>
 
 const READ_TIMEOUT_MS = 1000
 /** Returns undefined when reading fails or takes too long, so that a scrape shows the other metrics while storage is unavailable. */
-const inTime = (read: Read): Promise<Reading | undefined> =>
+const inTime = (read: Read): Promise<Reading> =>
   Promise.race([(async () => read())().catch(() => undefined), sleep(READ_TIMEOUT_MS, undefined, { ref: false })])
 
 const rowsOf = (reading: Reading = {}, label = ''): { labels: Labels; value: number }[] =>
@@ -113,6 +114,11 @@ export class Metrics {
   count(name: CounterName, labels?: Labels, by = 1): void {
     const tally = this.tallies.get(name)?.of(labels)
     if (tally) tally.value += by
+  }
+
+  /** Exports series as 0 before they are counted. Without this Prometheus does not see the first increase of a series. */
+  expect(name: CounterName, series: readonly Labels[]): void {
+    for (const labels of series) this.tallies.get(name)?.of(labels)
   }
 
   observe(name: HistogramName, seconds: number, labels?: Labels): void {

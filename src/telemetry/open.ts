@@ -4,7 +4,7 @@ import type { Config } from '../config/schema.ts'
 import type { Build } from '../lib/build.ts'
 import { type LogEvent, type Logger, openLogger } from './logger.ts'
 import { Metrics } from './metrics.ts'
-import type { ExportSettings, Exports } from './otlp.ts'
+import type { ExportSettings, Exports } from './otlp/push.ts'
 import type { Tracer } from './trace.ts'
 
 export interface Telemetry {
@@ -53,7 +53,7 @@ export async function openThreadTelemetry(
 /** Loads OpenTelemetry only when something is exported. */
 async function exportsFor(settings: ExportSettings, metrics: Metrics, build: Build): Promise<Exports | undefined> {
   if (!settings.metrics && !settings.traces && !settings.logs) return undefined
-  const { openExports } = await import('./otlp.ts')
+  const { openExports } = await import('./otlp/push.ts')
   return openExports(settings, metrics, build)
 }
 

@@ -24,7 +24,7 @@ function readMap(file: string): SourceMap | undefined {
 /** `file:line:column` of built code, the file as a path or URL. */
 const PLACE = /((?:file:\/\/)?\/\S+?\.js):(\d+):(\d+)/g
 
-/** Replaces every location in built code with the location in its source, such as `src/oauth/issue.ts:57`. Locations without a source map stay. */
+/** Replaces every location in built code with the location in its source, such as `src/oauth/tokens/issue.ts:57`. Locations without a source map stay. */
 export const withSourcePlaces = (text: string): string =>
   text.replace(PLACE, (place, named: string, line: string, column: string) => {
     const built = named.startsWith('file:') ? fileURLToPath(named) : named

@@ -1,5 +1,6 @@
 // The interface of tracing: W3C trace context in and out, spans around work. The implementation is behind Tracer, and is loaded only
 // when tracing is enabled.
+import { AsyncLocalStorage } from 'node:async_hooks'
 
 export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>
 
@@ -20,6 +21,21 @@ export interface TraceParent {
   trace_id: string
   span_id: string
   sampled: boolean
+}
+
+/** The span of the running code. Nothing enters it while no request is traced, and then reading it costs nothing. */
+const active = new AsyncLocalStorage<Trace>()
+
+/** The span that the running code belongs to; undefined when its request is not sampled. */
+export const activeTrace = (): Trace | undefined => active.getStore()
+
+/** Runs work, and what follows from it, within a span. */
+export const within = <R>(trace: Trace, work: () => R): R => active.run(trace, work)
+
+/** Runs a part of a request, in a child span when the request is traced. */
+export function inSpan<R>(name: string, work: () => Promise<R>): Promise<R> {
+  const trace = activeTrace()
+  return trace ? trace.span(name, {}, (inner) => within(inner, work)) : work()
 }
 
 export interface Tracer {

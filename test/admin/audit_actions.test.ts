@@ -139,7 +139,8 @@ const OPERATIONS: Partial<Record<AuditAction, Operation>> = {
   },
   webhook_redelivered: async () => {
     const webhook = await createWebhook()
-    const [event] = await okAdmin<Made[]>(service, 'GET', '/admin/audit?limit=1')
+    await send('PATCH', `/admin/webhooks/${webhook.id}`, { paused: false })
+    const [event] = await okAdmin<Made[]>(service, 'GET', '/admin/audit?action=webhook_updated&limit=1')
     await send('POST', `/admin/webhooks/${webhook.id}/redeliver/${event?.id}`)
     return ofWebhook(webhook, { event_id: event?.id })
   },

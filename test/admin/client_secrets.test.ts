@@ -1,7 +1,7 @@
 // Several secrets of a client at once: rotation with an overlap, and the deletion of single secrets.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DAY, HOUR, rfc3339 } from '../../src/lib/time.ts'
-import { isLiveSecret } from '../../src/oauth/client_secret.ts'
+import { isLiveSecret } from '../../src/oauth/clients/client_secret.ts'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { machineToken, post } from '../support/flow.ts'
 import { addClient, startService, type TestService } from '../support/service.ts'

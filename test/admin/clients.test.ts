@@ -67,6 +67,7 @@ test('creating a public client creates no secret, and applies the defaults of a 
     registration_source: 'admin',
     issued_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
     updated_at: expect.stringMatching(/Z$/),
+    tokens_24h: 0,
     id: body.client_id,
     name: 'Web',
   })

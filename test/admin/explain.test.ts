@@ -1,6 +1,6 @@
 // POST /admin/try/explain: every rule of a grant in order, and the same answer as the grant itself.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { EXPLAINED_GRANTS } from '../../src/admin/explain_grants.ts'
+import { EXPLAINED_GRANTS } from '../../src/admin/explain/grants.ts'
 import { grants } from '../../src/grants/index.ts'
 import type { ResourceAccess } from '../../src/records/resource.ts'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'

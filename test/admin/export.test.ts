@@ -52,6 +52,23 @@ describe('exports', () => {
     expect(rows[0]?.detail).toEqual(detail)
   })
 
+  test('an export is an audit event with its filters, unless that is off', async () => {
+    const client_id = newId()
+    const events = async () =>
+      (await okAdmin<{ detail: object }[]>(service, 'GET', '/admin/audit?action=data_exported')).filter(({ detail }) =>
+        JSON.stringify(detail).includes(client_id),
+      )
+    await exported(`/admin/issuances/export?client_id=${client_id}&since=2026-01-02T03:04:05Z`)
+    const filters = { client_id, since: '2026-01-02T03:04:05Z' }
+    const wanted = [expect.objectContaining({ detail: { exported: 'issuances', filters } })]
+    await expect.poll(events).toEqual(wanted)
+    service.app.config.admin.audit_exports = false
+    await exported(`/admin/audit/export?client_id=${client_id}`)
+    service.app.config.admin.audit_exports = true
+    await exported(`/admin/issuances/export?client_id=${client_id}`)
+    await expect.poll(events).toMatchObject([{ detail: { filters: { client_id } } }, ...wanted])
+  })
+
   test('a time range excludes earlier and later rows, and may reach back further than the list', async () => {
     const [client_id, long] = [newId(), Math.floor(Date.now() / 1000) - 400 * 86_400]
     const old = anEvent({ id: idFloor(long).replace(/.$/, 'A'), client_id, created_at: long })

@@ -68,7 +68,7 @@ const call = ({ method, path, requestBody }: Each, { params = {}, query = {}, bo
 const successOf = ({ responses }: Each) =>
   Number(
     Object.keys(responses)
-      .filter((status) => status.startsWith('2'))
+      .filter((status) => status.startsWith('2') && status !== '202')
       .at(-1),
   )
 const queryNames = ({ parameters = [] }: Each) => parameters.filter((each) => each.in === 'query')

@@ -39,6 +39,14 @@ test('device codes are no finding while operators register the clients', async (
   ])
 })
 
+test('X-Forwarded-For is a finding when a request has it and no proxy is trusted, and is counted', async () => {
+  expect((await concerns(SOUND)).map(({ key }) => key)).not.toContain('server.trusted_proxies')
+  await (await fetch(`${service.issuer}/health`, { headers: { 'x-forwarded-for': '198.51.100.7' } })).arrayBuffer()
+  const { concerns: now } = await okAdmin<{ concerns: Concern[] }>(service, 'GET', '/admin/system/status')
+  expect(now.map(({ key }) => key)).toContain('server.trusted_proxies')
+  expect(await (await fetch(`${service.admin}/metrics`)).text()).toMatch(/ext_forwarded_for_ignored_total\S* 1\n/)
+})
+
 test('an old signing key is a finding until it is rotated', async () => {
   await concerns(SOUND)
   service.advance(91 * 86_400)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import * as answers from '../../src/admin/answers.ts'
+import * as answers from '../../src/admin/answers/answers.ts'
 import type { Resource } from '../../src/records/resource.ts'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { authorize, machineToken } from '../support/flow.ts'
@@ -194,7 +194,7 @@ test('the default resource of a client follows a new URI; after a deletion with 
   const refused = await callAdmin(service, 'DELETE', `/admin/resources/${resource.slug}`)
   expect([refused.status, refused.body['error_description']]).toEqual([
     409,
-    'it is the default_resource of a client; with cascade, requests of that client that name no resource are refused',
+    'it is the default_resource of a client; with cascade, its requests without a resource are refused',
   ])
   await okAdmin(service, 'DELETE', `/admin/resources/${resource.slug}?cascade=true`)
   expect(await okAdmin(service, 'GET', at)).toMatchObject({ default_resource: moved })

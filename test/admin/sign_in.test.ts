@@ -37,20 +37,20 @@ const userOf = async (tab: AdminBrowser) => {
 }
 
 describe('people', () => {
-  test('a sign-in at the provider leads to the admin page, and leaves one cookie', async () => {
+  test('a sign-in at the provider leads to the admin page, and leaves the cookies of the session and of the browser', async () => {
     const tab = browser()
     const page = await tab.signInAsPerson()
     expect([page.status, page.text.includes('<title>')]).toEqual([200, true])
     expect(await tab.operator()).toEqual({ actor_id: `admin:${world.op.person['email']}`, capability: 'admin' })
-    expect([...tab.cookies.keys()]).toEqual(['service_admin'])
+    expect([...tab.cookies.keys()].sort()).toEqual(['service_admin', 'service_admin_browser'])
   })
 
-  test('the callback sets the cookie of the session and deletes that of the pending sign-in', async () => {
+  test('the start sets the cookie of the browser, and the callback that of the session', async () => {
     const tab = browser()
     const start = await tab.open(`${service.admin}/admin/ui/sign-in/start`)
     expect(start.headers.getSetCookie()).toEqual([
       expect.stringMatching(
-        /^service_admin_oidc_[\w-]{16}=.*; Path=\/admin\/ui\/sign-in; Max-Age=600; HttpOnly; SameSite=Lax$/,
+        /^service_admin_browser=[\w-]{43}; Path=\/admin\/ui\/sign-in; Max-Age=86400; HttpOnly; SameSite=Lax$/,
       ),
     ])
     expect(new URL(start.location ?? '').searchParams.get('redirect_uri')).toBe(
@@ -96,12 +96,12 @@ describe('people', () => {
     expect((await other.operator())?.actor_id).toBe(`admin:${id}`)
   })
 
-  test('a person without a group is refused with a page, and gets no cookie; admin_ui_login_failed has the reason', async () => {
+  test('a person without a group is refused with a page, and gets no session; admin_ui_login_failed has the reason', async () => {
     become(['others'])
     const tab = browser()
     const page = await tab.signInAsPerson()
     expect([page.status, page.text.includes('None of your groups may use the admin page.')]).toEqual([403, true])
-    expect([...tab.cookies.keys()]).toEqual([])
+    expect([...tab.cookies.keys()]).toEqual(['service_admin_browser'])
     expect((await eventsOf(service, 'admin_ui_login_failed'))[0]?.detail).toMatchObject({
       provider: 'default',
       reason: 'admin_no_capability',

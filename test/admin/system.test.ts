@@ -4,7 +4,7 @@ import { idFloor, newId } from '../../src/lib/id.ts'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { post } from '../support/flow.ts'
 import { anIssuance } from '../support/records.ts'
-import { ADMIN_KEY, addClient, addUser, startService, type TestService } from '../support/service.ts'
+import { ADMIN_KEY, addClient, addUser, SEALED, startService, type TestService } from '../support/service.ts'
 
 const SESSION_SECRET = 'a-session-secret-of-more-than-32-bytes'
 let service: TestService
@@ -102,6 +102,13 @@ test('the status has version, uptime, parts, features, engines and queues', asyn
   })
   const { lanes } = status as { lanes: Record<string, { busy_ms: number }> }
   for (const { busy_ms } of Object.values(lanes)) expect(String(busy_ms)).toMatch(/^\d+(\.\d)?$/)
+})
+
+test('the status of encryption is that of its driver', async () => {
+  const sealed = await startService(SEALED)
+  const { subsystems } = await okAdmin<{ subsystems: object[] }>(sealed, 'GET', '/admin/system/status')
+  expect(subsystems).toContainEqual({ name: 'encryption', status: 'healthy', driver: 'aes_master' })
+  await sealed.close()
 })
 
 test('a feature that is switched off is reported as off', async () => {

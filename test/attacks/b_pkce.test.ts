@@ -127,7 +127,19 @@ test('B09 a code is refused for another client, and stays valid for its own clie
   expect((await redeem(service, client, authorized)).status).toBe(200)
 })
 
-test('B11 a code that is older than a minute is refused', async () => {
+test('B11 a code is refused when it is older than oauth.code_expiry', async () => {
+  const { oauth } = service.app.config
+  const usual = oauth.code_expiry
+  oauth.code_expiry = 600
+  const [early, late] = [await withCode(), await withCode()]
+  oauth.code_expiry = usual
+  service.advance(590)
+  expect((await redeem(service, early.client, early.authorized)).status).toBe(200)
+  service.advance(11)
+  expect(outcome(await redeem(service, late.client, late.authorized))).toBe('400 invalid_grant')
+})
+
+test('B11 by default a code that is older than a minute is refused', async () => {
   const { client, authorized } = await withCode()
   service.advance(61)
   expect(outcome(await redeem(service, client, authorized))).toBe('400 invalid_grant')

@@ -66,6 +66,19 @@ test('C03 a confidential client that sends only its client_id is refused with 40
   }
 })
 
+test('C03 a token in the Authorization header is named as the reason, and a header that is no header is not', async () => {
+  const { client_id, client_secret } = client
+  for (const scheme of ['Bearer', 'bearer', 'DPoP'])
+    for (const fields of [{}, { client_id }, { client_id, client_secret }]) {
+      const answer = await token({ ...CLIENT_CREDENTIALS, ...fields }, { authorization: `${scheme} abc.def.ghi` })
+      expect([answer.status, answer.error]).toEqual([401, 'invalid_client'])
+      expect(answer.body['error_description']).toContain('Authorization header has a Bearer or DPoP token')
+      expect(answer.headers.get('www-authenticate')).toMatch(/^Basic /)
+    }
+  const unknown = await token({ ...CLIENT_CREDENTIALS, client_id }, { authorization: 'Bearers x' })
+  expect(unknown.body['error_description']).toBe('client authentication failed')
+})
+
 // Both methods send the same secret, and RFC 6749 §2.3.1 requires servers to support Basic, so a client may use either.
 test('C04 the right secret is accepted in the header and in the form, a wrong one in neither, and a secret of a public client is refused', async () => {
   const open = await addClient(service, { token_endpoint_auth_method: 'none' })
@@ -109,6 +122,7 @@ describe('C07 a body that is not a form', () => {
     ['multipart', () => [String(fields()), { 'content-type': 'multipart/form-data; boundary=x' }]],
     ['no type', () => [String(fields()), { 'content-type': '' }]],
     ['UTF-16', () => [Buffer.from(String(fields()), 'utf16le'), { 'content-type': `${FORM}; charset=utf-16` }]],
+    ['Latin-1', () => [Buffer.from('grant_type=é', 'latin1'), { 'content-type': `${FORM}; charset=iso-8859-1` }]],
     ['gzip', () => [gzipSync(String(fields())), { 'content-encoding': 'gzip' }]],
   ]
   test.each(cases)('%s is refused with 400 or 415', async (_what, make) => {
@@ -116,6 +130,20 @@ describe('C07 a body that is not a form', () => {
     expect([400, 415]).toContain(answer.status)
     expect(answer.body).not.toHaveProperty('access_token')
   })
+})
+
+test.each([
+  '',
+  '; charset=UTF8',
+  ';charset=ISO-8859-1',
+  '; charset="us-ascii"',
+  '; charset=',
+  '; charset=utf-16',
+  '; boundary=x',
+])('C07 a form whose type has the parameter %j is read as UTF-8', async (parameter) => {
+  const fields = { ...CLIENT_CREDENTIALS, client_id: client.client_id, client_secret: client.client_secret }
+  const answer = await send(String(new URLSearchParams(fields)), { 'content-type': FORM + parameter })
+  expect(answer.status).toBe(200)
 })
 
 describe('C08 grant types', () => {

@@ -5,6 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { spyOnFetches } from '../support/documents.ts'
 import {
   base64url,
   type Changes,
@@ -152,7 +153,6 @@ describe('E09 times', () => {
     ['iat in the future', () => ({ iat: now() + 61 })],
     ['iat in milliseconds', () => ({ iat: now() * 1000 })],
     ['iat as text', () => ({ iat: String(now()) })],
-    ['iat as a fraction', () => ({ iat: now() - 0.5 })],
     ['iat negative', () => ({ iat: -now() })],
     ['iat zero', () => ({ iat: 0 })],
     ['iat in a list', () => ({ iat: [now()] })],
@@ -297,7 +297,7 @@ describe('E12 further header members', () => {
     const listener = createServer().on('connection', () => connections++)
     await once(listener.listen(0, '127.0.0.1'), 'listening')
     const url = `http://127.0.0.1:${(listener.address() as AddressInfo).port}/keys.json`
-    const fetches = vi.spyOn(service.app.fetcher, 'fetch')
+    const fetches = spyOnFetches(service)
     for (const header of [
       { kid: other.jkt },
       { kid: '../../etc/passwd' },
@@ -308,7 +308,7 @@ describe('E12 further header members', () => {
       { x5t: 'AAAA' },
     ])
       expectBound(await sendProof({ header }))
-    expect(fetches).not.toHaveBeenCalled()
+    expect(fetches.count()).toBe(0)
     expect(connections).toBe(0)
     listener.close()
   })

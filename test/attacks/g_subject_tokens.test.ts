@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { AccessTokenClaims } from '../../src/oauth/access_token.ts'
+import type { AccessTokenClaims } from '../../src/oauth/tokens/access_token.ts'
 import { dpop, proofKey } from '../support/dpop.ts'
 import { ACCESS_TOKEN, addExchanger, exchange, type Registered } from '../support/exchange.ts'
 import { type Answer, expectRefused, introspect, machineToken } from '../support/flow.ts'

@@ -42,7 +42,7 @@ afterEach(() => {
 async function refused(service: TestService, client_id: string): Promise<string> {
   const page = await ask(service, browser, { client_id })
   const trail = service.app.activity.list().find((each) => each.client_id === redactText(client_id.slice(0, 256)))
-  return `${refusalIn(page).split(':')[0]}, ${trail?.passages.at(-1)?.reason}`
+  return `${refusalIn(page).split(':')[0]}, ${trail?.steps.at(-1)?.reason}`
 }
 const isFine = async (client_id: string) => {
   const page = await ask(local, browser, { client_id })
@@ -257,7 +257,7 @@ test('I12 URLs without a path, with a fragment, a user or a non-canonical spelli
 })
 
 test('I13 documents with a secret, or with an authentication method that is unsupported, are refused, and not treated as public clients', async () => {
-  const changes: Record<string, unknown>[] = [{ client_secret: 'x' }, { client_secret: '' }, { client_secret: {} }]
+  const changes: Record<string, unknown>[] = [{ client_secret: 'x' }, { client_secret: ' ' }, { client_secret: {} }]
   const methods = [
     'client_secret_basic',
     'client_secret_post',
@@ -265,7 +265,7 @@ test('I13 documents with a secret, or with an authentication method that is unsu
     'private_key_jwt',
     'tls_client_auth',
     'None',
-    '',
+    ' ',
   ]
   for (const [i, change] of [
     ...changes,

@@ -2,7 +2,7 @@
 import v8 from 'node:v8'
 import vm from 'node:vm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openDocuments } from '../../src/oauth/cimd.ts'
+import { openDocuments } from '../../src/oauth/clients/document_cache.ts'
 import { callAdmin } from '../support/admin.ts'
 import { DocumentServer, LOCAL_DOCUMENTS } from '../support/documents.ts'
 import { authorizeUrl, post, register } from '../support/flow.ts'

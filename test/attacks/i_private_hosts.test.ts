@@ -85,7 +85,7 @@ const kinds = [
         jwks_uri: url,
       }),
     use: async (service: TestService, { client_id }: Answer) => {
-      await service.app.clientKeys.refresh((await clientOf(service, client_id)).jwks_uri ?? '').catch(() => {})
+      await service.app.clientKeys.operator.refresh((await clientOf(service, client_id)).jwks_uri ?? '').catch(() => {})
       return (await okAdmin<Answer>(service, 'GET', `/admin/clients/${client_id}`)).warning
     },
   },

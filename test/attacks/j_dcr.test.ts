@@ -1,10 +1,10 @@
 // Section J of the attack list: dynamic registration. One test per row, named by its id.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { digest } from '../../src/lib/id.ts'
-import { okAdmin } from '../support/admin.ts'
+import { eventsOf, metricOf, okAdmin } from '../support/admin.ts'
 import { ask, signedIn } from '../support/documents.ts'
-import { authorizeUrl, decide, register as post } from '../support/flow.ts'
-import { addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
+import { authorizeUrl, decide, register as post, post as token } from '../support/flow.ts'
+import { addClient, addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -271,4 +271,50 @@ test('J13 a private-use redirect URI is compared character by character, and is 
 test('J14 no setting allows schemes that browsers execute, read or fetch', async () => {
   for (const scheme of ['javascript', 'data', 'file', 'blob', 'vbscript', 'about', 'http', 'https', 'ws', 'wss'])
     await expect(startService({ SERVICE_DCR_REDIRECT_SCHEMES: scheme }), scheme).rejects.toThrow('dcr.redirect_schemes')
+})
+
+test('J50 a registration of more than 8 KB without its keys is refused, and one of less is stored', async () => {
+  const uris = (count: number) =>
+    Array.from({ length: count }, (_, i) => `https://app.example/${'p'.repeat(1500)}/${i}`)
+  const before = await countClients()
+  const refused = await register({ redirect_uris: uris(6) })
+  expect([outcome(refused), refused.body['error_description']]).toEqual([
+    '400 invalid_client_metadata',
+    expect.stringMatching(/^the metadata has \d+ bytes without keys; at most 8192 are allowed$/),
+  ])
+  expect(await countClients()).toBe(before)
+  expect((await register({ redirect_uris: uris(4) })).status).toBe(201)
+})
+
+test('J51 refusals that clients cause which registered themselves are audited up to a limit by client and by address', async () => {
+  const own = await startService({ SERVICE_DCR_MODE: 'open' })
+  const denied = async () => (await eventsOf(own, 'token_issue_denied')).length
+  const wrong = {
+    grant_type: 'authorization_code',
+    code: 'ac_x',
+    code_verifier: 'v'.repeat(43),
+    redirect_uri: REDIRECT_URI,
+  }
+  const refuse = async (client: { client_id: string; client_secret?: string }, times: number) => {
+    const answers = await Promise.all(
+      Array.from({ length: times }, () => token(`${own.issuer}/oauth/token`, client, wrong)),
+    )
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([400]))
+  }
+  const startedMs = performance.now()
+  const registered = async () =>
+    (await register({}, own)).body as unknown as { client_id: string; client_secret: string }
+  await refuse(await registered(), 60)
+  const ofOne = () => 20 + Math.ceil((performance.now() - startedMs) / 1000) + 1
+  await expect.poll(denied).toBeGreaterThanOrEqual(20)
+  expect(await denied()).toBeLessThanOrEqual(ofOne())
+  for (let i = 0; i < 8; i++) await refuse(await registered(), 25)
+  await expect.poll(denied).toBeGreaterThanOrEqual(90)
+  // IPv4 and IPv6 loopback are two addresses.
+  expect(await denied()).toBeLessThanOrEqual(2 * (100 + 5 * Math.ceil((performance.now() - startedMs) / 1000)))
+  expect(await metricOf(own, 'ext_audit_refusals_left_out_total{action="token_issue_denied"}')).toBeGreaterThan(0)
+  const before = await denied()
+  await refuse(await addClient(own), 60)
+  await expect.poll(denied).toBe(before + 60)
+  await own.close()
 })

@@ -99,7 +99,7 @@ test('M07 a state that is forged, of another user, expired or used is refused, a
   for (const forge of forged)
     expect(await tried(changed(right, (query) => query.set('state', forge(query.get('state') ?? ''))))).toBe(400)
   expect(await tried(right, mallory)).toBe(403)
-  expect((await new Browser().open(right)).status).toBe(403)
+  expect((await new Browser().open(right)).location).toContain('/login?')
   expect(await tried(changed(right, (query) => query.delete('code')))).toBe(400)
   expect(upstream.asked.length).toBe(asked)
   expect((await member.browser.open(right)).location).toBe(RETURN)

@@ -256,11 +256,15 @@ describe('M11 texts of the provider', () => {
     for (const secret of SECRETS) expect(left.text).not.toContain(secret)
   })
 
-  test('this service authenticates with Basic, and no secret of the sign-in is in a URL or readable in the cookie', async () => {
+  test('this service authenticates with Basic, and no secret of the sign-in is in a URL or readable in the database', async () => {
     const browser = new Browser()
     const callback = await leave(service, fake, browser)
-    const [cookie] = [...browser.cookies].find(([name]) => name.startsWith('service_oidc_'))?.slice(1) ?? []
-    expect(cookie).toMatch(/^eyJ[^.]+\.\.[^.]+\.[^.]+\.[^.]+$/)
+    const id = callback.searchParams.get('state')?.slice(0, 22) ?? ''
+    const stored = await service.app.store.findPendingValue({ id, now: 0 })
+    expect(stored?.sealed).toMatch(/^eyJ[^.]+\.\.[^.]+\.[^.]+\.[^.]+$/)
+    const key = browser.cookies.get('service_login_nonce') ?? ''
+    expect(JSON.stringify(stored)).not.toContain(key)
+    expect(callback.href).not.toContain(key)
     await browser.open(callback.href)
     const { authorization, code_verifier = '', client_secret } = fake.asked.at(-1) ?? {}
     expect(authorization).toMatch(/^Basic /)

@@ -1,11 +1,11 @@
 // Section O of the attack list: the HTTP layer and denial of service, against a whole service on both engines. One test per
 // row, named by its id. The same rules byte by byte, for a listener alone: test/http/engine_rules.ts.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { safeRedirect } from '../../src/endpoints/pages/urls.ts'
 import { publicRoutes } from '../../src/endpoints/routes.ts'
-import { safeRedirect } from '../../src/endpoints/urls.ts'
 import { Buckets } from '../../src/http/rate_limit.ts'
-import { matchesPattern } from '../../src/oauth/redirect_pattern.ts'
-import { parseScope } from '../../src/oauth/requested_scope.ts'
+import { matchesPattern } from '../../src/oauth/clients/redirect_pattern.ts'
+import { parseScope } from '../../src/oauth/tokens/requested_scope.ts'
 import { Browser, fieldsOf } from '../support/browser.ts'
 import { signedIn } from '../support/documents.ts'
 import { authorizeUrl, register } from '../support/flow.ts'

@@ -49,6 +49,12 @@ const BAD: [what: string, jwks: unknown, message: string][] = [
   ['a key of a curve of coins', { keys: [secp] }, isOther],
   ['a key of the curve for key agreement', { keys: [x25519] }, isOther],
   ['a point that is not on the curve', { keys: [{ ...good('a'), y: good('b').y }] }, 'is not a valid public key'],
+  // Anybody could make signatures for it: 32 bytes 01 00 … 00 and 32 bytes of zeros.
+  [
+    'an Ed25519 key of small order',
+    { keys: [{ kty: 'OKP', crv: 'Ed25519', x: `AQ${'A'.repeat(41)}` }] },
+    'jwks.keys[0] is not a valid public key',
+  ],
   [
     'a coordinate with a leading zero',
     { keys: [{ ...good('a'), x: `AA${good('a').x}` }] },
@@ -177,7 +183,7 @@ test('S15 a jwks_uri whose server does not answer is given up with 503', async (
   const fetcher = createFetcher({ allowPrivate: true, userAgent: 'test' })
   const hasty: typeof fetcher = { fetch: (url, request) => fetcher.fetch(url, { ...request, timeoutMs: 50 }) }
   const impatient = createRemoteKeys({ fetcher: hasty, clock, ttl: 60, cooldown: 30, allowHttp: true })
-  Object.assign(service.app, { clientKeys: impatient })
+  Object.assign(service.app, { clientKeys: { ...clientKeys, operator: impatient } })
   const answer = await tryAssertion(service, client, {}, peer.key)
   expectRefused(answer, 'temporarily_unavailable', 503)
   expect(reasonOf(answer)).toBe('jwks_timeout')
@@ -227,10 +233,12 @@ test('S15 a published key set of more than 20 keys is refused', async () => {
 })
 
 // The last one: it uses up what the host may be asked.
-test('S19 many clients that name one host cannot flood it: requests beyond the limit get slow_down', async () => {
+test('S19 many clients that registered themselves and name one host cannot flood it: requests beyond the limit get slow_down', async () => {
   const peer = await TestIdp.start()
   const clients = await Promise.all(
-    Array.from({ length: 120 }, (_, i) => addKeyedClient(service, { jwks_uri: `${peer.jwks_uri}?${i}` })),
+    Array.from({ length: 120 }, (_, i) =>
+      addKeyedClient(service, { jwks_uri: `${peer.jwks_uri}?${i}`, registration_source: 'dcr' }),
+    ),
   )
   const answers = await Promise.all(clients.map((client) => tryAssertion(service, client, {}, peer.key)))
   const slowed = answers.filter(({ status }) => status === 429)

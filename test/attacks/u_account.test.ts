@@ -128,7 +128,7 @@ test('U35 a client name, a resource and a User-Agent header with markup are show
   const browser = await browserOf(service, user.email, '<script>alert(1)</script> Firefox/1 "onload=x')
   await allow(service, user, browser, '<img src=x onerror=alert(1)>\u202etxt')
   const { text } = await accountPage(service, browser)
-  expect(text).not.toMatch(/<script|<img|"onload|\u202e/)
+  expect(text.replace(/<script src="\/ui\/script\/\w+\.js"><\/script>/, '')).not.toMatch(/<script|<img|"onload|\u202e/)
   expect(text).toContain('&lt;img src=x onerror=alert(1)&gt;txt')
 })
 

@@ -1,6 +1,6 @@
 // Attacks on the device authorization grant: guessed and phished user codes, races, and device codes in other hands.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { DEVICE_CODE_GRANT } from '../../src/oauth/device.ts'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { DEVICE_CODE_GRANT } from '../../src/oauth/sign_in/device.ts'
 import { eventsOf } from '../support/admin.ts'
 import { fieldsOf } from '../support/browser.ts'
 import {
@@ -48,8 +48,11 @@ describe('user codes', () => {
       const pages = await Promise.all(
         (['allow', 'deny', 'allow'] as const).map((action) => decide(service, browser, page, action)),
       )
-      expect(pages.map(({ status }) => status).sort()).toEqual([200, 400, 400])
-      const isDenied = pages[1]?.status === 200
+      // Every answer shows the decision that holds, whatever its own was.
+      expect(pages.map(({ status }) => status)).toEqual([200, 200, 200])
+      const shown = new Set(pages.map(({ text }) => text.includes('The device has no access')))
+      expect(shown.size).toBe(1)
+      const isDenied = shown.has(true)
       const answer = await poll(service, client, codes)
       expect([answer.status, answer.body['error']]).toEqual(isDenied ? [400, 'access_denied'] : [200, undefined])
     }
@@ -62,7 +65,7 @@ describe('user codes', () => {
     const codes = await begin()
     const mine = await consentPageOf(service, browser, codes.user_code)
     const theirs = await consentPageOf(service, other, codes.user_code)
-    expect((await decide(service, browser, mine, 'allow')).status).toBe(400)
+    expect((await decide(service, browser, mine, 'allow')).status).toBe(403)
     expect((await decide(service, browser, theirs, 'allow')).status).toBe(403)
     expectRefused(await poll(service, client, codes), 'authorization_pending')
     expect((await decide(service, other, theirs, 'deny')).status).toBe(200)
@@ -165,6 +168,49 @@ describe('phishing', () => {
     expectRefused(await askForCode(strict, { client_id }, { resource: resource.uri }), 'unauthorized_client')
     documents.close()
     await strict.close()
+  })
+})
+
+describe('device codes that anonymous callers request', () => {
+  test('U70: a device request has no copy of the client document, which is read again for the user who enters the code', async () => {
+    const documents = await DocumentServer.start()
+    const { resource, browser } = await deviceScene(service)
+    const uris = Array.from({ length: 4 }, (_, i) => `https://app.example/${'p'.repeat(1500)}/${i}`)
+    const grant_types = [DEVICE_CODE_GRANT, 'authorization_code']
+    const client_id = documents.publish('/tv/client.json', { redirect_uris: uris, grant_types })
+    const created = vi.spyOn(service.app.store, 'createDeviceRequest')
+    const codes = codesOf(await askForCode(service, { client_id }, { resource: resource.uri }))
+    expect(JSON.stringify(created.mock.calls[0]?.[0]).length).toBeLessThan(1500)
+    documents.publish('/tv/client.json', { redirect_uris: uris, grant_types }, { status: 503 })
+    await forgetDocuments(service)
+    const refused = await enterCode(service, browser, codes.user_code)
+    expect([refused.status, refused.text.includes('<h1>')]).toEqual([400, true])
+    documents.publish('/tv/client.json', { redirect_uris: uris, grant_types })
+    await forgetDocuments(service)
+    await decideFor(service, browser, codes)
+    expect((await poll(service, { client_id }, codes)).status).toBe(200)
+    documents.close()
+  })
+
+  test('U71: an address gets thirty codes at once for clients that do not authenticate; others are not affected', async () => {
+    const own = await startService({
+      ...DEVICES,
+      SERVICE_RATE_LIMIT_ENABLED: 'true',
+      SERVICE_SERVER_TRUSTED_PROXIES: '127.0.0.1,::1',
+    })
+    const { client, resource } = await deviceScene(own)
+    const ask = (from: string, by: Parameters<typeof askForCode>[1] = client) =>
+      askForCode(own, by, { resource: resource.uri }, { 'x-forwarded-for': from })
+    const answers = await Promise.all(Array.from({ length: 40 }, () => ask('192.0.2.1')))
+    const refused = answers.filter(({ status }) => status === 429)
+    expect(refused.length).toBeGreaterThan(0)
+    expect(refused.length).toBeLessThanOrEqual(10)
+    expect(refused[0]?.body['error']).toBe('slow_down')
+    expect(Number(refused[0]?.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect((await ask('192.0.2.2')).status).toBe(200)
+    const confidential = await addDeviceClient(own, { token_endpoint_auth_method: 'client_secret_basic' })
+    expect((await ask('192.0.2.1', confidential)).status).toBe(200)
+    await own.close()
   })
 })
 

@@ -1,7 +1,7 @@
 // Section U of the attack list, local accounts. One test per row, named by its id. U61: test/flows/account_limit.test.ts, U62: test/http/waiting_room.test.ts.
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { isSignedIn, userWith } from '../support/account.ts'
-import { okAdmin } from '../support/admin.ts'
+import { metricOf, okAdmin } from '../support/admin.ts'
 import { Browser, fieldsOf } from '../support/browser.ts'
 import { refresh } from '../support/flow.ts'
 import { addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
@@ -29,6 +29,26 @@ const attempt = async (address: string, email: string, password: string) => {
 /** Fails logins to the account of a user. */
 const failures = (email: string, count: number, address = (i: number) => `203.0.113.${i % 100}`) =>
   Promise.all(Array.from({ length: count }, (_, i) => attempt(address(i), email, 'wrong')))
+
+test('U73 failures with many texts for one domain count for one account, or for none', async () => {
+  const domain = `b${Date.now()}.example`
+  const user = await addUser(service, { email: `ada@${domain}` })
+  const [label = '', rest = ''] = domain.split('.')
+  const texts = [
+    `xn--${label}-.${rest}`,
+    `${label}.xn--${rest}-`,
+    `xn--${label}-.xn--${rest}-`,
+    `XN--${label}-.${rest}`,
+  ]
+  for (const text of texts) expect(await attempt('192.0.2.9', `ada@${text}`, PASSWORD), text).toBe(422)
+  expect(await attempt('192.0.2.9', user.email, PASSWORD)).toBe(303)
+  const { email } = await addUser(service, { email: `ada@m\u00fcnchen.${domain}` })
+  const same = ['XN--Mnchen-3YA', 'mu\u0308nchen', 'M\u00dcNCHEN', 'm\u00ad\u00fcnchen']
+  for (const text of same) expect(await attempt('192.0.2.10', `ada@${text}.${domain}`, 'wrong'), text).toBe(422)
+  const delayed = await metricOf(service, 'ext_logins_delayed_total')
+  expect(await attempt('192.0.2.11', email, PASSWORD)).toBe(303)
+  expect(await metricOf(service, 'ext_logins_delayed_total')).toBe(delayed + 1)
+})
 
 test('U60 failures from many addresses do not lock the user out: the right password works from another address', async () => {
   const user = await addUser(service)

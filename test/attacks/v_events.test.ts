@@ -146,3 +146,25 @@ test.each(['Bearer a\r\nx: y', 'Bearer \u2603', 'Bearer a\tb'])(
     expect([answer.status, answer.body['error']]).toEqual([400, 'invalid_request'])
   },
 )
+
+test('V17 an event that a webhook does not receive, or of the time before it, is not sent to it once more; and nothing while it is paused', async () => {
+  const receiver = await TestReceiver.start()
+  await suspend()
+  const [early] = await okAdmin<{ id: string }[]>(service, 'GET', '/admin/audit?action=client_suspended&limit=1')
+  service.advance(5)
+  const { id } = await hookTo(receiver.url)
+  const { client_id } = await addClient(service)
+  await okAdmin(service, 'PATCH', `/admin/clients/${client_id}`, { client_name: 'Other' })
+  const [other] = await okAdmin<{ id: string }[]>(service, 'GET', '/admin/audit?action=client_updated&limit=1')
+  const again = async (event_id = '') =>
+    (await callAdmin(service, 'POST', `/admin/webhooks/${id}/redeliver/${event_id}`)).status
+  expect([early, other].every((event) => event !== undefined)).toBe(true)
+  expect([await again(early?.id), await again(other?.id)]).toEqual([404, 404])
+  await suspend()
+  const [got] = await receiver.arrived(1)
+  const event_id = String(got?.headers['webhook-id'])
+  expect(await again(event_id)).toBe(200)
+  await okAdmin(service, 'PATCH', `/admin/webhooks/${id}`, { paused: true })
+  expect(await again(event_id)).toBe(409)
+  expect(receiver.got.length).toBe(2)
+})

@@ -1,6 +1,6 @@
 // Attacks on polled streams: limits that are too large or negative, acknowledgements of the events of others, and polls in a loop.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { TOKEN_REVOKED } from '../../src/events/event_types.ts'
+import { POLL, PUSH, TOKEN_REVOKED } from '../../src/events/event_types.ts'
 import { okAdmin } from '../support/admin.ts'
 import { machineToken, post } from '../support/flow.ts'
 import { basic } from '../support/fronts.ts'
@@ -8,7 +8,7 @@ import { addClient, addResource, startService, type TestService } from '../suppo
 
 let service: TestService
 beforeAll(async () => {
-  service = await startService()
+  service = await startService({ SERVICE_EVENTS_PUSH_HOSTS: 'rs.example.com' })
 })
 afterAll(() => service.close())
 
@@ -99,4 +99,33 @@ test('V13 of many waiting polls of one stream all but a few are answered at once
   await expect.poll(() => answered, { timeout: 10_000 }).toBe(6)
   await revokeOne(at)
   expect((await Promise.all(polls)).toSorted()).toEqual([0, 0, 0, 0, 0, 0, 1, 1, 1, 1])
+})
+
+test('V16 a client sends no events to a server that no admin chose: not with a new stream, nor with a changed one', async () => {
+  const { server, url } = await streaming()
+  const send = async (method: string, body: object) => {
+    const headers = { ...basic(server), 'content-type': 'application/json' }
+    const answer = await fetch(`${service.issuer}/ssf/streams`, { method, headers, body: JSON.stringify(body) })
+    return { status: answer.status, body: (await answer.json()) as Record<string, unknown> }
+  }
+  const delivery = { method: PUSH, endpoint_url: 'https://evil.example.com/events' }
+  const stream_id = url.slice(url.lastIndexOf('/') + 1)
+  const before = await okAdmin(service, 'GET', '/admin/streams')
+  for (const [method, body] of [
+    ['POST', { delivery }],
+    ['PATCH', { stream_id, delivery }],
+    ['PUT', { stream_id, delivery }],
+  ] as const)
+    expect(await send(method, body), method).toMatchObject({ status: 403, body: { error: 'access_denied' } })
+  expect(await okAdmin(service, 'GET', '/admin/streams')).toEqual(before)
+
+  const listed = { ...delivery, endpoint_url: 'https://rs.example.com/events' }
+  expect((await send('POST', { delivery: listed })).status).toBe(201)
+  // The endpoint that an admin set stays, with another header.
+  await okAdmin(service, 'PATCH', `/admin/streams/${stream_id}`, { delivery })
+  const header = { ...delivery, authorization_header: 'Bearer next' }
+  expect((await send('PATCH', { stream_id, delivery: header })).status).toBe(200)
+  const moved = { ...delivery, endpoint_url: 'https://evil.example.com/other' }
+  expect((await send('PATCH', { stream_id, delivery: moved })).status).toBe(403)
+  expect((await send('PATCH', { stream_id, delivery: { method: POLL } })).status).toBe(200)
 })

@@ -230,6 +230,15 @@ describe('the database that all instances share', () => {
     )
   })
 
+  test('the disk of the database carries at least the rate that was measured on it', () => {
+    const report = onPostgres(400)
+    // Few requests share a commit at the rate of the plan, and many at the measured one.
+    for (const { ladder } of report.results)
+      ladder.unshift(...ladder.map((sample) => ({ ...sample, per_s: 100, fsyncs: 5 })))
+    const { limits, measured_knee_per_s } = plan(report, { ...shared, rate: 10 })
+    expect(limits.find(({ what }) => what === "the database's disk")?.per_s).toBeGreaterThanOrEqual(measured_knee_per_s)
+  })
+
   test('the text has the lines of the database, with the bytes that it writes', () => {
     const at = { ...shared, rate: 20_000 }
     const text = renderPlan(plan(onPostgres(400), at), at, onPostgres(400), 'capacity.json')
@@ -266,6 +275,9 @@ test('assumptions are stated: shares that do not add up to 100, another machine'
     'add up to 200, not 100: interpreted as client_credentials 75.0 %, refresh_token 25.0 %',
   )
   expect(notes({})).not.toContain('add up')
+  expect(notes({ rate: 2000 })).toContain('the default of rate_limit.requests_per_second is 100')
+  expect(notes({ rate: 2000 })).toContain('at least 2,000')
+  expect(notes({ rate: 90 })).not.toContain('rate_limit.requests_per_second')
   expect(notes({ here: { model: 'Test', cores: 2 } })).not.toContain('another machine')
   expect(notes({ here: { model: 'Test', cores: 8 } })).toContain('of another machine, 2 x Test; this one is 8 x Test')
   expect(notes({ here: { model: 'Other', cores: 2 } })).toContain('this one is 2 x Other')

@@ -28,6 +28,6 @@ test('the load generator runs on the processors that the service does not have',
   expect([processorsOf(four), restOf(four, 8), restOf(four, 4)]).toEqual(['0-3', '4-7', undefined])
   expect(connectionsFor(four)).toBe(128)
   expect(shapeName(four)).toBe('service, 4 processors, 2 front threads')
-  expect(pinned('0-3', 'wrk', ['-t1'])).toEqual(['taskset', ['-c', '0-3', 'wrk', '-t1']])
-  expect(pinned(undefined, 'wrk', ['-t1'])).toEqual(['wrk', ['-t1']])
+  expect(pinned('0-3', 'node', ['-p'])).toEqual(['taskset', ['-c', '0-3', 'node', '-p']])
+  expect(pinned(undefined, 'node', ['-p'])).toEqual(['node', ['-p']])
 })

@@ -166,12 +166,12 @@ test('a backup of a newer version is refused', async () => {
   from.prepare('VACUUM INTO ?').run(newer)
   from.close()
   const db = new Database(newer)
-  db.prepare("INSERT INTO schema_migrations VALUES (999, 'later', 'x', 0)").run()
+  db.prepare("UPDATE schema_support SET oldest = '9.1.0'").run()
   db.close()
   const { to } = await backup({ ...plain, SERVICE_STORAGE_SQLITE_PATH: newer })
   expect(await restore(elsewhere(plain), to)).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('newer version'),
+    stderr: expect.stringContaining('the database works with version 9.1.0 and later'),
   })
 })
 

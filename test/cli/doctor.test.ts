@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { clientFindings } from '../../src/cli/doctor/clients.ts'
+import { clientFindings } from '../../src/admin/clients/client_findings.ts'
 import { okAdmin } from '../support/admin.ts'
 import { envOf, runHere } from '../support/cli.ts'
 import { aProvider, oauthConfigData } from '../support/records.ts'
@@ -41,6 +41,14 @@ describe('registration', () => {
     const none = { SERVICE_SERVER_ADDRESS: '127.0.0.1:1' }
     expect(await findingsOf('registration', { ...none, SERVICE_DCR_MODE: 'open' })).toMatchObject([{ result: 'warn' }])
   })
+})
+
+test('what could not be read from the server is a warning, and does not look right', async () => {
+  const wrong = { SERVICE_ADMIN_API_KEY: 'a-wrong-key-of-enough-length-0123456789' }
+  for (const check of ['resources', 'broker providers', 'clients', 'references'])
+    expect(await findingsOf(check, wrong)).toMatchObject([
+      { result: 'warn', message: expect.stringContaining('not checked: ') },
+    ])
 })
 
 describe('a resource', () => {
@@ -155,4 +163,21 @@ describe('the steps of a client', () => {
     const steps = [step('missing_scope'), step(), step('pkce_mismatch', 'token')]
     expect(clientFindings([{ client_id: 'c_1', steps }])).toEqual([])
   })
+})
+
+test('the limit on all requests is named, and its default is a warning in production', async () => {
+  const found = (more: Record<string, string>) =>
+    findingsOf('request limit', { SERVICE_RATE_LIMIT_ENABLED: 'true', ...more })
+  const production = {
+    SERVICE_SERVER_ISSUER: 'https://auth.example.com',
+    SERVICE_SESSION_SECURE: 'true',
+    SERVICE_SESSION_SECRET: 'Wq7-session-secret-of-the-whole-site-0123456789',
+    SERVICE_ADMIN_API_KEY: 'hT4v9QmZ2xLr8KcW5nYb3PdF7sGj6UeA',
+  }
+  const message = expect.stringContaining('rate_limit.requests_per_second is 100 for all callers together')
+  expect(await found({})).toMatchObject([{ result: 'ok', message }])
+  expect(await found(production)).toMatchObject([{ result: 'warn', message }])
+  expect(await found({ ...production, SERVICE_RATE_LIMIT_REQUESTS_PER_SECOND: '2000' })).toMatchObject([
+    { result: 'ok' },
+  ])
 })

@@ -16,7 +16,7 @@ beforeAll(async () => {
   service = await startService()
   const { store, clock } = service.app
   const created_at = clock.now()
-  const event = { action: 'user_enabled', actor_id: 'admin', ip: '', detail: {}, created_at } as const
+  const event = { action: 'user_enabled', actor_id: 'admin:night', ip: '', detail: {}, created_at } as const
   await Promise.all(Array.from({ length: EVENTS }, () => store.recordAudit({ id: newId(), ...event })))
 })
 afterAll(() => service.close())
@@ -40,7 +40,7 @@ test.each([
 
 test('admin audit export has the filters of the REST operation', async () => {
   await addUser(service)
-  const last = rowsOf(await okHere(['admin', 'audit', 'export', '--actor-id', 'admin'], envOf(service)))
+  const last = rowsOf(await okHere(['admin', 'audit', 'export', '--actor-id', 'admin:night'], envOf(service)))
   expect(last).toHaveLength(EVENTS)
   const later = ['admin', 'audit', 'export', '--since', '2999-01-01T00:00:00Z']
   expect(await okHere(later, envOf(service))).toBe('')

@@ -1,4 +1,6 @@
 // quickstart, try authorize and doctor against a running service.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, closeSync, openSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,7 +10,9 @@ import { integrity } from '../../src/cli/doctor/storage.ts'
 import { openSender } from '../../src/cli/send.ts'
 import { tryAuthorize } from '../../src/cli/tour/authorize.ts'
 import { openCallback } from '../../src/cli/tour/callback.ts'
+import { programFile } from '../../src/lib/paths.ts'
 import { Database } from '../../src/store/database.ts'
+import { callAdmin } from '../support/admin.ts'
 import { envOf, runHere } from '../support/cli.ts'
 import { walk } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
@@ -69,10 +73,23 @@ describe('quickstart', () => {
 })
 
 describe('try authorize', () => {
+  test('an interrupted try authorize leaves no client', async () => {
+    await runHere(['quickstart'], env)
+    const child = spawn(process.execPath, [programFile('service'), 'try', 'authorize'], {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    await once(child.stderr, 'data')
+    expect((await callAdmin(service, 'GET', '/admin/clients/service-try')).status).toBe(200)
+    child.kill('SIGINT')
+    expect(await once(child, 'exit')).toEqual([1, null])
+    expect((await callAdmin(service, 'GET', '/admin/clients/service-try')).status).toBe(404)
+  })
+
   test('try authorize signs a user in and shows the token, with a callback on a free port', async () => {
     await runHere(['quickstart'], env)
     const { email } = await addUser(service)
-    const sender = openSender(service.app.config, env)
+    const sender = openSender({ config: service.app.config, env })
     let walked: Promise<unknown> | undefined
     const answer = await tryAuthorize(service.app.config, sender, { port: 0 }, (url) => {
       walked = walk(service, url, { email }).then((callback) => fetch(callback))

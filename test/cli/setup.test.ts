@@ -108,10 +108,15 @@ test('apply changes only the members that differ, and recreates items that canno
     .replace('u_1', 'u_2')
     .replace('client_id: us', 'client_id: them')
   const differs = await setup('diff', next)
-  expect(differs.code).toBe(1)
+  expect(differs.code).toBe(2)
   expect(differs.rows).toMatchObject([
     { action: 'update', kind: 'providers', fields: ['config_data'] },
-    { action: 'update', kind: 'resources', fields: ['scopes'] },
+    {
+      action: 'update',
+      kind: 'resources',
+      fields: ['scopes'],
+      changes: [{ member: 'scopes', from: [{ description: 'Read' }], to: [{ description: 'Write' }] }],
+    },
     { action: 'replace', kind: 'mappings', changes: [{ member: 'local_subject', from: 'u_1', to: 'u_2' }] },
   ])
   const { rows } = await setup('apply', next)
@@ -137,6 +142,35 @@ test('apply sets, changes and clears the limits of a client', async () => {
   await setup('apply', only(SETUP.replace(limits, 'null')))
   expect(await stored()).toBeUndefined()
   await setup('apply', only(SETUP))
+})
+
+test('diff exits with 1 for every failure, because 2 means that something differs', async () => {
+  for (const args of [
+    ['-f', '/nowhere.yaml'],
+    ['-f', written('clents: []')],
+    [],
+    ['--nonsense'],
+    ['-f', written('clients: []'), '--profile', 'none'],
+  ])
+    expect([args, (await runHere(['admin', 'diff', ...args], env)).code]).toEqual([args, 1])
+})
+
+test('an exported identity provider names no audience that is the issuer of this server', async () => {
+  const make = (more: object) =>
+    okAdmin(service, 'POST', '/admin/idps', { jwks_uri: 'https://idp.example.com/keys', ...more })
+  await make({ issuer: 'https://own.example.com' })
+  await make({ issuer: 'https://other.example.com', audience: 'https://elsewhere.example.com' })
+  const { stdout } = await runHere(['admin', 'export', '--only', 'idps', '--json'], env)
+  const { idps } = JSON.parse(stdout) as { idps: Row[] }
+  expect(idps.map(({ issuer, audience }) => [issuer, audience])).toEqual(
+    expect.arrayContaining([
+      ['https://own.example.com', undefined],
+      ['https://other.example.com', 'https://elsewhere.example.com'],
+    ]),
+  )
+  expect((await setup('diff', stdout)).rows).toEqual([])
+  for (const { id } of (await service.app.store.listIdps()).filter(({ issuer }) => /own|other/.test(issuer)))
+    await okAdmin(service, 'DELETE', `/admin/idps/${id}`)
 })
 
 test('diff does not print the authorization header of a stream', async () => {

@@ -1,6 +1,6 @@
 // The warnings of a start.
 import { describe, expect, test } from 'vitest'
-import { warningsOf } from '../../src/config/notices.ts'
+import { idleTimeoutWarnings, warningsOf } from '../../src/config/notices.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { load, over, PRODUCTION } from './loading.ts'
 
@@ -31,6 +31,16 @@ describe('warnings of a start', () => {
     expect(warnings(over(SOUND, { admin: { address } }))).toEqual([expect.stringContaining('admin.address')])
     expect(warnings(over(SOUND, { admin: { address, enabled: false } }))).toEqual([])
     expect(warnings({ admin: { address } }).join()).not.toContain('admin.address')
+  })
+
+  test('a whole network as trusted proxies causes a warning', () => {
+    const at = (...trusted_proxies: string[]) => warnings(over(SOUND, { server: { trusted_proxies } }))
+    const warning = [
+      expect.stringMatching(/^server\.trusted_proxies trusts .*: every host there can forge the address/),
+    ]
+    for (const range of ['10.0.0.0/8', '172.16.0.0/12', '0.0.0.0/0', 'fd00::/8', '::/0'])
+      expect(at(range)).toEqual(warning)
+    expect(at('10.1.2.3', '10.1.0.0/16', 'fd00:1:2::/48', '::1')).toEqual([])
   })
 
   test('a public issuer without TLS causes a warning', () => {
@@ -64,5 +74,30 @@ describe('warnings of a start', () => {
 
   test('no warning contains a secret', () => {
     expect(warnings(SOUND, 'open').join()).not.toContain('k3yXw9')
+  })
+})
+
+describe('server.idle_timeout with the native engine', () => {
+  const found = (content: object, isNative: boolean, env = {}) => {
+    const { config, given } = load(content, env)
+    return idleTimeoutWarnings(config, given, isNative)
+  }
+  const hint = /^server\.idle_timeout has no effect with uWebSockets\.js, .* 8 to 12 s: .*deploy\.md#connections/
+
+  test.each([
+    ['in the file', { server: { idle_timeout: '60s' } }, {}],
+    ['in the environment', {}, { SERVICE_SERVER_IDLE_TIMEOUT: '5s' }],
+    ['to its default', { server: { idle_timeout: '120s' } }, {}],
+  ])('is a warning when it is set %s', (_, content, env) => {
+    expect(found(content, true, env)).toEqual([expect.stringMatching(hint)])
+    expect(found(content, false, env)).toEqual([])
+  })
+
+  test.each([
+    ['it is not set', {}],
+    ['it is null', { server: { idle_timeout: null } }],
+    ['it is what the engine does', { server: { idle_timeout: '10s' } }],
+  ])('is none when %s', (_, content) => {
+    expect(found(content, true)).toEqual([])
   })
 })

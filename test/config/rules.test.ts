@@ -71,6 +71,11 @@ const CASES: Case[] = [
     bad: { server: { front_threads: 2, http_engine: 'node' } },
   },
   { keys: 'admin.address', when: 'it has no port', bad: { admin: { address: 'localhost' } } },
+  ...['', 'http://admin.example.com/mcp', 'https://admin.example.com/mcp?x'].map((url) => ({
+    keys: 'admin.mcp.url',
+    when: `agents have tools and it is "${url}"`,
+    bad: { admin: { mcp: { enabled: true, url } } },
+  })),
   ...['', 'http://admin.example.com', 'https://admin.example.com/page'].map((url) => ({
     keys: 'admin.sign_in.url',
     when: `people sign in and it is "${url}"`,
@@ -281,6 +286,16 @@ const CASES: Case[] = [
     keys: 'oidc.providers.connector_id',
     when: 'it would add a parameter',
     bad: { oidc: { providers: [{ ...ACME, connector_id: 'ldap&prompt=none' }] } },
+  },
+  {
+    keys: 'webauthn.rp_id',
+    when: 'it is not a domain above the host of the issuer',
+    bad: { webauthn: { rp_id: 'example.org' } },
+  },
+  {
+    keys: 'admin.sign_in.local',
+    when: 'sign-in of people is off',
+    bad: { admin: { sign_in: { local: true } } },
   },
   {
     keys: 'oidc.providers',

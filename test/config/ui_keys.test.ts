@@ -92,6 +92,29 @@ describe('links', () => {
   })
 })
 
+test.each([
+  [''],
+  ['Call 4711, or visit the help desk.'],
+  ['https://id.example.com/reset'],
+  ['mailto:help@example.com'],
+])('%j is accepted as help with a password', (help) => {
+  expect(problemOf({ password_help: help })).toEqual([])
+})
+
+test.each([['http://id.example.com/reset'], ['https:reset'], ['mailto:']])(
+  '%j is refused as help with a password',
+  (help) => {
+    expect(problemOf({ password_help: help })).toEqual([
+      'ui.password_help must be a text, or a well-formed https or mailto URL',
+    ])
+  },
+)
+
+test('the help has at most 500 characters', () => {
+  expect(problemOf({ password_help: 'x'.repeat(500) })).toEqual([])
+  expect(problemOf({ password_help: 'x'.repeat(501) })).toHaveLength(1)
+})
+
 test('the name has at most 60 characters, on one line', () => {
   expect(problemOf({ product_name: 'x'.repeat(60) })).toEqual([])
   expect(problemOf({ product_name: 'x'.repeat(61) })).toHaveLength(1)

@@ -1,6 +1,8 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { type CryptoJob, packJobs, unpackJobs } from '../../src/crypto/batch.ts'
+import { type CryptoJob, type LocalKey, packJobs, signingKeysOf, unpackJobs } from '../../src/crypto/batch.ts'
 
+const generateKey = () => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
 const verification = (input: string): CryptoJob => ({
   alg: 'ES256',
   jwk: { kty: 'EC', crv: 'P-256', x: 'x', y: 'y\n"' },
@@ -9,15 +11,29 @@ const verification = (input: string): CryptoJob => ({
   signature: 's',
 })
 
-test('jobs are unpacked unchanged, whatever their key names and texts contain', () => {
+const [one, two] = ['1', '2'].map((name): LocalKey => ({ name, alg: 'ES256', key: generateKey() })) as [
+  LocalKey,
+  LocalKey,
+]
+const keyOf = (name: string) => [one, two].find((each) => each.name === name)
+
+test('jobs are unpacked unchanged, whatever their headers and texts contain', () => {
   const jobs: CryptoJob[] = [
-    { header: 'service account {x}', payload: JSON.stringify({ sub: 'ä "\n{} 0 ', n: [1, 2] }) },
+    { key: one, header: 'a header {x}', payload: JSON.stringify({ sub: 'ä "\n{} 0 ', n: [1, 2] }) },
     verification('a\nb'),
-    { header: '7', payload: '{}' },
-    { header: 'service account {x}', payload: '{"a":1}' },
+    { key: one, header: '7', payload: '{}', idToken: { key: two, header: '8', payload: '{"b":2}' } },
+    { key: two, header: 'a header {x}', payload: '{"a":1}' },
     verification('1 {}'),
   ]
   const batch = packJobs(jobs)
-  expect(batch.headers).toEqual(['service account {x}', '7'])
-  expect(unpackJobs(structuredClone(batch))).toEqual(jobs)
+  expect(batch.signers.map(({ header, key }) => [header, key])).toEqual([
+    ['a header {x}', '1'],
+    ['7', '1'],
+    ['8', '2'],
+    ['a header {x}', '2'],
+  ])
+  expect(unpackJobs(structuredClone(batch), keyOf)).toEqual(jobs)
+  expect(signingKeysOf(jobs)).toEqual([one, two])
+  expect(unpackJobs(batch, (name) => (name === '2' ? undefined : keyOf(name)))).toBeUndefined()
+  expect(unpackJobs(packJobs([]), keyOf)).toEqual([])
 })

@@ -7,12 +7,13 @@ import {
   headerSegment,
   importKey,
   isAlg,
+  signedLength,
   signJws,
   thumbprint,
   VERIFIED_ALGS,
   verifySignature,
 } from '../../src/crypto/jws.ts'
-import type { Alg, Jwk, UpstreamAlg } from '../../src/records/jwk.ts'
+import type { Alg, Jwk, UpstreamAlg, VerifiedAlg } from '../../src/records/jwk.ts'
 import { ED25519_JWK, ED25519_JWS, PROOF, PROOF_JWK, PROOF_THUMBPRINT, RSA_JWK, RSA_THUMBPRINT } from './vectors.ts'
 
 const MAX = 10_000
@@ -126,6 +127,14 @@ describe('signatures', () => {
     expect(Buffer.from(verified.payload).toString()).toBe(payload)
   })
 
+  test.each(ALGS)('%s: the length of a token is known before it is signed, to the byte', (alg) => {
+    const { privateKey, publicKey } = pair(alg)
+    const header = headerSegment('at+jwt', alg, 'k1')
+    const jwk = publicKey.export({ format: 'jwk' }) as unknown as Jwk
+    for (const text of ['{}', payload, '{"a":"ä"}', '{"a":"€€"}', '{"a":"x"}'])
+      expect(signedLength(header, text, jwk), text).toBe(signJws(alg, privateKey, header, text).length)
+  })
+
   test.each(VERIFIED_ALGS)('%s: a signature of jose verifies here, and any change of it does not', async (alg) => {
     const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true })
     const jws = decodeJws(await new SignJWT({ a: 1 }).setProtectedHeader({ alg }).sign(privateKey), MAX)
@@ -181,12 +190,17 @@ describe('signatures', () => {
     const ecJwk = jwkOf(ec.publicKey)
     const rsaJwk = jwkOf(rsa.publicKey)
     const curve = (namedCurve: string) => jwkOf(generateKeyPairSync('ec', { namedCurve }).publicKey)
+    /** A key of 32 bytes, given by the first one, those between, and the last one. */
+    const ed25519 = (first: string, between = '00', last = '00'): Jwk => {
+      const x = Buffer.from(first + between.repeat(30) + last, 'hex').toString('base64url')
+      return { kty: 'OKP', crv: 'Ed25519', x }
+    }
 
     test.each(ALGS)('a matching key is imported for %s', (alg) => {
       expect(importKey(alg, jwkOf(pair(alg).publicKey))?.type).toBe('public')
     })
 
-    test.each<[string, UpstreamAlg, () => Jwk]>([
+    test.each<[string, VerifiedAlg, () => Jwk]>([
       ['an RSA key for ES256', 'ES256', () => rsaJwk],
       ['an EC key for RS256', 'RS256', () => ecJwk],
       ['an EC key for PS256', 'PS256', () => ecJwk],
@@ -212,6 +226,10 @@ describe('signatures', () => {
       ['an RSA key without n', 'RS256', () => ({ ...rsaJwk, n: undefined })],
       ['a symmetric key', 'ES256', () => ({ kty: 'oct', k: 'AAAA' })],
       ['an Ed25519 key', 'ES256', () => jwkOf(generateKeyPairSync('ed25519').publicKey)],
+      ['an Ed25519 key that is no point', 'EdDSA', () => ed25519('02')],
+      ['an Ed25519 key with a second encoding of its point', 'EdDSA', () => ed25519('ee', 'ff', '7f')],
+      ['the neutral point of Ed25519', 'EdDSA', () => ed25519('01')],
+      ['a point of Ed25519 of order 4', 'EdDSA', () => ed25519('00')],
     ])('refuses %s', (_what, alg, jwk) => {
       expect(importKey(alg, jwk())).toBeUndefined()
     })

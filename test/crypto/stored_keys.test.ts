@@ -1,12 +1,12 @@
 // Keys that several processes share: every process has a key before any of them signs with it.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { aesMaster } from '../../src/crypto/at_rest.ts'
-import { databaseKeys } from '../../src/crypto/database_keys.ts'
+import { databaseKeys, keyTable } from '../../src/crypto/database_keys.ts'
 import { type Keyring, openKeyring } from '../../src/crypto/keyring.ts'
 import { type KeyStore, type StoredKey, storedKeys } from '../../src/crypto/stored_keys.ts'
 import type { Alg } from '../../src/records/jwk.ts'
 import type { Store } from '../../src/store/index.ts'
-import type { SealedKey } from '../../src/store/signing_keys.ts'
+import type { SealedKey } from '../../src/store/tokens/signing_keys.ts'
 import { testClock } from '../support/clock.ts'
 import { silentLog } from '../support/log.ts'
 
@@ -177,18 +177,22 @@ describe('in the database', () => {
 
   test('in the database, private keys are encrypted, each for its kid', async () => {
     const { store, kept } = aStore()
-    await ring(databaseKeys(store, aesMaster(master)))
+    await ring(databaseKeys(keyTable(store, false), aesMaster(master)))
     const [current, next] = kept() as [SealedKey, SealedKey]
     expect(JSON.stringify(kept())).not.toContain('PRIVATE')
     current.private_key = next.private_key
-    await expect(ring(databaseKeys(store, aesMaster(master)))).rejects.toThrow(`signing-key:${current.kid}`)
+    await expect(ring(databaseKeys(keyTable(store, false), aesMaster(master)))).rejects.toThrow(
+      `signing-key:${current.kid}`,
+    )
   })
 
   test('with another master key the start is refused, and no keys are created', async () => {
     const { store, kept } = aStore()
-    await ring(databaseKeys(store, aesMaster(master)))
+    await ring(databaseKeys(keyTable(store, false), aesMaster(master)))
     const before = structuredClone(kept())
-    await expect(ring(databaseKeys(store, aesMaster('cd'.repeat(32))))).rejects.toThrow('sealed with the key')
+    await expect(ring(databaseKeys(keyTable(store, false), aesMaster('cd'.repeat(32))))).rejects.toThrow(
+      'sealed with the key',
+    )
     expect(kept()).toEqual(before)
   })
 
@@ -199,7 +203,7 @@ describe('in the database', () => {
       kept.push({ kid: `${tries}`, alg: 'ES256', created_at: 0, private_key: 'x' })
     })
     const keys = storedKeys({
-      store: databaseKeys(store, { ...aesMaster(master), open: async () => 'x' }),
+      store: databaseKeys(keyTable(store, false), { ...aesMaster(master), open: async () => 'x' }),
       alg: 'ES256',
       longestLife: 3600,
       clock,

@@ -1,6 +1,6 @@
 // The token for the secret store: how it is obtained, renewed, and replaced after a refusal.
 import { afterEach, describe, expect, test } from 'vitest'
-import { createTransitClient, type TransitAccess } from '../../src/crypto/transit_client.ts'
+import { createTransitClient, type TransitAccess } from '../../src/crypto/transit/client.ts'
 import { createFetcher } from '../../src/net/fetch.ts'
 import { testClock } from '../support/clock.ts'
 import { recordingLog } from '../support/log.ts'

@@ -10,6 +10,7 @@ import type { App } from '../../src/context.ts'
 import { scrapeRoutes } from '../../src/endpoints/metrics.ts'
 import { publicRoutes } from '../../src/endpoints/routes.ts'
 import { packageRoot } from '../../src/lib/paths.ts'
+import { SCIM_OPERATIONS } from '../../src/scim/dispatch.ts'
 import { COUNTERS, GAUGES, HISTOGRAMS, READINGS } from '../../src/telemetry/metric_names.ts'
 import { runHere } from '../support/cli.ts'
 
@@ -45,26 +46,39 @@ const OF_OTHERS = [
   ...['client_uri', 'is_admin', 'may_act', 'private_key_jwt', 'software_id', 'software_version'],
   ...['groups_direct', 'oidc_invalid_response', 'token_max_ttl', 'auto_rotate_period'],
 ]
-const SHIPPED = ['src', 'workers', 'migrations', 'bench', 'deploy', 'examples']
+const SHIPPED = ['src', 'workers', 'migrations', 'bench', 'deploy', 'examples', 'packages/resource-server/src']
 /** Every snake_case word of the sources: fields, reasons, codes, actions, tables. */
 const words = new Set([...wordsUnder(SHIPPED, /[a-z0-9]+(?:_[a-z0-9]+)+/g), ...OF_OTHERS])
 
 /** Reasons that are put together: their form, and the files that have the other part in quotes. */
 const COMPOSED: readonly (readonly [form: RegExp, files: readonly string[]])[] = [
-  [/^cimd_(.+)$/, ['src/oauth/cimd.ts', 'src/net/error.ts']],
+  [/^cimd_(.+)$/, ['src/oauth/clients/cimd.ts', 'src/net/error.ts']],
   [/^jwks_(.+)$/, ['src/net/error.ts']],
-  [/^oidc_upstream_(.+)$/, ['src/oauth/upstream_errors.ts']],
+  [/^oidc_upstream_(.+)$/, ['src/oauth/federation/upstream_errors.ts']],
   [
     /^oidc_(.+)$/,
     [
-      ...['src/oauth/oidc_discovery.ts', 'src/oauth/oidc_errors.ts', 'src/oauth/oidc_provider.ts'],
-      ...['src/oauth/id_token.ts', 'src/oauth/federated_user.ts', 'src/net/error.ts', 'src/endpoints/oidc.ts'],
+      ...[
+        'src/oauth/federation/oidc_discovery.ts',
+        'src/oauth/federation/oidc_errors.ts',
+        'src/oauth/federation/oidc_provider.ts',
+      ],
+      ...[
+        'src/oauth/federation/id_token.ts',
+        'src/oauth/federation/federated_user.ts',
+        'src/net/error.ts',
+        'src/endpoints/oidc.ts',
+      ],
+      'src/crypto/foreign_jwt.ts',
     ],
   ],
-  [/^login_(.+)$/, ['src/endpoints/login.ts']],
+  [/^login_(.+)$/, ['src/endpoints/sign_in/login.ts']],
   [/^missing_(.+)$/, ['src/grants/authorization_code.ts']],
   [/^client_(.+)$/, ['src/http/client_limiter.ts']],
-  [/^(.+)_lane_full$/, ['src/crypto/pool.ts', 'src/crypto/transit_signer.ts', 'src/store/sqlite.ts']],
+  [
+    /^(.+)_lane_full$/,
+    ['src/crypto/pool.ts', 'src/crypto/passwords.ts', 'src/crypto/transit/signer.ts', 'src/store/sqlite.ts'],
+  ],
   [/^(.+)_full$/, ['src/http/admission.ts', 'src/http/router.ts', 'src/lib/replay_set.ts', 'src/net/semaphore.ts']],
 ]
 const quoted = new Map(
@@ -142,6 +156,8 @@ const routes: readonly string[] = [
   ...adminResources.flatMap(({ actions }) => Object.values(actions)),
   ...publicRoutes({ config } as App),
   ...scrapeRoutes({ config } as App, 'admin'),
+  ...SCIM_OPERATIONS,
+  { method: 'GET', path: '/scim/v2' },
   { method: 'GET', path: '/admin/ui/' },
 ].map(({ method, path: at }) => `${method} ${at}`)
 

@@ -7,19 +7,19 @@ import { perform } from '../../src/admin/perform.ts'
 import { recordUnfinished } from '../../src/events/key_revocation.ts'
 import { STREAM_ACTIONS } from '../../src/events/security_events.ts'
 import { newId } from '../../src/lib/id.ts'
-import { AUDIT_ACTIONS, isLone } from '../../src/oauth/audit_events.ts'
-import { KEY_REVOCATION } from '../../src/store/key_revocations.ts'
+import { AUDIT_ACTIONS } from '../../src/oauth/audit_events.ts'
+import { isLone } from '../../src/oauth/lone_events.ts'
+import { KEY_REVOCATION } from '../../src/store/tokens/key_revocations.ts'
 import { accountPage, browserOf, press, userWith } from '../support/account.ts'
 import { eventsOf, okAdmin } from '../support/admin.ts'
 import { Browser } from '../support/browser.ts'
 import { DocumentServer, LOCAL_DOCUMENTS } from '../support/documents.ts'
 import { aPerson } from '../support/exchange.ts'
+import { addApp, personAt, pressFactor, signInWith, withApp } from '../support/factors.ts'
 import { authorize, authorizeUrl, machineToken, post, redeem, refresh, register, walk } from '../support/flow.ts'
-import { tempFolder } from '../support/folder.ts'
 import { signed } from '../support/idp.ts'
 import { CLIENT_ID, type FakeProvider, openFederation, signInAt } from '../support/openid_fake.ts'
 import { inputFor } from '../support/operations.ts'
-import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { RECEIVERS_ALLOWED, TestReceiver } from '../support/receiver.ts'
 import { anEvent } from '../support/records.ts'
 import {
@@ -31,6 +31,7 @@ import {
   startService,
   type TestService,
 } from '../support/service.ts'
+import { storages } from '../support/storages.ts'
 
 /** The operations of the admin API that change records, by operationId. */
 const OPERATIONS = adminResources.flatMap(({ name, actions }) =>
@@ -44,21 +45,6 @@ test('every action from which security events follow is recorded with its change
   expect(STREAM_ACTIONS.filter(isLone).toSorted()).toEqual(alone)
 })
 
-let server: PostgresServer
-beforeAll(async () => {
-  server = await startPostgres()
-})
-afterAll(() => server.close())
-
-const STORAGES = {
-  SQLite: async () => ({}),
-  PostgreSQL: async () => ({
-    SERVICE_STORAGE_DRIVER: 'postgres',
-    SERVICE_STORAGE_POSTGRES_DSN: await server.database(),
-    SERVICE_SIGNING_KEY_PATH: tempFolder(),
-  }),
-}
-
 /** Makes every record of an event on its own fail. */
 function loseEvents({ app }: TestService): void {
   const { driver } = app.store
@@ -67,7 +53,7 @@ function loseEvents({ app }: TestService): void {
     op === 'recordAudit' ? Promise.reject(new Error('killed')) : call.call(driver, op, ...rest)
 }
 
-describe.each(Object.entries(STORAGES))('on %s', (_name, env) => {
+describe.each(storages())('on %s', (_name, env) => {
   let service: TestService
   let fake: FakeProvider
   let documents: DocumentServer
@@ -79,6 +65,7 @@ describe.each(Object.entries(STORAGES))('on %s', (_name, env) => {
       ...local,
       ...SEALED,
       SERVICE_OIDC_SHOW_LOCAL_LOGIN: 'true',
+      SERVICE_SCIM_ENABLED: 'true',
     }))
     loseEvents(service)
   })
@@ -121,6 +108,21 @@ describe.each(Object.entries(STORAGES))('on %s', (_name, env) => {
     return signInAt(service, fake)
   }
 
+  /** Changes a group as a provider does. Returns its id. */
+  async function atGroups(method: string, path = '', body?: object): Promise<string> {
+    const wanted = { name: `scim-${newId()}`, capability: 'scim', provider: 'default' }
+    const { key } = await okAdmin<{ key: string }>(service, 'POST', '/admin/api-keys', wanted)
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/scim+json' }
+    const answer = await fetch(`${service.issuer}/scim/v2/Groups${path}`, {
+      method,
+      headers,
+      body: JSON.stringify(body),
+    })
+    expect(answer.ok).toBe(true)
+    return answer.status === 201 ? ((await answer.json()) as { id: string }).id : ''
+  }
+  const newGroup = () => atGroups('POST', '', { displayName: newId() })
+
   /** What users, clients and providers change, by audit action. */
   const CHANGES: Readonly<Record<string, () => Promise<unknown>>> = {
     token_revoked: async () => {
@@ -151,6 +153,14 @@ describe.each(Object.entries(STORAGES))('on %s', (_name, env) => {
       fake.person = { ...fake.person, email: `${newId()}@example.com` }
       await signInAt(service, fake)
     },
+    user_claims_changed: async () => {
+      await arrive()
+      fake.person = { ...fake.person, groups: ['staff'] }
+      await signInAt(service, fake)
+    },
+    group_created: newGroup,
+    group_updated: async () => atGroups('PUT', `/${await newGroup()}`, { displayName: newId() }),
+    group_deleted: async () => atGroups('DELETE', `/${await newGroup()}`),
     user_backchannel_logout: async () => {
       await arrive()
       const { issuer, key } = fake.idp
@@ -193,6 +203,19 @@ describe.each(Object.entries(STORAGES))('on %s', (_name, env) => {
       const { browser } = await userWith(service, 'Notes')
       expect((await accountPage(service, browser)).text).toContain('Notes')
       await press(service, browser, 'name="resource_id"')
+    },
+    factor_added: async () => addApp(service, (await personAt(service)).browser),
+    factor_removed: async () => {
+      const { browser } = await withApp(service)
+      await pressFactor(service, browser, 'remove')
+    },
+    recovery_codes_replaced: async () => {
+      const { browser } = await withApp(service)
+      await pressFactor(service, browser, 'recovery_codes')
+    },
+    recovery_code_used: async () => {
+      const { email, app } = await withApp(service)
+      expect(await signInWith(service, email, app.codes[0])).toBeDefined()
     },
     user_password_changed: async () => {
       const { browser } = await userWith(service)

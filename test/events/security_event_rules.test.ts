@@ -5,6 +5,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { issuerOf } from '../../src/config/issuer.ts'
 import {
+  ACCOUNT_DISABLED,
+  ACCOUNT_ENABLED,
+  ACCOUNT_PURGED,
   CREDENTIAL_CHANGE,
   SESSION_REVOKED,
   STREAM_UPDATED,
@@ -54,6 +57,13 @@ const EVENTS: Readonly<Record<string, { sub_id: z.ZodType; payload: z.ZodType }>
       claims: z.record(z.string(), z.unknown()).refine((claims) => Object.keys(claims).length > 0),
     }),
   },
+  // RISC 1.0 §2.2 to §2.4.
+  ...Object.fromEntries(
+    [ACCOUNT_DISABLED, ACCOUNT_ENABLED, ACCOUNT_PURGED].map((type) => [
+      type,
+      { sub_id: user, payload: z.strictObject({ event_timestamp: seconds }) },
+    ]),
+  ),
   [TOKEN_REVOKED]: { sub_id: opaque, payload: revoked },
   [VERIFICATION]: { sub_id: opaque, payload: z.strictObject({ state: z.string().optional() }) },
   [STREAM_UPDATED]: {
@@ -87,5 +97,5 @@ test('every security event token has the members that the specifications require
     EVENTS[type]?.payload.parse(payload)
   }
   expect(new Set(seen)).toEqual(new Set(Object.keys(EVENTS)))
-  expect(seen.filter((type) => type === TOKEN_REVOKED)).toHaveLength(4)
+  expect(seen.filter((type) => type === TOKEN_REVOKED)).toHaveLength(6)
 })

@@ -1,5 +1,5 @@
 // Streams of security events from outside: what a resource server learns, what it does not learn, and who may read a stream.
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { issuerOf } from '../../src/config/issuer.ts'
 import {
   POLL,
@@ -139,7 +139,12 @@ test('an operator pauses a stream: the receiver learns of it when it is enabled 
   const at = await streaming()
   const path = `/admin/streams/${at.stream.stream_id}`
   await okAdmin(service, 'PATCH', path, { status: 'paused', reason: 'Maintenance' })
-  expect(await polled(at)).toEqual({})
+  const poll = () => call(at.server, 'POST', at.stream.delivery.endpoint_url, { returnImmediately: true })
+  const empty = await poll()
+  expect([empty.status, empty.body]).toEqual([
+    200,
+    { sets: {}, delivers: expect.objectContaining({ status: 'paused' }) },
+  ])
   const status = await call(at.server, 'GET', `/ssf/status?stream_id=${at.stream.stream_id}`)
   expect(status.body).toMatchObject({ status: 'paused', reason: 'Maintenance' })
   await okAdmin(service, 'PATCH', path, { status: 'enabled' })
@@ -157,6 +162,19 @@ test('an operator pauses a stream: the receiver learns of it when it is enabled 
   for (const action of ['stream_created', 'stream_updated', 'stream_verification_requested', 'stream_deleted'])
     expect((await eventsOf(service, action))[0]?.detail).toMatchObject({ stream_id: at.stream.stream_id })
   expect((await call(at.server, 'POST', at.stream.delivery.endpoint_url, {})).status).toBe(404)
+})
+
+test('a waiting poll answers with a change that was made while it began', async () => {
+  const at = await streaming()
+  const { store } = service.app
+  const { slug } = at.resource
+  const feedEnd = store.readSqliteFeedEnd.bind(store)
+  vi.spyOn(store, 'readSqliteFeedEnd').mockImplementationOnce(async () => {
+    await okAdmin(service, 'DELETE', `/admin/resources/${slug}/policy/runtime/client-ids/${at.server.client_id}`)
+    return feedEnd()
+  })
+  const { body } = await call(at.server, 'POST', at.stream.delivery.endpoint_url, {})
+  expect(body).toMatchObject({ sets: {}, delivers: { resources: [] } })
 })
 
 test('a resource server manages its stream with an own token for this service that has the scope ssf.manage, and with no other token', async () => {
@@ -218,7 +236,7 @@ test('a pushed event is sent again until it is accepted, with the header of the 
   const resource = await addResource(service, { policy: { runtime: { client_ids: [server.client_id] } } })
   const delivery = { method: PUSH, endpoint_url: receiver.url, authorization_header: 'Bearer of-the-receiver' }
   const wanted = { delivery, events_requested: [TOKEN_REVOKED] }
-  const made = await call(server, 'POST', '/ssf/streams', wanted)
+  const made = await callAdmin(service, 'POST', '/admin/streams', { client_id: server.client_id, ...wanted })
   const stream = made.body as unknown as Stream
   const client = await addClient(service)
   await revoke(client, await tokenFor({ server, resource, stream }, client))

@@ -56,6 +56,16 @@ const remembers = async (at: TestService, client: Credentials, status: number) =
   }, 20_000)
 }
 
+/** Both instances show it to operators: in what needs attention, and as a metric. */
+async function expectTold(): Promise<void> {
+  for (const at of [a, b]) {
+    const { attention } = await okAdmin<{ attention: { kind: string }[] }>(at, 'GET', '/admin/system/status')
+    expect(attention.map(({ kind }) => kind)).toContain('database')
+    const metrics = await (await fetch(`${at.admin}/metrics`)).text()
+    expect(metrics).toContain('\next_database_went_back 1\n')
+  }
+}
+
 describe('after the versions of the database went back', () => {
   test('a suspended client is refused at the other instance within the bound', async () => {
     const client = await addClient(a)
@@ -63,6 +73,7 @@ describe('after the versions of the database went back', () => {
     await remembers(b, client, 200)
     await suspend(client.client_id)
     await withinBound(async () => (await served(b, client)) === 401)
+    await expectTold()
   })
 
   test('a suspended client is refused at the other instance, also when both instances lost their connections meanwhile', async () => {

@@ -8,6 +8,7 @@ import { assert, expect, test } from 'vitest'
 import { programFile } from '../../src/lib/paths.ts'
 import { Database, prepareDatabase } from '../../src/store/database.ts'
 import { openFile } from '../store/sqlite_file.ts'
+import { runCli } from '../support/cli.ts'
 import { diskNote, fill, smallDisk } from '../support/disk.ts'
 import { machineToken } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
@@ -45,6 +46,9 @@ test.skipIf(!small)(
       expect((await fetch(at.instance.base + document)).status).toBe(200)
     rmSync(path.join(small, 'ballast'))
     expect((await ask()).status).toBe(200)
+    const { stdout } = await runCli(['doctor', '--json'], at.env)
+    const checks = JSON.parse(stdout) as { check: string; result: string }[]
+    expect(checks.find(({ check }) => check === 'disk')?.result).toBe('ok')
     const exported = await fetch(`${at.admin}/admin/issuances/export`, {
       headers: { authorization: `Bearer ${ADMIN_KEY}` },
     })

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { Database, openDatabase } from '../../src/store/database.ts'
-import { migrateSqlite, readMigrations } from '../../src/store/migrate.ts'
+import { migrateSqlite, readMigrations } from '../../src/store/schema/migrate.ts'
 import { runCli } from '../support/cli.ts'
 import { tempFolder } from '../support/folder.ts'
 import { placed } from '../support/instances.ts'
@@ -76,6 +76,30 @@ test.each([
   await instance.start()
   expect(newestOf(file)).toBeGreaterThan(LAST)
   await instance.kill('SIGTERM')
+})
+
+test('migrate --plan shows what is pending and changes nothing; --contract waits until no server uses the file', async () => {
+  const { env, file, instance } = await olderOne()
+  const plan = await runCli(['migrate', '--plan'], env)
+  expect([plan.code, newestOf(file)]).toEqual([0, LAST])
+  expect(plan.stdout).toContain(
+    'migration=041_client_secrets\nkind=contract\napplied_by=serve\nlocks=the whole file\nolder_instances=an older instance reads',
+  )
+  await instance.start()
+  expect(await runCli(['migrate', '--contract'], env)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('is in use by service serve'),
+  })
+  await instance.kill('SIGTERM')
+  expect(await runCli(['migrate', '--contract', '--json'], env)).toMatchObject({ code: 0, stdout: '{"applied":[]}\n' })
+  expect((await runCli(['migrate', '--force'], env)).code).toBe(2)
+})
+
+test('migrate --plan creates no database', async () => {
+  const { env } = await placed(path.join(tempFolder(), 'new'))
+  const { code, stdout } = await runCli(['migrate', '--plan', '--json'], env)
+  expect([code, (JSON.parse(stdout) as unknown[]).length]).toEqual([0, readMigrations('sqlite').length])
+  expect(existsSync(env['SERVICE_STORAGE_SQLITE_PATH'] as string)).toBe(false)
 })
 
 test('doctor in another folder names the files that it looked for, and creates none', async () => {

@@ -3,14 +3,14 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createStore, type Store } from '../../src/store/index.ts'
-import { openPostgres } from '../../src/store/postgres.ts'
-import { preparePostgres } from '../../src/store/postgres_client.ts'
+import { preparePostgres } from '../../src/store/postgres/client.ts'
+import { openPostgres } from '../../src/store/postgres/driver.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { settingsOf } from '../store/postgres_server.ts'
 import { recordingLog, silentLog } from '../support/log.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { openProxy, type TcpProxy } from '../support/proxy.ts'
-import { aClient, anIssuance, NOW } from '../support/records.ts'
+import { aClient, anInstance, anIssuance, NOW } from '../support/records.ts'
 import { refusalOf } from '../support/thrown.ts'
 import { eventually, pause } from '../support/wire.ts'
 
@@ -188,7 +188,7 @@ describe('a synchronous standby that is unavailable', () => {
   test('a start waits, and logs what it waits for', async () => {
     await loseStandby()
     const { log, lines } = recordingLog()
-    const opening = openPostgres(settings(dsn), log, { serves: true })
+    const opening = openPostgres(settings(dsn), log, { serves: anInstance })
     await eventually(() => lines.some(({ msg }) => String(msg).includes('a synchronous standby unavailable')), 20_000)
     await findStandby()
     const driver = await opening

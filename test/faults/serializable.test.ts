@@ -1,8 +1,8 @@
 // A database where every transaction is serializable by default: operations that collide are retried, reads like writes.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createStore, type Store } from '../../src/store/index.ts'
-import { openPostgres } from '../../src/store/postgres.ts'
-import { preparePostgres } from '../../src/store/postgres_client.ts'
+import { preparePostgres } from '../../src/store/postgres/client.ts'
+import { openPostgres } from '../../src/store/postgres/driver.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { settingsOf } from '../store/postgres_server.ts'
 import { silentLog } from '../support/log.ts'

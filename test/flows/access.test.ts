@@ -273,6 +273,28 @@ describe('token_claims', () => {
     expect(decodeJwt(String(access_token))).not.toHaveProperty('groups')
     expect(await introspect(service, client, access_token)).toMatchObject({ groups, email: user.email })
   })
+
+  test('groups are in the token as long as it has at most oauth.max_token_bytes, and explain says the same', async () => {
+    const resource = await addResource(service, { token_claims: ['groups', 'name'] })
+    const { oauth } = service.app.config
+    const [most, user] = [oauth.max_token_bytes, await member('staff')]
+    let { access_token, refresh_token } = await tokensOf(user, resource)
+    for (const less of [0, 1]) {
+      oauth.max_token_bytes = String(access_token).length - less
+      const answer = await refresh(service, client, refresh_token)
+      refresh_token = answer.body['refresh_token']
+      expect(claimsOf(answer)).toMatchObject({ name: user.name })
+      expect('groups' in claimsOf(answer)).toBe(less === 0)
+      expect(await introspect(service, client, answer.body['access_token'])).toMatchObject({ groups: ['staff'] })
+      const asked = { grant: 'authorization_code', client_id: client.client_id, user: user.id, resource: resource.uri }
+      const { claims } = await okAdmin<{ claims: object }>(service, 'POST', '/admin/try/explain', {
+        ...asked,
+        scope: 'mcp:read mcp:write',
+      })
+      expect('groups' in claims).toBe(less === 0)
+    }
+    oauth.max_token_bytes = most
+  })
 })
 
 test('a resource with rules costs no read of the store more than one without, once the user is known', async () => {

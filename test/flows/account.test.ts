@@ -1,6 +1,6 @@
 // The account page: what a user sees and ends there.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { findSignedIn, sessionToken } from '../../src/endpoints/session.ts'
+import { findSignedIn, formToken } from '../../src/endpoints/session.ts'
 import { accountForm, accountPage, allow, browserOf, IPHONE, isSignedIn, press, userWith } from '../support/account.ts'
 import { eventsOf } from '../support/admin.ts'
 import { Browser } from '../support/browser.ts'
@@ -23,7 +23,7 @@ const textOf = (html: string) =>
     .trim()
 const shown = async (browser: Browser) => textOf((await accountPage(service, browser)).text)
 
-test('the account page has its five headings, and is the first page after a sign-in without a target', async () => {
+test('the account page has its six headings, and is the first page after a sign-in without a target', async () => {
   const user = await addUser(service)
   const browser = new Browser()
   const first = await browser.open(`${service.issuer}/account`)
@@ -36,6 +36,7 @@ test('the account page has its five headings, and is the first page after a sign
     'Applications',
     'Sign-ins',
     'Password',
+    'Second factor',
     'Connections',
     'Language',
   ])
@@ -64,12 +65,14 @@ test('the login page of a signed-in user and the consent page have a link to the
 describe('applications', () => {
   test('each application is shown with its resource, its scopes, since when it has access, and its last use', async () => {
     const { browser, applications } = await userWith(service, 'Notes <b>')
-    const today = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeZone: 'UTC' }).format(
-      service.app.clock.now() * 1000,
-    )
     const { resource } = applications[0] ?? {}
-    expect(await shown(browser)).toContain(
-      `Notes &lt;b&gt; Access to ${resource?.display_name} ${resource?.uri} Use mcp:read since ${today} · last used ${today}`,
+    const text = await shown(browser)
+    const [, row = ''] = /Notes &lt;b&gt; (.*) Remove access/.exec(text) ?? []
+    const time = '\\w{3} \\d{1,2}, \\d{4}, \\d\\d:\\d\\d [AP]M UTC'
+    expect(row).toMatch(
+      new RegExp(
+        `^Access to ${resource?.display_name} last used ${time} · since ${time} Use mcp:read ${resource?.uri}$`,
+      ),
     )
     expect(await shown(await browserOf(service, (await addUser(service)).email))).toContain(
       'No application has access.',
@@ -147,7 +150,7 @@ describe('sign-ins', () => {
     const { here, phone } = await thrice()
     const text = await shown(here)
     expect(text).toMatch(
-      /Firefox on Linux \(this browser\) (127\.0\.0\.1|::1) since .* last used .* Sign out Firefox on Linux .* Sign out Safari on iPhone/,
+      /Firefox on Linux \(this browser\) last used .*:\d\d .* since .*:\d\d .* (127\.0\.0\.1|::1) Sign out Firefox on Linux .* Sign out Safari on iPhone/,
     )
     expect(await shown(phone)).toContain('Safari on iPhone (this browser)')
   })
@@ -255,7 +258,7 @@ describe('the password', () => {
       const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
       const signedIn = await findSignedIn(federated.app, head({ headers: { cookie } }))
       if (!signedIn) throw new Error('not signed in')
-      const csrf_token = sessionToken(federated.app, signedIn, 'account password')
+      const csrf_token = formToken(federated.app, signedIn, 'account password')
       const fields = { csrf_token, current_password: '', new_password: NEXT, new_password_again: NEXT }
       await browser.post(`${federated.issuer}/account/password`, fields)
       expect((await federated.app.store.findUser({ id: signedIn.user.id }))?.password_hash).toBeUndefined()

@@ -54,6 +54,14 @@ test('past account_fail_max failures each login to the account waits, and the ri
   expect(await metricOf(service, 'ext_logins_delayed_total')).toBe(delayed + 2)
 })
 
+test('both forms of an internationalised domain count for one account', async () => {
+  const user = await addUser(service, { email: 'josé@bücher.example' })
+  const entered = watchRoom()
+  await failOften('JOSÉ@xn--bcher-kva.example')
+  expect((await attempt(user.email, PASSWORD)).status).toBe(303)
+  expect(entered().length).toBe(1)
+})
+
 test('the wait is real: the answer comes when the room lets the login continue', async () => {
   const user = await addUser(service)
   await failOften(user.email)

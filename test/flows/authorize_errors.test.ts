@@ -99,7 +99,7 @@ describe('the error is shown on a page', () => {
     const [client_id = ''] = await strangers()
     await new Browser().open(urlOf(client_id, { scope: undefined }))
     const trail = service.app.activity.list().find((each) => each.client_id === client_id)
-    expect(trail?.passages.at(-1)).toMatchObject({
+    expect(trail?.steps.at(-1)).toMatchObject({
       step: 'authorize',
       status: 400,
       reason: 'missing_scope',

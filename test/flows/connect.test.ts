@@ -95,16 +95,20 @@ describe('the authorization request to the provider', () => {
   })
 
   test.each([
-    ['connect.state_secret', {}],
-    ['data_encryption.driver', { SERVICE_CONNECT_STATE_SECRET: 'connect-state-secret-0123456789abcdef' }],
-  ])('connecting is not available without %s, and the error names the setting', async (key, env) => {
+    ['connect.state_secret', [404, 'not_found'], {}],
+    [
+      'data_encryption.driver',
+      [503, 'temporarily_unavailable'],
+      { SERVICE_CONNECT_STATE_SECRET: 'connect-state-secret-0123456789abcdef' },
+    ],
+  ])('connecting is not available without %s, and the error names the setting', async (key, refusal, env) => {
     const off = await startService(env)
     if (key === 'connect.state_secret') Object.assign(off.app, { atRest: service.app.atRest })
     try {
       for (const path of ['/connect/drive', '/connect/drive/callback']) {
         const response = await fetch(off.issuer + path)
         const { error, error_description } = (await response.json()) as Record<string, string>
-        expect([response.status, error]).toEqual([503, 'temporarily_unavailable'])
+        expect([response.status, error]).toEqual(refusal)
         expect(error_description).toContain(key)
       }
     } finally {
@@ -263,7 +267,7 @@ describe('providers with API keys', () => {
     expect((await mine.send({ api_key: 'key', return_url: 'https://evil.example.com' })).status).toBe(400)
     const url = `${service.issuer}/connect/${mine.provider.slug}`
     const fields = { ...Object.fromEntries(fieldsOf(mine.page)), api_key: 'key' }
-    expect((await new Browser().post(url, fields)).status).toBe(403)
+    expect((await new Browser().post(url, fields)).location).toContain('/login?')
     expect((await mine.member.browser.post(url, fields, { 'sec-fetch-site': 'cross-site' })).status).toBe(403)
     expect(await service.app.store.listBrokerGrants({ user_id: mine.member.user.id })).toEqual([])
   })

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { envOf, runHere } from '../support/cli.ts'
-import { claimsOf, machineToken, register } from '../support/flow.ts'
-import { addClient, addResource, startService, type TestService } from '../support/service.ts'
+import { authorize, claimsOf, machineToken, redeem, refresh, register } from '../support/flow.ts'
+import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -104,4 +104,21 @@ test('without a default resource the token has no audience; the audit trail, the
   await okAdmin(service, 'PATCH', pathOf(client), { default_resource: resource.uri })
   await machineToken(service, client)
   expect(await found()).toEqual([])
+})
+
+test('a code and its refresh tokens are for default_resource, unless the request names another or signs in only', async () => {
+  const own = await startService({ SERVICE_OAUTH_OPENID: 'true' })
+  const [home, other, user] = [await addResource(own), await addResource(own), await addUser(own)]
+  const client = await addClient(own, { scope: 'openid profile mcp:read' })
+  await okAdmin(own, 'PATCH', pathOf(client), { default_resource: home.uri })
+  const audiences = async (params: { scope: string; resource?: string }) => {
+    const first = await redeem(own, client, await authorize(own, client, user, { resource: undefined, ...params }))
+    const next = await refresh(own, client, String(first.body['refresh_token']))
+    return [claimsOf(first).aud, claimsOf(next).aud]
+  }
+  expect(await audiences({ scope: 'mcp:read' })).toEqual([[home.uri], [home.uri]])
+  expect(await audiences({ scope: 'openid mcp:read' })).toEqual([[home.uri], [home.uri]])
+  expect(await audiences({ scope: 'mcp:read', resource: other.uri })).toEqual([[other.uri], [other.uri]])
+  expect(await audiences({ scope: 'openid profile' })).toEqual([[own.issuer], [own.issuer]])
+  await own.close()
 })

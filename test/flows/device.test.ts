@@ -1,6 +1,8 @@
 // The device authorization grant (RFC 8628), over HTTP.
+import { once } from 'node:events'
+import { type IncomingMessage, request as send } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { DEVICE_CODE_GRANT } from '../../src/oauth/device.ts'
+import { DEVICE_CODE_GRANT } from '../../src/oauth/sign_in/device.ts'
 import { IPHONE } from '../support/account.ts'
 import { eventsOf, metricOf, okAdmin } from '../support/admin.ts'
 import { addKeyedClient, type KeyedClient, keySetOf, proving, tryAssertion } from '../support/assertion.ts'
@@ -342,6 +344,39 @@ test('without the device grant the document of an unknown client is not fetched 
   expectRefused(answer, 'invalid_client', 401)
   expect(documents.asked).toEqual([])
   documents.close()
+  await own.close()
+})
+
+/** The status and content type of a refusal. fetch() always sends an Accept header, and node:http sends none. */
+async function typeOfRefusal(at: TestService, path: string, form: Record<string, string>, accept?: string) {
+  const headers = { 'content-type': 'application/x-www-form-urlencoded', ...(accept ? { accept } : {}) }
+  const sent = send(at.issuer + path, { method: 'POST', headers }).end(new URLSearchParams(form).toString())
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+  answer.resume()
+  return [answer.statusCode, answer.headers['content-type']]
+}
+const PLAIN = 'application/json'
+const PROBLEM = 'application/problem+json'
+
+test('a device that sends no Accept header gets errors as application/json, which is all that libpq reads', async () => {
+  const { client, resource } = await deviceScene(service)
+  const { device_code } = codesOf(await askForCode(service, client, { resource: resource.uri }))
+  const [token, authorization] = ['/oauth/token', '/oauth/device_authorization']
+  const form = { grant_type: DEVICE_CODE_GRANT, device_code, client_id: client.client_id }
+  expect(await typeOfRefusal(service, token, form)).toEqual([400, PLAIN])
+  expect(await typeOfRefusal(service, authorization, { client_id: 'unknown' })).toEqual([401, PLAIN])
+  expect(await typeOfRefusal(service, token, form, '*/*')).toEqual([400, PROBLEM])
+  expect(await typeOfRefusal(service, token, { ...form, grant_type: 'refresh_token' })).toEqual([400, PROBLEM])
+})
+
+test('oauth.error_content_type is the type of every other error of the public listener', async () => {
+  const own = await startService({ ...DEVICES, SERVICE_OAUTH_ERROR_CONTENT_TYPE: 'json' })
+  const form = { grant_type: 'client_credentials', client_id: 'unknown' }
+  expect(await typeOfRefusal(own, '/oauth/token', form)).toEqual([401, PLAIN])
+  expect(await typeOfRefusal(own, '/oauth/token', form, '*/*')).toEqual([401, PLAIN])
+  expect(await typeOfRefusal(own, '/oauth/token', form, PROBLEM)).toEqual([401, PROBLEM])
+  const page = await fetch(`${own.issuer}/oauth/authorize`)
+  expect([page.status, page.headers.get('content-type')]).toEqual([400, PLAIN])
   await own.close()
 })
 

@@ -48,13 +48,36 @@ describe('signing in', () => {
       expect(browser.cookies.has(COOKIE)).toBe(false)
       answers.push(`${answer.status} ${/role="alert"[^>]*>([^<]+)/.exec(answer.text)?.[1]}`)
     }
-    expect(new Set(answers)).toEqual(new Set(['422 Email or password is wrong.']))
+    expect(new Set(answers)).toEqual(
+      new Set(['422 Email or password is wrong. If you have a second factor, enter its code too.']),
+    )
     // They name the user, but not the email, because users sometimes type a password into the field of the email.
     const failed = await eventsOf(service, 'user_login_failed')
-    const named = [{}, {}, { user_id: disabled.id }, {}, { user_id: user.id }]
+    const named = [{ user_id: user.id }, {}, { user_id: disabled.id }, {}, { user_id: user.id }]
     expect(failed.map(({ actor_id, detail }) => ({ actor_id, detail }))).toEqual(
       named.map((detail) => ({ actor_id: '', detail })),
     )
+  })
+
+  test('a browser that sends no cookies gets that message in its language, and a wrong password does not', async () => {
+    const user = await addUser(service)
+    const [sound, lost] = [new Browser(), new Browser()]
+    const page = await loginPage(lost, '?redirect=%2Fdevice')
+    lost.cookies.clear()
+    const fields = { ...Object.fromEntries(fieldsOf(page)), email: user.email, password: PASSWORD }
+    for (const [language, text] of [
+      ['en', 'Your browser does not send cookies'],
+      ['de', 'Ihr Browser sendet keine Cookies'],
+      ['es', 'Su navegador no envía cookies'],
+    ] as const) {
+      const answer = await new Browser({ 'accept-language': language }).post(`${service.issuer}/login`, fields)
+      expect([answer.status, answer.text.includes(text)]).toEqual([422, true])
+      expect(fieldsOf(answer).find(([name]) => name === 'redirect')?.[1]).toBe('/device')
+    }
+    expect((await signIn(service, sound, await loginPage(sound), user.email, 'wrong')).text).not.toMatch(/cookie/i)
+    const strange = new Browser()
+    strange.cookies.set('other', 'x')
+    expect((await strange.post(`${service.issuer}/login`, fields)).text).not.toMatch(/cookie/i)
   })
 
   test('a form without the token of this browser, or from another site, is refused', async () => {

@@ -16,7 +16,7 @@ beforeAll(async () => {
   ;[corporate, acme] = [await RealProvider.listen(), await RealProvider.listen('/realms/staff')]
   const { record, env } = alsoFederating('acme', acme.issuer, {
     groups_claim: 'roles',
-    allowed_email_domains: ['Acme.example.com'],
+    allowed_email_domains: ['Acme.example.com', 'bücher.example'],
   })
   const file = yamlFile({ oidc: { providers: [record] } })
   service = await startService({ ...federating(corporate.issuer), ...env }, file)
@@ -148,6 +148,18 @@ describe('a callback', () => {
 })
 
 describe('allowed_email_domains', () => {
+  test.each(['grace@xn--bcher-kva.example', 'Grâce@Bücher.example'])(
+    'an internationalised domain is allowed in both forms: %s',
+    async (email) => {
+      acme.person = newPerson({ email })
+      const browser = newBrowser()
+      await browser.signInAt('acme')
+      expect(await isSignedIn(service, browser)).toBe(true)
+      const [made] = await usersWith(acme.person.sub)
+      await service.app.store.deleteUser({ id: made?.id ?? '', force: true, now: 0 })
+    },
+  )
+
   test('verified addresses of an allowed domain are accepted, ignoring case', async () => {
     acme.person = newPerson({ email: 'Grace@ACME.example.com' })
     const browser = newBrowser()
@@ -171,7 +183,7 @@ describe('allowed_email_domains', () => {
       provider: 'acme',
       reason: 'oidc_email_domain',
       federated_subject: acme.person.sub,
-      expected: 'Acme.example.com',
+      expected: 'Acme.example.com bücher.example',
       found,
     })
   })

@@ -28,7 +28,7 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all([service, off].map((each) => each.close())))
 
-const EVERYTHING = 'openid profile email offline_access mcp:read mcp:write'
+const EVERYTHING = 'openid profile email offline_access mcp:read mcp:write groups'
 const anApp = (fields: object = {}, at = service) => addClient(at, { scope: EVERYTHING, ...fields })
 type App = Client & { client_secret: string }
 
@@ -52,9 +52,12 @@ const leftHalf = (text: unknown) =>
   createHash('sha256').update(String(text)).digest().subarray(0, 16).toString('base64url')
 const bodyOf = async <T>(url: string) => (await (await fetch(url)).json()) as T
 const metadata = ({ issuer }: TestService, name = 'openid-configuration') =>
-  bodyOf<Record<'scopes_supported' | 'claims_supported' | 'id_token_signing_alg_values_supported', string[]>>(
-    `${issuer}/.well-known/${name}`,
-  )
+  bodyOf<
+    Record<
+      'scopes_supported' | 'acr_values_supported' | 'claims_supported' | 'id_token_signing_alg_values_supported',
+      string[]
+    >
+  >(`${issuer}/.well-known/${name}`)
 
 describe('ID token', () => {
   test('the code grant issues an ID token with iss, sub, aud, exp, iat, auth_time, nonce, at_hash and amr, signed by the current key', async () => {
@@ -69,6 +72,7 @@ describe('ID token', () => {
       nonce: 'n-1',
       at_hash: leftHalf(answer.body['access_token']),
       amr: ['pwd'],
+      sid: expect.any(String),
     })
     expect([exp, iat]).toEqual([Number(iat) + Number(answer.body['expires_in']), expect.any(Number)])
     expect(auth_time).toBeGreaterThanOrEqual(before)
@@ -120,13 +124,22 @@ describe('ID token', () => {
   })
 
   test('the claims are those of the granted scopes, as they are now', async () => {
-    for (const [scope, names] of [
-      ['openid', []],
-      ['openid email', ['email', 'email_verified']],
-      ['openid profile', ['name']],
+    const { uri: resource } = await addResource(service)
+    for (const [fields, names] of [
+      [{ scope: 'openid' }, []],
+      [{ scope: 'openid email' }, []],
+      [{ scope: 'openid email mcp:read', resource }, ['email', 'email_verified']],
+      [{ scope: 'openid profile' }, ['name', 'updated_at']],
+      [{ scope: 'openid groups' }, ['groups']],
     ] as const) {
-      const { client, user, answer } = await signedIn({ scope })
-      const about = { email: user.email, email_verified: true, name: user.name }
+      const { client, user, answer } = await signedIn(fields)
+      const about = {
+        email: user.email,
+        email_verified: true,
+        name: user.name,
+        groups: [],
+        updated_at: user.updated_at,
+      }
       const expected = Object.fromEntries(names.map((name) => [name, about[name]]))
       const claims = await idTokenOf(answer, client)
       expect(Object.fromEntries(Object.entries(claims).filter(([name]) => name in about))).toEqual(expected)
@@ -144,7 +157,10 @@ describe('ID token', () => {
     expect(await idTokenOf(answer, client)).not.toHaveProperty('name')
     expect(answer.headers.get('cache-control')).toBe('no-store')
     const headers = { authorization: `Bearer ${String(answer.body['access_token'])}` }
-    expect(await (await fetch(`${service.issuer}/oauth/userinfo`, { headers })).json()).toEqual({ sub: user.id })
+    expect(await (await fetch(`${service.issuer}/oauth/userinfo`, { headers })).json()).toEqual({
+      sub: user.id,
+      updated_at: expect.any(Number),
+    })
   })
 
   test('a resource whose tokens have the typ JWT gets its token beside the ID token', async () => {
@@ -250,12 +266,13 @@ describe('metadata', () => {
       request_parameter_supported: false,
       request_uri_parameter_supported: false,
       subject_types_supported: ['public'],
-      id_token_signing_alg_values_supported: ['ES256'],
+      id_token_signing_alg_values_supported: ['RS256', 'ES256'],
     })
     expect(document.scopes_supported.slice(0, 4)).toEqual(['openid', 'profile', 'email', 'offline_access'])
-    // Only an upstream provider asserts a class, and this server has none.
-    expect(document.claims_supported).toEqual(expect.arrayContaining(['sub', 'auth_time', 'amr', 'email_verified']))
-    expect(document.claims_supported).not.toContain('acr')
+    expect(document.claims_supported).toEqual(
+      expect.arrayContaining(['sub', 'auth_time', 'acr', 'amr', 'email_verified']),
+    )
+    expect(document.acr_values_supported).toEqual(['mfa', 'phr'])
   })
 
   test('without oauth.openid nothing of it is offered, and its scopes and parameters are left out', async () => {
@@ -273,19 +290,16 @@ describe('metadata', () => {
   })
 })
 
-test('the algorithms in the metadata are those of the keys, and ID tokens are signed with one of them', async () => {
+test('with signing.algorithm RS256 no further key is made for clients that want RS256', async () => {
   const own = await startService({ SERVICE_OAUTH_OPENID: 'true', SERVICE_SIGNING_ALGORITHM: 'RS256' })
-  const algorithms = async () => (await metadata(own)).id_token_signing_alg_values_supported
   try {
     const [client, user] = [await anApp({}, own), await addUser(own)]
     const answer = await redeem(own, client, await authorize(own, client, user, { scope: 'openid' }))
     const { at_hash } = await idTokenOf(answer, client, own)
     expect(at_hash).toBe(leftHalf(answer.body['access_token']))
     expect(decodeProtectedHeader(String(answer.body['id_token'])).alg).toBe('RS256')
-    expect(await algorithms()).toEqual(['RS256'])
-    // The next rotation makes a key of this algorithm. Until then the tokens have the one before.
-    own.app.config.signing.algorithm = 'ES256'
-    expect(await algorithms()).toEqual(['ES256', 'RS256'])
+    expect((await metadata(own)).id_token_signing_alg_values_supported).toEqual(['RS256', 'ES256'])
+    expect(own.app.keyring.published().map(({ alg }) => alg)).toEqual(['RS256', 'RS256'])
   } finally {
     await own.close()
   }
@@ -309,8 +323,9 @@ describe('the device grant', () => {
         const answer = await poll(devices, client, codes)
         const { iat = 0, ...claims } = await idTokenOf(answer, client, devices)
         const { access_token, refresh_token } = answer.body
-        const expected = { iss: devices.issuer, sub: user.id, aud: client.client_id, amr: ['pwd'], email: user.email }
+        const expected = { iss: devices.issuer, sub: user.id, aud: client.client_id, amr: ['pwd'] }
         expect(claims).toMatchObject({ ...expected, at_hash: leftHalf(access_token) })
+        expect(claims['email']).toBe('resource' in fields ? user.email : undefined)
         expect(claims).not.toHaveProperty('nonce')
         expect(claims['auth_time']).toBe(session?.created_at)
         expect(iat - Number(claims['auth_time'])).toBeGreaterThanOrEqual(30)

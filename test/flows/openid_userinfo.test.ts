@@ -38,7 +38,11 @@ test('GET and POST answer with the claims of the granted scopes, and may not be 
     expect(headers.get('cache-control')).toBe('no-store')
   }
   const profile = await tokenFor('openid profile')
-  expect((await ask(`bearer ${profile.token}`)).body).toEqual({ sub: profile.user.id, name: profile.user.name })
+  expect((await ask(`bearer ${profile.token}`)).body).toEqual({
+    sub: profile.user.id,
+    name: profile.user.name,
+    updated_at: expect.any(Number),
+  })
 })
 
 test('the token may be in a form, but not also in the header', async () => {
@@ -106,12 +110,13 @@ test('a bound token needs the scheme DPoP and a proof of its key for this reques
 
 test('a scope that the user or the operator removes is gone at once, and without openid the token is refused', async () => {
   const { client, user, browser, token } = await tokenFor('openid profile email')
-  const all = { sub: user.id, name: user.name, email: user.email, email_verified: true }
+  const updated_at = expect.any(Number)
+  const all = { sub: user.id, name: user.name, updated_at, email: user.email, email_verified: true }
   expect((await ask(`Bearer ${token}`)).body).toEqual(all)
 
   const fields = { client_id: client.client_id, scope: 'openid profile email', prompt: 'consent' }
   await decide(service, browser, await browser.follow(authorizeUrl(service, fields)), 'allow', ['openid', 'profile'])
-  expect((await ask(`Bearer ${token}`)).body).toEqual({ sub: user.id, name: user.name })
+  expect((await ask(`Bearer ${token}`)).body).toEqual({ sub: user.id, name: user.name, updated_at })
 
   await okAdmin(service, 'PATCH', `/admin/clients/${client.client_id}`, { scope: 'openid mcp:read' })
   expect((await ask(`Bearer ${token}`)).body).toEqual({ sub: user.id })

@@ -101,6 +101,6 @@ describe('a published key set', () => {
 test('a client with keys is refused when it sends only its client_id', async () => {
   const { client_id } = await addKeyedClient(service)
   const answer = await askWith(service, { client_id })
-  expectRefused(answer, 'invalid_client', 401)
+  expectRefused(answer, 'invalid_client', 401, { error_description: 'client_assertion is missing' })
   expect(reasonOf(answer)).toBe('missing_assertion')
 })

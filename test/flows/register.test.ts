@@ -89,7 +89,7 @@ describe('the registration response', () => {
       'invalid_redirect_uri',
       'redirect_uris[0] of a private-use scheme is for public clients only',
     ],
-    [{ redirect_uris: Array(11).fill(REDIRECT_URI) }, 'invalid_client_metadata', 'redirect_uris'],
+    [{ redirect_uris: Array(21).fill(REDIRECT_URI) }, 'invalid_client_metadata', 'redirect_uris'],
     [{ response_types: ['token'] }, 'invalid_client_metadata', 'response_types must include'],
     [{ grant_types: ['refresh_token'] }, 'invalid_client_metadata', 'must include authorization_code'],
     [{ token_endpoint_auth_method: 'private_key_jwt' }, 'invalid_client_metadata', 'jwks or jwks_uri is required'],

@@ -106,7 +106,7 @@ describe('without oauth.match_root_slash', () => {
         resource: other,
       })
       const trail = service.app.activity.list().find(({ client_id }) => client_id === client.client_id)
-      expect(trail?.passages.at(-1)).toMatchObject({ step: 'authorize', reason: 'root_slash', detail })
+      expect(trail?.steps.at(-1)).toMatchObject({ step: 'authorize', reason: 'root_slash', detail })
     }
   })
 

@@ -47,7 +47,7 @@ const EARLIER = [
 test('the first secret of the list seals', async () => {
   const user = await addUser(service)
   const browser = await browserOf(service, user.email)
-  expect(createSealer([NEW]).open(browser.cookies.get(COOKIE) ?? '')).toBeDefined()
+  expect(await createSealer([NEW]).open(browser.cookies.get(COOKIE) ?? '')).toBeDefined()
 })
 
 test.each(EARLIER)('a session cookie of the secret %s is accepted: %s', async (secret, isAccepted) => {
@@ -66,11 +66,11 @@ test.each(EARLIER)('a login form of the secret %s is accepted: %s', async (secre
 test.each(EARLIER)('a form of a session of the secret %s is accepted: %s', async (secret, isAccepted) => {
   const { browser, begin } = await deviceScene(service)
   const { user_code } = await begin()
-  const { sid } = createSealer([NEW]).open(browser.cookies.get(COOKIE) ?? '') ?? {}
-  const sealWith = (each: string) => browser.cookies.set(COOKIE, createSealer([each]).seal({ sid }))
-  sealWith(secret)
+  const { sid } = (await createSealer([NEW]).open(browser.cookies.get(COOKIE) ?? '')) ?? {}
+  const sealWith = async (each: string) => browser.cookies.set(COOKIE, await createSealer([each]).seal({ sid }))
+  await sealWith(secret)
   const page = await withSecret(secret, () => browser.open(`${service.issuer}/device`))
-  sealWith(NEW)
+  await sealWith(NEW)
   const answer = await browser.post(`${service.issuer}/device`, { ...Object.fromEntries(fieldsOf(page)), user_code })
   expect(answer.status).toBe(isAccepted ? 303 : 403)
 })
@@ -132,9 +132,9 @@ test('front threads accept every secret of the list', async () => {
   try {
     const user = await addUser(several)
     const browser = await browserOf(several, user.email)
-    const session = createSealer([NEW]).open(browser.cookies.get(COOKIE) ?? '') ?? {}
+    const session = (await createSealer([NEW]).open(browser.cookies.get(COOKIE) ?? '')) ?? {}
     for (const [secret, isAccepted] of EARLIER) {
-      browser.cookies.set(COOKIE, createSealer([secret]).seal(session))
+      browser.cookies.set(COOKIE, await createSealer([secret]).seal(session))
       expect(await isSignedIn(several, browser)).toBe(isAccepted)
     }
   } finally {

@@ -442,7 +442,7 @@ describe('malformed requests at the token endpoint', () => {
   }
   const cases: [string, string, number, string][] = [
     ['an empty body', '', 400, 'invalid_request'],
-    ['a repeated parameter', 'grant_type=client_credentials&grant_type=client_credentials', 400, 'invalid_request'],
+    ['a parameter with two values', 'grant_type=client_credentials&grant_type=refresh_token', 400, 'invalid_request'],
     [
       'several resources',
       'grant_type=client_credentials&resource=https%3A%2F%2Fa.example&resource=https%3A%2F%2Fb.example',

@@ -2,7 +2,7 @@
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { resourceRecord } from '../../src/config/records.ts'
-import { newResource } from '../../src/oauth/resource_record.ts'
+import { newResource } from '../../src/oauth/tokens/resource_record.ts'
 import { okAdmin } from '../support/admin.ts'
 import { type Changes, dpop, type ProofKey, proofKey } from '../support/dpop.ts'
 import type { Answer } from '../support/flow.ts'

@@ -1,6 +1,6 @@
 // A listener with routes that show what an engine does with a request.
 import { Admission } from '../../src/http/admission.ts'
-import type { Accept, FrontOptions, HttpFront } from '../../src/http/front.ts'
+import type { Accept, HttpListener, HttpListenerOptions } from '../../src/http/listener.ts'
 import { empty, htmlReply, json } from '../../src/http/message.ts'
 import { openRequestLog } from '../../src/http/request_log.ts'
 import type { Route } from '../../src/http/route.ts'
@@ -11,7 +11,7 @@ import { freePort } from '../support/free_port.ts'
 import { recordingLog } from '../support/log.ts'
 import { pause, Wire } from '../support/wire.ts'
 
-export type OpenEngine = (options: FrontOptions) => Promise<HttpFront>
+export type OpenEngine = (options: HttpListenerOptions) => Promise<HttpListener>
 
 export const BODY_LIMIT = 1000
 const bad = () => ({ ...htmlReply(200, 'split'), headers: { x: 'a\r\nset-cookie: evil=1' } })
@@ -24,9 +24,9 @@ async function* lines() {
 const body = { type: 'any', limit: BODY_LIMIT } as const
 
 export interface Bench {
-  front: HttpFront
+  front: HttpListener
   port: number
-  options: FrontOptions
+  options: HttpListenerOptions
   /** Paths whose handlers ran, in order. */
   handled: string[]
   /** Opens a connection. */
@@ -36,7 +36,7 @@ export interface Bench {
 }
 
 /** Opens a listener. */
-export async function openBench(open: OpenEngine, more: Partial<FrontOptions> = {}): Promise<Bench> {
+export async function openBench(open: OpenEngine, more: Partial<HttpListenerOptions> = {}): Promise<Bench> {
   const handled: string[] = []
   const { log } = recordingLog()
   const route = (method: Route['method'], path: string, handle: Route['handle']): Route => ({
@@ -79,7 +79,7 @@ export async function openBench(open: OpenEngine, more: Partial<FrontOptions> = 
     requests: openRequestLog(log, 1),
   })
   const port = await freePort()
-  const options: FrontOptions = {
+  const options: HttpListenerOptions = {
     address: `:${port}`,
     accept,
     readTimeoutMs: 30_000,

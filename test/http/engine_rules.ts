@@ -2,6 +2,7 @@
 // answers 400: a request counts as refused when no handler received it and no success was answered.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { pause, type Wire } from '../support/wire.ts'
+import { CORPUS } from './engine_corpus.ts'
 import { type Bench, BODY_LIMIT, get, type OpenEngine, openBench, post, postText } from './engine_routes.ts'
 
 /** Declares the rules for requests and answers. */
@@ -49,6 +50,13 @@ export function engineRules(open: OpenEngine): void {
       const seen = JSON.parse((await bench.ask(get('/head?a=%20b&c=+', 'X-One: 1\r\nx-two: a\r\nX-Two: b\r\n'))).body)
       expect(seen).toMatchObject({ path: '/head', query: 'a=%20b&c=+' })
       expect(seen.headers).toMatchObject({ host: 'auth.example.com', 'x-one': '1', 'x-two': 'a, b' })
+    })
+
+    test.each(CORPUS)('both engines read the same: %s', async (_what, text, seen) => {
+      const answer = await bench.ask(text)
+      expect(answer.status).toBe(200)
+      if (typeof seen === 'string') expect(answer.body).toBe(seen)
+      else expect(JSON.parse(Buffer.from(answer.body, 'latin1').toString())).toMatchObject(seen)
     })
 
     test('a body is read by length, by chunks, and in any number of pieces', async () => {
@@ -192,6 +200,13 @@ export function engineRules(open: OpenEngine): void {
       ['a folded header', get('/head', 'x: a\r\n b: c\r\n')],
       ['a space before the colon', get('/head', 'x : a\r\n')],
       ['a space in the path', get('/he ad')],
+      ['a path with UTF-8', get('/h\xc3\xa4')],
+      ['a query with a byte of Latin-1', get('/head?state=\xe4')],
+      ['a method in lower case', get('/head').replace('GET', 'get')],
+      ['an unknown control character', get('/head', 'x: a\x01b\r\n')],
+      ['a header name with brackets', get('/head', 'x(y): z\r\n')],
+      ['lines without CR', 'GET /head HTTP/1.1\nhost: auth.example.com\n\n'],
+      ['two Transfer-Encodings', post('/echo', 'transfer-encoding: Chunked, chunked\r\n', '0\r\n\r\n')],
     ]
     test.each(refused)('%s is refused, and so is any request behind it', async (_what, text) => {
       const wire = (await bench.wire()).send(text + behind)

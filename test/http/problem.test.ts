@@ -43,7 +43,12 @@ describe('the body', () => {
   })
 })
 
-describe('the type', () => {
+const typeFor = (accept: string | undefined, otherwise?: 'problem' | 'json') =>
+  problem(new OAuthError('invalid_grant', 'x'), head({ headers: { accept } }), 'req-1', otherwise).headers[
+    'content-type'
+  ]
+
+describe('the type at the admin API', () => {
   test.each([
     [undefined, 'application/problem+json'],
     ['*/*', 'application/problem+json'],
@@ -54,14 +59,44 @@ describe('the type', () => {
     ['application/json, application/problem+json', 'application/problem+json'],
     ['application/json, */*;q=0.1', 'application/problem+json'],
   ])('for a caller that accepts %s it is %s', (accept, type) => {
-    const error = new OAuthError('invalid_grant', 'x')
-    expect(problem(error, head({ headers: { accept } })).headers['content-type']).toBe(type)
+    expect(typeFor(accept)).toBe(type)
   })
 
   test('without a request the type is application/problem+json', () => {
     expect(problem(new OAuthError('server_error', 'x'), undefined).headers['content-type']).toBe(
       'application/problem+json',
     )
+  })
+})
+
+describe('the type at the OAuth endpoints', () => {
+  test.each([
+    ['application/json'],
+    ['Application/JSON; charset=utf-8'],
+    ['application/json, text/plain, */*'],
+    ['application/json, application/problem+json;q=0'],
+  ])('a caller that accepts %s gets application/json', (accept) => {
+    for (const otherwise of ['problem', 'json'] as const) expect(typeFor(accept, otherwise)).toBe('application/json')
+  })
+
+  test('a caller that accepts application/problem+json alone gets it', () => {
+    for (const otherwise of ['problem', 'json'] as const)
+      expect(typeFor('application/problem+json', otherwise)).toBe('application/problem+json')
+  })
+
+  test.each([
+    undefined,
+    '',
+    '*/*',
+    'application/*',
+    'text/html',
+    'application/json;q=0',
+    'application/problem+json;q=0.5, application/json',
+  ])('Accept: %s decides nothing', (accept) => {
+    expect([typeFor(accept, 'problem'), typeFor(accept, 'json')]).toEqual([
+      'application/problem+json',
+      'application/json',
+    ])
   })
 })
 

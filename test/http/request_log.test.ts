@@ -159,3 +159,15 @@ test('a refused client that repeats its requests has one line, and then the numb
     },
   ])
 })
+
+test('refusals of very many clients are counted for a thousand of them, and an overload is still reported', () => {
+  const { answer, shown } = opened()
+  const suspended = new OAuthError('invalid_client', 'no', { reason: 'client_suspended', uncounted: true })
+  for (let i = 0; i < 1500; i++) answer(suspended, { client_id: `c${i}` })
+  vi.advanceTimersByTime(0)
+  answer(overloaded('outbound', 'too many'))
+  expect(shown().filter(({ level }) => level === 'warn').length).toBe(1)
+  for (let i = 0; i < 1500; i++) answer(suspended, { client_id: `c${i}` })
+  vi.advanceTimersByTime(10_000)
+  expect(shown().filter((line) => 'requests' in line).length).toBe(1000)
+})

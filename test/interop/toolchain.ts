@@ -2,11 +2,12 @@
 // for the next run, and are no dependency of the service. If a tool chain is missing, its tests are skipped with one line of output.
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { packageRoot } from '../../src/lib/paths.ts'
+import { pause } from '../support/wire.ts'
 import { DATABASE, runKeycloak } from './keycloak/server.ts'
 
 const run = promisify(execFile)
@@ -38,10 +39,32 @@ async function installed(
   const folder = path.join(INTEROP_CACHE, `${name}-${hashOf(...[pins].flat())}`)
   const whole = path.join(folder, '.whole')
   if (existsSync(whole)) return
-  rmSync(folder, { recursive: true, force: true })
-  mkdirSync(folder, { recursive: true })
-  await install(folder)
-  writeFileSync(whole, '')
+  mkdirSync(INTEROP_CACHE, { recursive: true })
+  const unlock = await locked(`${folder}.lock`)
+  try {
+    // Another test file may have installed it meanwhile.
+    if (existsSync(whole)) return
+    rmSync(folder, { recursive: true, force: true })
+    mkdirSync(folder)
+    await install(folder)
+    writeFileSync(whole, '')
+  } finally {
+    unlock()
+  }
+}
+
+/** Waits until no other test file holds a lock, which is a folder. A lock that a run left behind is removed when it is old. */
+async function locked(folder: string): Promise<() => void> {
+  for (;;)
+    try {
+      mkdirSync(folder)
+      return () => rmSync(folder, { recursive: true, force: true })
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      const { mtimeMs = 0 } = statSync(folder, { throwIfNoEntry: false }) ?? {}
+      if (Date.now() - mtimeMs > LONGEST_MS) rmSync(folder, { recursive: true, force: true })
+      else await pause(200)
+    }
 }
 
 const within = { timeout: LONGEST_MS, maxBuffer: 1 << 26 }

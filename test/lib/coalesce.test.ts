@@ -1,6 +1,6 @@
 // Work that is triggered by events.
 import { expect, test } from 'vitest'
-import { coalesce } from '../../src/lib/coalesce.ts'
+import { coalesce } from '../../src/lib/threads/coalesce.ts'
 
 /** Work that the test completes. */
 function byHand() {

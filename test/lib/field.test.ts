@@ -11,6 +11,7 @@ import {
   jsonBool,
   list,
   name,
+  resourceUri,
   scope,
   scopeName,
   slug,
@@ -106,6 +107,38 @@ test.each(refused)('%s refuses %j', (_field, input, type, message) => {
   const result = type.safeParse(input)
   expect(result.success).toBe(false)
   if (!result.success) expect(issuesOf(result.error)[0]?.message).toMatch(message)
+})
+
+describe('the URI of a resource', () => {
+  test.each([
+    'https://files.example.com/mcp?a=1',
+    'kafka://broker.example.com:9092/orders',
+    'urn:example:mcp:notes',
+    'URN:example:a%2Fb',
+  ])('%s', (uri) => {
+    expect(resourceUri().parse(uri)).toBe(uri)
+  })
+
+  test.each([
+    '',
+    'notes',
+    ':x',
+    'urn:',
+    '/mcp',
+    '//h.example.com/mcp',
+    'http:x',
+    'https:///mcp',
+    'https://h.example.com/mcp#x',
+    'urn:example:a#x',
+    'kafka://h.example.com/#',
+    'urn:example:a b',
+    ' urn:example:a',
+    'urn:example:%zz',
+    'urn:example:\u00e4',
+    'kafka://user:secret@h.example.com/',
+  ])('not %s', (uri) => {
+    expect(resourceUri().safeParse(uri).success).toBe(false)
+  })
 })
 
 describe('error messages of a schema', () => {

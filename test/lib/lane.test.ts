@@ -1,6 +1,6 @@
 // The lane: batches, bounds and failures.
 import { describe, expect, test, vi } from 'vitest'
-import { Lane, type LaneOptions, type Outcome } from '../../src/lib/lane.ts'
+import { Lane, type LaneOptions, type Outcome } from '../../src/lib/threads/lane.ts'
 import { refusalOf } from '../support/thrown.ts'
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))

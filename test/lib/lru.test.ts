@@ -7,7 +7,7 @@ v8.setFlagsFromString('--expose-gc')
 const collect = vm.runInNewContext('gc') as () => void
 
 test('the least recently used value is evicted', () => {
-  const lru = new Lru<string>(2)
+  const lru = new Lru<string>({ max: 2, bytes: 10_000 })
   expect(lru.get('a')).toBe(undefined)
   lru.set('a', 'one')
   lru.set('b', 'two')
@@ -18,7 +18,7 @@ test('the least recently used value is evicted', () => {
 })
 
 test('a missing value is created once, and removed by delete', () => {
-  const lru = new Lru<number>(10)
+  const lru = new Lru<number>({ max: 10, bytes: 10_000 })
   lru.delete('a')
   lru.clear()
   expect([...lru.values()]).toEqual([])
@@ -33,13 +33,13 @@ test('a missing value is created once, and removed by delete', () => {
 
 test('memory is allocated with the first value', () => {
   const before = process.memoryUsage().heapUsed
-  const many = Array.from({ length: 20 }, () => new Lru<string>(1_000_000))
+  const many = Array.from({ length: 20 }, () => new Lru<string>({ max: 1_000_000, bytes: 10_000 }))
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(1_000_000)
   expect(many.length).toBe(20)
 })
 
 test('a key does not retain the text that it was cut from', () => {
-  const lru = new Lru<true>(1000)
+  const lru = new Lru<true>({ max: 1000, bytes: 1_000_000 })
   const [MB, COUNT] = [1_000_000, 100]
   const keyOf = (i: number) => Buffer.alloc(MB, `key number ${i};`).toString('latin1').slice(100, 130)
   collect()
@@ -48,4 +48,26 @@ test('a key does not retain the text that it was cut from', () => {
   collect()
   expect(process.memoryUsage().heapUsed - before).toBeLessThan((COUNT * MB) / 10)
   expect(lru.get(keyOf(COUNT - 1))).toBe(true)
+})
+
+test('the bytes of all keys and values are bounded, whatever their number', () => {
+  const lru = new Lru<string>({ max: 1000, bytes: 100_000 })
+  for (let i = 0; i < 100; i++) lru.set(`key ${i}`, 'x'.repeat(10_000))
+  expect(lru.bytes).toBeLessThanOrEqual(100_000)
+  expect([...lru.values()].length).toBe(9)
+  for (let i = 0; i < 100; i++) lru.set(`${i}`.padEnd(10_000), 'x')
+  expect(lru.bytes).toBeLessThanOrEqual(100_000)
+})
+
+test('a value that is larger than all together is not kept, and a value that grew is measured again', () => {
+  const lru = new Lru<string[]>({ max: 10, bytes: 10_000 })
+  lru.set('large', ['x'.repeat(10_000)])
+  expect(lru.get('large')).toBe(undefined)
+  const growing = ['x']
+  lru.set('growing', growing)
+  const before = lru.bytes
+  growing.push('y'.repeat(1000))
+  lru.set('growing', growing)
+  expect(lru.bytes - before).toBeGreaterThanOrEqual(1000)
+  expect(lru.get('growing')).toBe(growing)
 })

@@ -2,7 +2,7 @@
 import { MessageChannel } from 'node:worker_threads'
 import { afterEach, expect, test, vi } from 'vitest'
 import { OAuthError, unavailable } from '../../src/lib/error.ts'
-import { RpcChannel, type RpcHandlers } from '../../src/lib/rpc.ts'
+import { RpcChannel, type RpcHandlers } from '../../src/lib/threads/rpc.ts'
 
 const ends: (() => void)[] = []
 afterEach(() => {

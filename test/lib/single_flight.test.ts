@@ -1,6 +1,6 @@
 // Calls that share one result per key while they are in flight.
 import { expect, test, vi } from 'vitest'
-import { SingleFlight } from '../../src/lib/single_flight.ts'
+import { SingleFlight } from '../../src/lib/threads/single_flight.ts'
 
 /** Work whose calls the test settles, first call first. */
 function heldWork() {

@@ -1,5 +1,6 @@
 // Whom a fetch believes: the certificate must be trusted and be for the host of the URL, whatever address is behind it.
 import { spawn } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
 import { createServer } from 'node:https'
@@ -49,15 +50,17 @@ test('https to a port that speaks plain http gives tls_failed', async () => {
   expect((await faultOf(fetchFrom(localFetcher(), peer.url.replace('http', 'https')))).reason).toBe('tls_failed')
 })
 
-/** Fetches as a process whose operator trusts our certificate; gives the body, or the reason. */
-async function fetchTrusting(url: string): Promise<string> {
+/** Fetches as a process whose operator trusts our certificate; gives the body, or the reason, or what `shown` is. */
+async function fetchTrusting(url: string, shown = 'String(body)'): Promise<string> {
   const authorities = path.join(tempFolder(), 'authorities.pem')
   writeFileSync(authorities, cert)
   const script = `
     import { createFetcher } from ${JSON.stringify(path.join(packageRoot, 'dist/src/net/fetch.js'))}
-    const fetcher = createFetcher({ allowPrivate: true, userAgent: 'service-test', resolve: async () => ['127.0.0.1'] })
+    import { PeerCertificates } from ${JSON.stringify(path.join(packageRoot, 'dist/src/net/certificates.js'))}
+    const certificates = new PeerCertificates()
+    const fetcher = createFetcher({ allowPrivate: true, userAgent: 'service-test', resolve: async () => ['127.0.0.1'], certificates })
     const request = { maxBytes: 10_000, timeoutMs: 5000 }
-    console.log(await fetcher.fetch(${JSON.stringify(url)}, request).then(({ body }) => String(body), ({ message }) => message))`
+    console.log(await fetcher.fetch(${JSON.stringify(url)}, request).then(({ body }) => ${shown}, ({ message }) => message))`
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
     env: { ...process.env, NODE_EXTRA_CA_CERTS: authorities },
   })
@@ -72,6 +75,13 @@ test('a trusted certificate for the host is accepted, and the TLS server name an
   names.length = 0
   expect(await fetchTrusting(`https://idp.test:${peer.port}/`)).toBe(`idp.test:${peer.port}`)
   expect(names).toEqual(['idp.test'])
+})
+
+test('the end of the certificate of a peer is noted', async () => {
+  const peer = await tlsPeer()
+  const noted = await fetchTrusting(`https://idp.test:${peer.port}/`, 'JSON.stringify(certificates.all())')
+  const end = Date.parse(new X509Certificate(cert).validTo) / 1000
+  expect(JSON.parse(noted)).toEqual({ [`idp.test:${peer.port}`]: end })
 })
 
 test.each(['other.test', 'sub.idp.test', '127.0.0.1'])(

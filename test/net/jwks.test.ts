@@ -1,6 +1,7 @@
 // Remote key sets: which keys are given for what, and how often anybody is asked for them.
 import { expect, test, vi } from 'vitest'
 import { unavailable } from '../../src/lib/error.ts'
+import { FetchError } from '../../src/net/error.ts'
 import { createRemoteKeys } from '../../src/net/jwks.ts'
 import type { Jwk } from '../../src/records/jwk.ts'
 import { testClock } from '../support/clock.ts'
@@ -54,10 +55,56 @@ test('a key set is fetched once and cached for its cache time, and every lookup 
   })
 })
 
+test('a fetch that was refused here starts no cooldown, and one that failed a short one', async () => {
+  const clock = testClock()
+  let fault: Error | undefined
+  let fetches = 0
+  const keys = [ec('a')]
+  const fetcher = {
+    fetch: async () => {
+      fetches++
+      if (fault) throw fault
+      return {
+        status: 200,
+        headers: { 'content-type': 'application/json' },
+        body: Buffer.from(JSON.stringify({ keys })),
+      }
+    },
+  }
+  const remote = createRemoteKeys({ fetcher, clock, ttl: TTL, cooldown: COOLDOWN, allowHttp: true })
+  const find = (kid: string) =>
+    remote.find('https://app.example/jwks', { kid, alg: 'ES256' }).then(kids, (error) => error.reason)
+  expect(await find('a')).toEqual(['a'])
+  keys.push(ec('b'))
+  fault = unavailable('no place', { reason: 'outbound_full' })
+  expect(await find('b')).toBe('outbound_full')
+  fault = new FetchError('timeout', 'app.example')
+  expect(await find('b')).toBe('timeout')
+  expect([await find('b'), fetches]).toEqual([[], 3])
+  fault = undefined
+  clock.advance(10)
+  expect([await find('b'), fetches]).toEqual([['b'], 4])
+  expect([await find('c'), fetches]).toEqual([[], 4])
+  clock.advance(COOLDOWN)
+  expect([await find('c'), await find('c'), fetches]).toEqual([[], [], 5])
+})
+
 test('concurrent lookups share one fetch', async () => {
   const { find, fetches } = await identityProvider({ keys: [ec('a')], delayMs: 30 })
   const found = await Promise.all(Array.from({ length: 20 }, () => find('a')))
   expect(found.map(kids)).toEqual(Array(20).fill(['a']))
+  expect(fetches()).toBe(1)
+})
+
+test('a caller that gets no turn uses the old set, and its refusal is not that of others who need the same set', async () => {
+  const { remote, idp, clock, fetches } = await identityProvider({ keys: [ec('a')] })
+  const wanted = { kid: 'a', alg: 'ES256' } as const
+  const refused = () => Promise.reject(unavailable('no place'))
+  const waiting = expect(remote.find(idp.uri, wanted, refused)).rejects.toThrow('no place')
+  expect(kids(await remote.find(idp.uri, wanted))).toEqual(['a'])
+  await waiting
+  clock.advance(TTL)
+  expect(kids(await remote.find(idp.uri, wanted, refused))).toEqual(['a'])
   expect(fetches()).toBe(1)
 })
 

@@ -3,8 +3,10 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { App } from '../../src/context.ts'
 import { FetchError } from '../../src/net/error.ts'
 import type { FetchReply } from '../../src/net/fetcher.ts'
-import { isUrlShaped, openDocuments, resolveDocumentClient } from '../../src/oauth/cimd.ts'
-import { keepDocumentClient } from '../../src/oauth/document_client.ts'
+import { forEachStanding } from '../../src/net/standing.ts'
+import { isUrlShaped, resolveDocumentClient } from '../../src/oauth/clients/cimd.ts'
+import { openDocuments } from '../../src/oauth/clients/document_cache.ts'
+import { keepDocumentClient } from '../../src/oauth/clients/document_client.ts'
 import type { Client } from '../../src/records/client.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { aloneWithBuckets } from '../support/buckets.ts'
@@ -37,18 +39,33 @@ function setUp({ cimd = {}, mode = 'open' } = {}) {
       return 'updated'
     },
     findSetting: async () => undefined,
+    listConsenters: async () => [],
     recorded: (op: 'createClient' | 'updateClient', client: Client) => store[op](client),
     ...aloneWithBuckets,
   }
   const config = {
     device: { enabled: false },
-    cimd: { enabled: true, require_https: true, cache_ttl: 3600, fetch_timeout: 10, ...cimd },
+    cimd: {
+      ...{ enabled: true, require_https: true, cache_ttl: 3600, fetch_timeout: 10 },
+      ...{ allowed_hosts: [], blocked_hosts: [] },
+      ...cimd,
+    },
     dcr: { mode, approved_redirects: [], redirect_schemes: ['cursor'] },
+    xaa: { enabled: false },
   }
-  const parts = { config, store, clock, documents: openDocuments(store), fetcher: { fetch } }
+  const parts = { config, store, clock, documents: openDocuments(store), fetchers: forEachStanding(() => ({ fetch })) }
   const app = { ...parts, log: silentLog, metrics: new Metrics() } as unknown as App
-  return { app, stored, clock, fetch, answers, resolve: (client_id: string) => resolveDocumentClient(app, client_id) }
+  return {
+    app,
+    stored,
+    clock,
+    fetch,
+    answers,
+    resolve: (client_id: string, asker = ASKER) => resolveDocumentClient(app, client_id, asker),
+  }
 }
+
+const ASKER = { address: '192.0.2.1' }
 
 const documentOf = (changes: Record<string, unknown> = {}): { body: Buffer } => ({
   body: Buffer.from(
@@ -209,7 +226,7 @@ describe('a client document', () => {
     ['a name that is not a string', { client_name: 7 }, 'cimd_document'],
     ['a name of 256 characters', { client_name: 'x'.repeat(256) }, 'cimd_document'],
     ['no redirect URI', { redirect_uris: [] }, 'cimd_document'],
-    ['11 redirect URIs', { redirect_uris: Array(11).fill(REDIRECT_URI) }, 'cimd_document'],
+    ['21 redirect URIs', { redirect_uris: Array(21).fill(REDIRECT_URI) }, 'cimd_document'],
     ['an http redirect URI elsewhere', { redirect_uris: ['http://app.example/cb'] }, 'cimd_document'],
     ['a private-use scheme that is not listed', { redirect_uris: ['unlisted://cb'] }, 'cimd_document'],
     ['a javascript: redirect URI', { redirect_uris: ['javascript:alert(1)'] }, 'cimd_document'],
@@ -305,8 +322,8 @@ describe('number of fetches', () => {
     const { resolve, fetch } = setUp()
     const ids = Array.from({ length: 1000 }, (_, i) => `https://victim.example/${i}`)
     const outcomes = await Promise.all(
-      ids.map((id) =>
-        resolve(id).then(
+      ids.map((id, i) =>
+        resolve(id, { address: `caller ${i}` }).then(
           () => 'ok',
           (error: { message: string; status: number }) => `${error.status} ${error.message}`,
         ),
@@ -325,7 +342,7 @@ describe('number of fetches', () => {
   test('URLs on other ports of a host share its limit', async () => {
     const { resolve, fetch } = setUp()
     const ids = Array.from({ length: 200 }, (_, i) => `https://victim.example:${1000 + i}/a`)
-    await Promise.allSettled(ids.map(resolve))
+    await Promise.allSettled(ids.map((id) => resolve(id)))
     expect(fetch).toHaveBeenCalledTimes(50)
   })
 

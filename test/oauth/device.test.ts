@@ -9,7 +9,7 @@ import {
   returnGuess,
   shownUserCode,
   takeGuess,
-} from '../../src/oauth/device.ts'
+} from '../../src/oauth/sign_in/device.ts'
 import { aloneWithBuckets } from '../support/buckets.ts'
 
 test('a user code has eight letters without vowels, and every letter occurs', () => {

@@ -1,8 +1,8 @@
 // The rules of token exchange one by one: who, into what, for which scope, on whose consent.
 import { describe, expect, test } from 'vitest'
 import type { App } from '../../src/context.ts'
-import type { AccessTokenClaims, LiveToken } from '../../src/oauth/access_token.ts'
-import { allowMint, allowSameAudience, delegatedTo } from '../../src/oauth/exchange_policy.ts'
+import type { AccessTokenClaims, LiveToken } from '../../src/oauth/tokens/access_token.ts'
+import { allowMint, allowSameAudience, delegatedTo } from '../../src/oauth/tokens/exchange_policy.ts'
 import type { Client } from '../../src/records/client.ts'
 import type { Consent } from '../../src/records/consent.ts'
 import type { Actor } from '../../src/records/issuance.ts'

@@ -1,13 +1,11 @@
 // ID tokens by themselves: every claim is checked on the bytes that were signed, whatever a library checked before.
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type CryptoLanes, openCrypto } from '../../src/crypto/pool.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { createFetcher } from '../../src/net/fetch.ts'
 import { createRemoteKeys } from '../../src/net/jwks.ts'
-import { verifyIdToken } from '../../src/oauth/id_token.ts'
+import { verifyIdToken } from '../../src/oauth/federation/id_token.ts'
 import { testClock } from '../support/clock.ts'
 import { signed, TestIdp } from '../support/idp.ts'
-import { silentLog } from '../support/log.ts'
 import { refusalOf } from '../support/thrown.ts'
 
 const clock = testClock()
@@ -15,13 +13,10 @@ const now = clock.now()
 const CLIENT_ID = 'service-rp'
 const [nonce, access_token] = ['n'.repeat(43), 'an-access-token']
 
-let crypto: CryptoLanes
 let idp: TestIdp
 beforeAll(async () => {
-  crypto = openCrypto({ threads: 1 }, silentLog)
   idp = await TestIdp.start('ES512')
 })
-afterAll(() => crypto.close())
 
 async function verify(changes: Record<string, unknown> = {}) {
   const { key } = idp
@@ -30,7 +25,7 @@ async function verify(changes: Record<string, unknown> = {}) {
   const fetcher = createFetcher({ allowPrivate: true, userAgent: 'test' })
   const keys = createRemoteKeys({ fetcher, clock, ttl: 3600, cooldown: 0, allowHttp: true })
   const expected = { issuer: idp.issuer, client_id: CLIENT_ID, nonce, jwks_uri: idp.jwks_uri }
-  return verifyIdToken({ crypto, keys, clock }, { id_token, access_token }, expected)
+  return verifyIdToken({ keys, clock }, { id_token, access_token }, expected)
 }
 
 test('the claims of a valid token are returned', async () => {

@@ -1,7 +1,7 @@
 // Patterns of dcr.approved_redirects: what `*` stands for, and what it never crosses.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { matchesPattern } from '../../src/oauth/redirect_pattern.ts'
+import { matchesPattern } from '../../src/oauth/clients/redirect_pattern.ts'
 
 describe('a pattern matches', () => {
   test.each([

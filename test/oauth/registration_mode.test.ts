@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { App } from '../../src/context.ts'
-import { effectiveDcrMode } from '../../src/oauth/registration_mode.ts'
+import { effectiveDcrMode } from '../../src/oauth/clients/registration_mode.ts'
 
 const appWith = (saved: string | undefined, mode: App['config']['dcr']['mode']) =>
   ({ config: { dcr: { mode } }, store: { findSetting: async () => saved } }) as unknown as App

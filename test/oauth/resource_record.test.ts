@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { resourceRecord } from '../../src/config/records.ts'
-import { newResource } from '../../src/oauth/resource_record.ts'
+import { newResource } from '../../src/oauth/tokens/resource_record.ts'
 
 const written = (fields: object) => resourceRecord.parse({ slug: 'notes', uri: 'https://notes.example.com', ...fields })
 

@@ -2,10 +2,10 @@
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import type { App } from '../../src/context.ts'
-import type { Assertion } from '../../src/oauth/id_jag.ts'
-import { applyPolicies, resolveSubject } from '../../src/oauth/xaa_policy.ts'
+import type { Assertion } from '../../src/oauth/federation/id_jag.ts'
+import { applyPolicies, resolveSubject } from '../../src/oauth/federation/xaa_policy.ts'
+import type { XaaPolicy } from '../../src/records/idp.ts'
 import type { Resource } from '../../src/records/resource.ts'
-import type { XaaPolicy } from '../../src/records/xaa_policy.ts'
 import { aClient, anIdp, anXaaPolicy, aResource, aSubjectMapping, aUser, NOW } from '../support/records.ts'
 import { refusalOf } from '../support/thrown.ts'
 

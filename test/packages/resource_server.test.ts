@@ -7,8 +7,10 @@ import {
   type Verifier,
   type VerifierOptions,
 } from '../../packages/resource-server/src/index.ts'
+import type { Browser } from '../support/browser.ts'
 import { type ProofKey, proofKey, proofOf } from '../support/dpop.ts'
-import { machineToken, post } from '../support/flow.ts'
+import { personAt, withApp } from '../support/factors.ts'
+import { authorize, machineToken, post, redeem } from '../support/flow.ts'
 import { addClient, addResource, startService, type TestService } from '../support/service.ts'
 import { failureOf } from '../support/thrown.ts'
 
@@ -228,4 +230,28 @@ test('an authorization server that cannot be read, or that names another issuer,
     fetch: async () => Response.json({ issuer: 'https://evil.example.com', jwks_uri: 'https://evil.example.com/jwks' }),
   })
   expect(await refused(other, bearer(token))).toMatchObject({ status: 503 })
+})
+
+describe('a sign-in with a second factor (RFC 9470)', () => {
+  const tokenOf = async (person: { email: string; browser: Browser }) => {
+    const code = await authorize(service, client, person, { resource: RESOURCE, scope: 'mcp:read' }, person.browser)
+    return String((await redeem(service, client, code)).body['access_token'])
+  }
+
+  test('a token without it is refused with the class that is needed, one with it is accepted', async () => {
+    const verifier = verifierOf({ acrValues: ['mfa'] })
+    expect(await refused(verifier, bearer(await tokenOf(await personAt(service))))).toMatchObject({
+      status: 401,
+      code: 'insufficient_user_authentication',
+      challenge: `Bearer resource_metadata="${METADATA}", error="insufficient_user_authentication", error_description="the user must sign in with another factor", acr_values="mfa", scope="mcp:read"`,
+    })
+    const strong = bearer(await tokenOf(await withApp(service)))
+    expect((await verifier.verify(strong)).claims).toMatchObject({ acr: 'mfa' })
+    expect(await refused(verifierOf({ acrValues: ['phr'] }), strong)).toMatchObject({ status: 401 })
+    expect(await verifierOf().verify(strong, [], ['phr', 'mfa'])).toBeDefined()
+  })
+
+  test('a client that acts for itself needs none', async () => {
+    expect(await verifierOf({ acrValues: ['mfa'] }).verify(bearer(await tokenFor()))).toBeDefined()
+  })
 })

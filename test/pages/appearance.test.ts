@@ -2,7 +2,7 @@
 // SERVICE_TEST_SHOTS names a folder for screenshots.
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
-import { LANGUAGES } from '../../src/endpoints/language.ts'
+import { LANGUAGES } from '../../src/endpoints/pages/language.ts'
 import { addAxe, findingsOf } from '../support/axe.ts'
 import { CHROMIUM, test } from '../support/chromium.ts'
 import { flawsOf } from './probe.ts'
@@ -85,13 +85,24 @@ describe(`in ${CHROMIUM}`, () => {
       [
         '- main:',
         '  - heading "Sign in" [level=1]',
-        `  - paragraph: to continue to ${new URL(world.service.issuer).host}`,
-        '  - alert: Email or password is wrong.',
+        '  - paragraph:',
+        '    - strong: Inbox Assistant',
+        `    - text: asks you to sign in to ${new URL(world.service.issuer).host}.`,
+        '  - alert: Email or password is wrong. If you have a second factor, enter its code too.',
         '  - text: Email',
         '  - textbox "Email": ada@example.com',
         '  - text: Password',
         '  - textbox "Password"',
+        '  - button "Show password"',
+        '  - paragraph: You can leave the password empty to use the one that you have just entered.',
+        '  - text: Code of your second factor',
+        '  - textbox "Code of your second factor"',
+        '  - paragraph: The code of your authenticator app, or a recovery code. Leave it empty if you have no second factor.',
         '  - button "Sign in"',
+        '  - group: Forgot your password?',
+        '  - button "Sign in with a passkey"',
+        '- button "Deutsch"',
+        '- button "Español"',
       ].join('\n'),
     )
     for (const label of ['Email', 'Password'])
@@ -127,6 +138,8 @@ describe(`in ${CHROMIUM}`, () => {
         `  - text: Signed in as ${user.email}`,
         '  - link "Use another account":',
         '  - link "Your account":',
+        '- button "Deutsch"',
+        '- button "Español"',
       ].join('\n'),
     )
   })

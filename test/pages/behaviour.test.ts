@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { de } from '../../src/endpoints/messages/de.ts'
 import { es } from '../../src/endpoints/messages/es.ts'
 import { allow, browserOf } from '../support/account.ts'
+import { okAdmin } from '../support/admin.ts'
 import { CHROMIUM, test } from '../support/chromium.ts'
 import { isActive } from '../support/flow.ts'
 import { addUser, PASSWORD } from '../support/service.ts'
@@ -32,12 +33,37 @@ describe(`in ${CHROMIUM}`, () => {
     const { url, user } = await setUp(world)
     await page.goto(url)
     await logIn(page, user.email, 'wrong')
-    expect(await page.getByRole('alert').textContent()).toBe('Email or password is wrong.')
+    expect(await page.getByRole('alert').textContent()).toBe(
+      'Email or password is wrong. If you have a second factor, enter its code too.',
+    )
     expect(await page.getByLabel('Email').inputValue()).toBe(user.email)
     await logIn(page, user.email)
     await press(page, 'Allow')
     expect((await arrival(page)).get('code')).toMatch(/^ac_/)
     expect(complaints).toEqual([])
+  })
+
+  test('an account with letters beyond ASCII signs in with either form of its domain, typed or hinted, in every language', async ({
+    open,
+  }) => {
+    for (const [language, email] of [
+      ['en', 'josé.en@bücher.example'],
+      ['de', 'Jürgen.de@xn--bcher-kva.example'],
+      ['es', 'ñandú.es@例え.example'],
+    ] as const) {
+      await okAdmin(world.service, 'POST', '/admin/users', { email, password: PASSWORD })
+      const letters = email.replace('xn--bcher-kva', 'bücher')
+      const labels = letters.replace('bücher', 'xn--bcher-kva').replace('例え', 'xn--r8jz45g')
+      for (const typed of [letters, labels.toUpperCase()]) {
+        const { page, complaints } = await open({ locale: language })
+        await page.goto(`${world.service.issuer}/login?${new URLSearchParams({ login_hint: typed })}`)
+        expect(await page.locator('#email').inputValue()).toBe(typed)
+        await logIn(page, typed)
+        await page.waitForURL('**/account')
+        expect(await page.locator('body').textContent()).toContain(email)
+        expect(complaints).toEqual([])
+      }
+    }
   })
 
   test('without script a signed-in user removes the access of an application in two clicks, from the login page and from the consent page', async ({
@@ -112,7 +138,7 @@ describe(`in ${CHROMIUM}`, () => {
       const send = async (password: string) => {
         await page.getByLabel(t.login.email).fill(user.email)
         await page.getByLabel(t.login.password).fill(password)
-        await page.getByRole('button', { name: t.login.submit }).click()
+        await page.getByRole('button', { name: t.login.submit, exact: true }).click()
       }
       await page.goto(url)
       await send('wrong')

@@ -5,7 +5,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect } from 'vitest'
 import { ConfigError, loadConfig } from '../../src/config/load.ts'
-import { openBranding, readLogo } from '../../src/endpoints/branding.ts'
+import { openBranding, readPageFiles } from '../../src/endpoints/pages/branding.ts'
 import { okAdmin } from '../support/admin.ts'
 import { Browser } from '../support/browser.ts'
 import { CHROMIUM, test } from '../support/chromium.ts'
@@ -37,7 +37,7 @@ async function branded(env: Record<string, string>): Promise<TestService> {
 
 const load = async (env: Record<string, string>) => {
   const { config } = loadConfig(undefined, env)
-  return openBranding(config, readLogo(config))
+  return openBranding(config, readPageFiles(config))
 }
 const styleIn = (text: string) => /<style>([\s\S]*)<\/style>/.exec(text)?.[1] ?? ''
 
@@ -70,14 +70,20 @@ describe('with a name, a logo, a color and links', () => {
     expect(text).toContain('<a href="https://example.com/privacy">Datenschutzerklärung</a>')
   })
 
-  test('the policy allows the style sheet by its hash and the logo by its URL, and nothing else', async () => {
-    const service = await whole()
-    const { text, headers } = await new Browser().open(`${service.issuer}/login`)
-    const hash = createHash('sha256').update(styleIn(text)).digest('base64')
-    expect(headers.get('content-security-policy')).toBe(
-      `default-src 'none'; style-src 'sha256-${hash}'; img-src ${service.issuer}/ui/logo; base-uri 'none'; frame-ancestors 'none'`,
-    )
-  })
+  test.for(['/login', '/nothing'])(
+    'the policy of %s allows the style sheet by its hash, the logo by its URL, the script by its URL beside a field for a password, and nothing else',
+    async (place) => {
+      const service = await whole()
+      const { text, headers } = await new Browser().follow(`${service.issuer}${place}`)
+      const hashOf = (part: string) => `'sha256-${createHash('sha256').update(part).digest('base64')}'`
+      const isLogin = text.includes('type="password"')
+      const script = isLogin ? ` script-src ${service.issuer}${/<script src="([^"]+)"/.exec(text)?.[1]};` : ''
+      expect(text.split('<script').length - 1).toBe(isLogin ? 1 : 0)
+      expect(headers.get('content-security-policy')).toBe(
+        `default-src 'none'; style-src ${hashOf(styleIn(text))};${script} img-src ${service.issuer}/ui/logo; base-uri 'none'; frame-ancestors 'none'`,
+      )
+    },
+  )
 
   test('the logo has the type of its content, whatever the name of its file', async () => {
     for (const [name, content, type] of [
@@ -135,13 +141,14 @@ describe('a logo file that is missing', () => {
   })
 })
 
+const withoutOwnScript = (text: string) => text.replace(/<script src="\/ui\/script\/\w+\.js"><\/script>/, '')
 const MARKUP = `"><script>alert(1)</script><img src=x onerror=alert(1)>'`
 
 test('L23 markup in the name of the product, and in the issuer that the policy contains, stays text', async () => {
   const service = await branded({ SERVICE_UI_PRODUCT_NAME: MARKUP, SERVICE_UI_LOGO_FILE: tempFile('logo.svg', SVG) })
   for (const place of ['/login', '/oauth/authorize', '/consent?session_id=x']) {
     const { text } = await new Browser().open(service.issuer + place)
-    expect(text).not.toMatch(/<script|<img src=x/)
+    expect(withoutOwnScript(text)).not.toMatch(/<script|<img src=x/)
   }
   const { policy } = await load({
     SERVICE_SERVER_ISSUER: 'http://localhost:9000/a;script-src%20*,b',
@@ -168,7 +175,7 @@ test('L23 markup in the name of a client, a resource, a scope and a user stays t
     const { text } = await browser.follow(location)
     expect(text).toContain(`<html lang="${ui_locales}">`)
     expect(text).toContain('value="allow"')
-    expect(text).not.toMatch(/<script|<img|<b>/)
+    for (const page of [login.text, text]) expect(withoutOwnScript(page)).not.toMatch(/<script|<img|<b>/)
   }
 })
 

@@ -1,8 +1,8 @@
 // Which language a page has: the cookie, ui_locales, Accept-Language, English.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { messagesOf, preferred } from '../../src/endpoints/language.ts'
 import { de } from '../../src/endpoints/messages/de.ts'
 import { es } from '../../src/endpoints/messages/es.ts'
+import { messagesOf, preferred } from '../../src/endpoints/pages/language.ts'
 import type { RequestHead } from '../../src/http/message.ts'
 import { Browser, formsOf } from '../support/browser.ts'
 import { authorizeUrl, signIn } from '../support/flow.ts'

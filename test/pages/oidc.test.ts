@@ -98,9 +98,14 @@ describe(`in ${CHROMIUM}`, () => {
         '  - textbox "Email"',
         '  - text: Password',
         '  - textbox "Password"',
+        '  - button "Show password"',
         '  - button "Sign in"',
+        '  - group: Forgot your password?',
+        '  - button "Sign in with a passkey"',
         '  - paragraph: or',
         '  - link "Continue with Corporate SSO":',
+        '- button "Deutsch"',
+        '- button "Español"',
       ].join('\n'),
     )
     await page.goto(`${alone.service.issuer}/login`)

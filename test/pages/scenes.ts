@@ -6,6 +6,7 @@ import type { Client } from '../../src/records/client.ts'
 import { allow, browserOf, IPHONE } from '../support/account.ts'
 import { okAdmin } from '../support/admin.ts'
 import { addDeviceClient, askForCode, codesOf, DEVICES } from '../support/device.ts'
+import { codeAt, secretOn } from '../support/factors.ts'
 import { authorizeUrl } from '../support/flow.ts'
 import { addClient, addResource, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
 
@@ -63,7 +64,7 @@ export async function newPasswordLink({ service }: World, { id }: { id: string }
 export async function sendPassword(page: Page, next: string, again = next): Promise<void> {
   await page.locator('input[name=new_password]').fill(next)
   await page.locator('input[name=new_password_again]').fill(again)
-  await page.locator('form[action$="/password"] button').click()
+  await page.locator('form[action$="/password"] button.wide').click()
 }
 
 interface Asking {
@@ -125,11 +126,30 @@ async function showDeviceConsent({ service }: World, page: Page) {
   await page.locator('button[value=allow]').waitFor()
 }
 
+/** The page that adds a second factor, of a new user. */
+async function showFactors({ service }: World, page: Page): Promise<void> {
+  const { email } = await addUser(service)
+  await page.goto(`${service.issuer}/login`)
+  await logIn(page, email)
+  await page.goto(`${service.issuer}/second-factor?redirect=%2Faccount`)
+}
+
 export const SCENES: Record<string, (world: World, page: Page) => Promise<unknown>> = {
   login: async ({ service }, page) => page.goto(`${service.issuer}/login`),
   'login error': async (world, page) => {
     await page.goto((await setUp(world)).url)
     await logIn(page, 'ada@example.com', 'wrong')
+  },
+  'second factor': (world, page) => showFactors(world, page),
+  'authenticator app': async (world, page) => {
+    await showFactors(world, page)
+    await page.getByRole('button', { name: 'Add an authenticator app' }).click()
+  },
+  'recovery codes': async (world, page) => {
+    await SCENES['authenticator app']?.(world, page)
+    const secret = secretOn({ text: await page.content() })
+    await page.getByLabel('Code of the app').fill(codeAt(secret, world.service.app.clock.now()))
+    await page.getByRole('button', { name: 'Confirm' }).click()
   },
   consent: (world, page) =>
     showConsent(world, page, { client: { redirect_uris: ['https://inbox.example.com/oauth/callback'] } }),
@@ -226,13 +246,13 @@ export const SCENES: Record<string, (world: World, page: Page) => Promise<unknow
     await showAccount(world, page, ['Notes'])
     await page.locator('#current_password').fill('wrong')
     for (const field of await page.locator('[autocomplete=new-password]').all()) await field.fill('a new password')
-    await page.locator('form[action$=password] button').click()
+    await page.locator('form[action$=password] button.wide').click()
     await page.locator('#password-problem').waitFor()
   },
   'sign out': async (world, page) => {
     await showAccount(world, page, [])
     await page.goto(`${world.service.issuer}/oauth/logout`)
-    await page.locator('form[action$="/logout"] button').waitFor()
+    await page.locator('form[action*="/logout"] button').waitFor()
   },
   'signed out': ({ service }, page) => page.goto(`${service.issuer}/oauth/logout`),
   'sign out from a form of another site': async ({ service, application }, page) => {

@@ -7,7 +7,7 @@ import { isReloadable } from '../../src/config/reload.ts'
 import { RULES } from '../../src/config/rules.ts'
 import { type Config, schema } from '../../src/config/schema.ts'
 import type { App } from '../../src/context.ts'
-import type { HttpFront } from '../../src/http/front.ts'
+import type { HttpListener } from '../../src/http/listener.ts'
 import { loadNative } from '../../src/http/uws.ts'
 import { closeApp, openApp } from '../../src/server/assemble.ts'
 import { openListeners } from '../../src/server/listeners.ts'
@@ -57,7 +57,7 @@ async function run(content: object, prepare: (config: Config) => void = () => {}
     reload: () => reloadConfig(app, file, env),
   }
 }
-const closeOf = (front: HttpFront) => () => front.close(1000)
+const closeOf = (front: HttpListener) => () => front.close(1000)
 
 const rate = (burst: number) => ({ rate_limit: { enabled: true, requests_per_second: 1, burst } })
 const level = (name: string) => ({ observability: { logging: { level: name } } })

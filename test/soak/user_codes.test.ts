@@ -3,7 +3,7 @@
 import { statSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { expect, test } from 'vitest'
-import { DEVICE_CODE_GRANT, newUserCode, shownUserCode } from '../../src/oauth/device.ts'
+import { DEVICE_CODE_GRANT, newUserCode, shownUserCode } from '../../src/oauth/sign_in/device.ts'
 import { Browser, fieldsOf } from '../support/browser.ts'
 import { askForCode, codesOf, consentPageOf } from '../support/device.ts'
 import { signIn } from '../support/flow.ts'

@@ -44,6 +44,22 @@ describe('reads', () => {
     expect(await operations.findClient({ client_id: 'one' })).toBe(one)
   })
 
+  test('a name that is longer than any stored one is absent without a lookup', async () => {
+    const { operations, calls } = bench()
+    const long = 'x'.repeat(60_000)
+    expect(await operations.findResource({ uri: `https://${long}` })).toBe(undefined)
+    expect(await operations.findClient({ client_id: long })).toBe(undefined)
+    expect(await operations.findSubjectUser({ issuer: 'https://idp.example', sub: long })).toBe(undefined)
+    expect([calls('findResource'), calls('findClient'), calls('findSubjectUser')]).toEqual([0, 0, 0])
+  })
+
+  test('the longest stored name is looked up', async () => {
+    const { operations, calls } = bench()
+    await operations.findSubjectUser({ issuer: 'i'.repeat(2048), sub: 's'.repeat(1024) })
+    await operations.findFederatedClients({ issuers: ['i'.repeat(2048), 'd'.repeat(255)], subject: 's'.repeat(1024) })
+    expect([calls('findSubjectUser'), calls('findFederatedClients')]).toEqual([1, 1])
+  })
+
   test('a list is cached under its whole filter', async () => {
     const { operations, calls } = bench()
     await operations.listResources({ limit: 10, offset: 0 })

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe } from 'vitest'
 import type { Store } from '../../src/store/index.ts'
 import { adminSessionRules } from './conformance/admin_sessions.ts'
 import { apiKeyRules } from './conformance/api_keys.ts'
+import { applicationSessionRules } from './conformance/application_sessions.ts'
 import { applicationRules } from './conformance/applications.ts'
 import { tokenCountRules } from './conformance/client_token_counts.ts'
 import { clientRules } from './conformance/clients.ts'
@@ -37,6 +38,8 @@ export interface Opened {
   store: Store
   /** Another connection to the same database, as a second process would have. */
   again(): Promise<Opened>
+  /** Runs SQL on the database: rows as earlier versions wrote them. */
+  sql(text: string): Promise<unknown>
   close(): Promise<void>
 }
 /** Opens a store on an empty, migrated database. */
@@ -68,6 +71,7 @@ export function conformance(open: Open): void {
   describe('leases', () => leaseRules(bench))
   describe('users', () => userRules(bench))
   describe('sessions', () => sessionRules(bench))
+  describe('applications of sessions', () => applicationSessionRules(bench))
   describe('users of upstream providers', () => federatedUserRules(bench))
   describe('codes and refresh tokens', () => tokenRules(bench))
   describe('device requests', () => deviceRequestRules(bench))

@@ -1,10 +1,10 @@
 // The index of subjects of workload tokens in a database with many of them: what one look-up reads.
 import { beforeAll, expect, test } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
+import { findFederatedClients, indexSubjects } from '../../src/store/clients/federated_subjects.ts'
 import { Database } from '../../src/store/database.ts'
-import { findFederatedClients, indexSubjects } from '../../src/store/federated_subjects.ts'
-import { migrateSqlite } from '../../src/store/migrate.ts'
 import type { Op, Statement } from '../../src/store/op.ts'
+import { migrateSqlite } from '../../src/store/schema/migrate.ts'
 import { aClient, NOW } from '../support/records.ts'
 
 const issuer = 'https://ci.example.com'

@@ -3,9 +3,17 @@ import { copyFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type Sqlite from 'better-sqlite3'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { readBuild } from '../../src/lib/build.ts'
 import { migrationsFolder } from '../../src/lib/paths.ts'
 import { Database } from '../../src/store/database.ts'
-import { type Migration, migrateSqlite, pendingMigrations, readMigrations } from '../../src/store/migrate.ts'
+import {
+  type Migration,
+  migrateSqlite,
+  migration,
+  pendingMigrations,
+  readMigrations,
+  runSteps,
+} from '../../src/store/schema/migrate.ts'
 import { tempFolder } from '../support/folder.ts'
 import { NOW } from '../support/records.ts'
 import { CARRIED_OVER, olderClients } from './older_clients.ts'
@@ -18,6 +26,14 @@ const tables = (db: Sqlite.Database) =>
     .map((row) => (row as { name: string }).name)
 const applied = (db: Sqlite.Database) =>
   db.prepare('SELECT version, name, checksum, applied_at FROM schema_migrations ORDER BY version').all()
+
+const made = (version: number, name: string, sql: string): Migration => ({
+  version,
+  name,
+  checksum: 'x',
+  sql,
+  mark: { kind: 'expand', about: 'an older instance ignores it' },
+})
 
 let db: Sqlite.Database
 beforeEach(() => {
@@ -96,11 +112,29 @@ describe('a migration of a database', () => {
     expect(db.prepare('SELECT client_id, secrets FROM clients ORDER BY client_id').all()).toEqual(CARRIED_OVER)
   })
 
-  test('P11 of a newer version is refused and changes nothing', () => {
-    const newer: Migration = { version: 999, name: 'future', checksum: 'x', sql: 'CREATE TABLE future (x)' }
-    migrateSqlite(db, NOW, [...real, newer])
+  test('P11 of a newer version that only expanded it is used as it is', () => {
+    migrateSqlite(db, NOW, [...real, made(999, 'future', 'CREATE TABLE future (x)')])
+    expect(migrateSqlite(db, NOW)).toEqual([])
+    expect(applied(db).length).toBe(real.length + 1)
+  })
+
+  test('P11 that works only with a newer version is refused and changes nothing', () => {
+    const mark = { kind: 'contract' as const, from: '9.1.0', about: 'it fails' }
+    migrateSqlite(db, NOW)
+    runSteps(db, migration('sqlite', NOW, {}, [...real, { ...made(999, 'future', 'CREATE TABLE future (x)'), mark }]))
+    expect(tables(db)).not.toContain('future')
+    runSteps(db, migration('sqlite', NOW, { contracts: true }, [...real, { ...made(999, 'future', 'SELECT 1'), mark }]))
+    const { version } = readBuild()
     expect(() => migrateSqlite(db, NOW)).toThrow(
-      'the database has migration 999 (future), this version does not: it was written by a newer version',
+      `the database works with version 9.1.0 and later, and this is version ${version}: start a newer version, or restore a backup`,
+    )
+  })
+
+  test('P11 of a newer version from before the rule is refused and changes nothing', () => {
+    const before = real.filter(({ version }) => version < 68)
+    migrateSqlite(db, NOW, [...before, made(69, 'future', 'CREATE TABLE future (x)')])
+    expect(() => migrateSqlite(db, NOW)).toThrow(
+      'the database has migration 69 (future), this version does not: it was written by a newer version',
     )
   })
 
@@ -112,7 +146,7 @@ describe('a migration of a database', () => {
   })
 
   test('that fails is rolled back, and the migrations before it stay', () => {
-    const bad: Migration = { version: 2, name: 'bad', checksum: 'x', sql: 'CREATE TABLE half (x); CREATE TABL' }
+    const bad = made(2, 'bad', 'CREATE TABLE half (x); CREATE TABL')
     expect(() => migrateSqlite(db, NOW, [real[0] as Migration, bad])).toThrow()
     expect(tables(db)).not.toContain('half')
     expect(applied(db).length).toBe(1)
@@ -144,7 +178,7 @@ describe('a migration of a database', () => {
 
   test('that lacks a migration in the middle applies that migration', () => {
     const [first, , third] = real as [Migration, Migration, Migration]
-    expect(pendingMigrations(real.slice(0, 3), [first, third]).map(({ version }) => version)).toEqual([2])
+    expect(pendingMigrations(real.slice(0, 3), { applied: [first, third] }).map(({ version }) => version)).toEqual([2])
   })
 })
 
@@ -168,10 +202,9 @@ describe('the migration files', () => {
 
   test('may leave numbers out', () => {
     const folder = copy()
-    renameSync(path.join(folder, '004_client_application_type.sql'), path.join(folder, '998_x.sql'))
+    renameSync(path.join(folder, '004_client_application_type.sql'), path.join(folder, '015_x.sql'))
     expect(readMigrations('sqlite', folder).map(({ version }) => version)).toEqual([
-      ...real.map(({ version }) => version).filter((version) => version !== 4),
-      998,
+      ...[...real.map(({ version }) => version).filter((version) => version !== 4), 15].sort((a, b) => a - b),
     ])
   })
 

@@ -1,7 +1,7 @@
 // The server processes of connections that were given up.
 import pg from 'pg'
 import { expect, test } from 'vitest'
-import { Backends } from '../../src/store/postgres_backends.ts'
+import { Backends } from '../../src/store/postgres/backends.ts'
 import { startPostgres } from '../support/postgres.ts'
 
 test('closing the pool does not wait for an abandoned connection', async () => {

@@ -1,6 +1,6 @@
 // Connection strings, read as libpq reads them.
 import { describe, expect, test } from 'vitest'
-import { passwordIn, readDsn, tlsWays } from '../../src/store/postgres_dsn.ts'
+import { passwordIn, readDsn, tlsWays } from '../../src/store/postgres/dsn.ts'
 
 describe('a URI', () => {
   test('names one or several hosts, each with its port or all with one port', () => {

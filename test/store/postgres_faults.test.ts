@@ -2,8 +2,8 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createStore } from '../../src/store/index.ts'
-import { openPostgres } from '../../src/store/postgres.ts'
-import { preparePostgres } from '../../src/store/postgres_client.ts'
+import { preparePostgres } from '../../src/store/postgres/client.ts'
+import { openPostgres } from '../../src/store/postgres/driver.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { freePort } from '../support/free_port.ts'
 import { recordingLog, silentLog } from '../support/log.ts'
@@ -148,7 +148,7 @@ test('a change of the tables by a newer version causes at most one 503 for each 
   const { store } = opened
   const request = aRequest()
   await store.createAuthorizationRequest(request)
-  const find = () => store.findAuthorizationRequest({ id: request.id, now: NOW })
+  const find = () => store.findAuthorizationRequest({ id: request.id })
   await find()
   await server.sql(dsn, 'ALTER TABLE authorization_requests ADD COLUMN later TEXT')
   const found = await find().catch(find)
@@ -161,7 +161,7 @@ describe('concurrent operations', () => {
     await server.sql(dsn, `ALTER DATABASE ${name()} SET deadlock_timeout = '2s'`)
     const { store, close } = await opened.again()
     const client = aClient()
-    const family = aFamily({ client_id: client.client_id })
+    const family = aFamily({ client_id: client.client_id, scope: '' })
     const request = aRequest({ id: family.authorization_id, client_id: client.client_id, user_id: family.user_id })
     const consent = {
       id: anIssuance().id,
@@ -174,7 +174,13 @@ describe('concurrent operations', () => {
     await store.createClient(client)
     await store.createAuthorizationRequest(request)
     const code = { code_hash: anIssuance().id, code_expires_at: NOW + 60, scope: '' }
-    await store.approveAuthorizationRequest({ id: request.id, ...code, consent, now: NOW })
+    await store.approveAuthorizationRequest({
+      id: request.id,
+      session_id: request.session_id,
+      ...code,
+      consent,
+      now: NOW,
+    })
     await store.redeemCode({ family, issuance: anIssuance({ family_id: family.id }), now: NOW })
     const other = new pg.Client(dsn)
     await other.connect()

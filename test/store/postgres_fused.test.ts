@@ -1,7 +1,7 @@
 // Operations that are one statement on PostgreSQL. What they do, and that nothing is half done, the conformance rules say.
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
-import { type Fused, fuse } from '../../src/store/postgres_fused.ts'
+import { type Fused, fuse } from '../../src/store/postgres/fused.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { aFamily, aRefreshToken, issuanceOf, NOW } from '../support/records.ts'
 import { signedIn } from './conformance/scenes.ts'

@@ -1,12 +1,12 @@
 // How instances on one PostgreSQL know how many they are.
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Driver } from '../../src/store/index.ts'
-import { openPostgres } from '../../src/store/postgres.ts'
-import { preparePostgres } from '../../src/store/postgres_client.ts'
+import { preparePostgres } from '../../src/store/postgres/client.ts'
+import { openPostgres } from '../../src/store/postgres/driver.ts'
 import { silentLog } from '../support/log.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { openProxy } from '../support/proxy.ts'
-import { NOW } from '../support/records.ts'
+import { anInstance, NOW } from '../support/records.ts'
 import { settingsOf } from './postgres_server.ts'
 
 let server: PostgresServer
@@ -22,7 +22,8 @@ beforeEach(async () => {
 })
 afterEach(() => Promise.all(opened.splice(0).map((driver) => driver.close())))
 
-const open = async (serves: boolean, at = dsn) => {
+const open = async (isServer: boolean, at = dsn) => {
+  const serves = isServer ? anInstance : undefined
   const driver = await openPostgres({ ...settingsOf(at), min_conns: 0 }, silentLog, { serves, makesPartitions: false })
   opened.push(driver)
   return driver
@@ -80,16 +81,22 @@ test('during an outage of the database the last known number is used', async () 
   line.close()
 })
 
-test('on a read-only server no further instance is counted, and the server is reported as reachable', async () => {
-  const first = await open(true)
-  const second = await open(true)
-  await become(first, 2)
+test('on a read-only server reads are answered, writes are reported as failing, and the last known number of instances is used', async () => {
+  const both = [await open(true), await open(true)]
+  for (const each of both) await become(each, 2)
   const name = new URL(dsn).pathname.slice(1)
-  await server.sql(dsn, `ALTER DATABASE ${name} SET default_transaction_read_only = on`)
-  const backends = (what: string) =>
-    server.sql(dsn.replace(name, 'postgres'), `SELECT ${what} FROM pg_stat_activity WHERE datname = '${name}'`)
-  await backends('pg_terminate_backend(pid, 60000)')
-  const areBack = async () => (await backends('1')).length === 2 && first.isHealthy() && second.isHealthy()
-  await expect.poll(areBack, { timeout: 60_000 }).toBe(true)
-  expect([first.instances(), second.instances()]).toEqual([2, 2])
+  const elsewhere = (sql: string) => server.sql(dsn.replace(name, 'postgres'), sql)
+  await elsewhere(`ALTER DATABASE ${name} SET default_transaction_read_only = on`)
+  await elsewhere(`SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = '${name}'`)
+  const reads = (driver: Driver) =>
+    driver.call('findSetting', { name: 'any' }).then(
+      () => true,
+      () => false,
+    )
+  // The connection that counts the instances is back once reads are answered.
+  for (const each of both) {
+    await expect.poll(() => each.isHealthy(), { timeout: 60_000 }).toBe(false)
+    await expect.poll(() => reads(each), { timeout: 60_000 }).toBe(true)
+  }
+  expect(both.map((each) => each.instances())).toEqual([2, 2])
 })

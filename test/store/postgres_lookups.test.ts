@@ -2,7 +2,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Param, Statement } from '../../src/store/op.ts'
-import { lookups, type Run } from '../../src/store/postgres_lookups.ts'
+import { lookups, type Run } from '../../src/store/postgres/lookups.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 
 let server: PostgresServer

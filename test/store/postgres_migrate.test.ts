@@ -1,13 +1,21 @@
 // Migrations on PostgreSQL: several processes at once, and the same tables as on SQLite.
 import path from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { readBuild } from '../../src/lib/build.ts'
 import { Database } from '../../src/store/database.ts'
-import { migrateSqlite, readMigrations } from '../../src/store/migrate.ts'
-import { preparePostgres } from '../../src/store/postgres_client.ts'
+import { preparePostgres, stepsOnPostgres } from '../../src/store/postgres/client.ts'
+import {
+  type MigrateHow,
+  type Migration,
+  migrateSqlite,
+  migration,
+  readMigrations,
+} from '../../src/store/schema/migrate.ts'
 import { runHere } from '../support/cli.ts'
 import { tempFolder } from '../support/folder.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { NOW } from '../support/records.ts'
+import { startService } from '../support/service.ts'
 import { CARRIED_OVER, olderClients } from './older_clients.ts'
 
 let server: PostgresServer
@@ -108,10 +116,96 @@ test('a command on a database of an older version changes nothing, and names the
   expect((await runHere(['purge'], env)).code).toBe(0)
 })
 
-test('P11 a database of a newer version is not changed', async () => {
+test('P11 a database that a newer version expanded is used; one that works only with a newer version is refused', async () => {
   await preparePostgres({ dsn }, NOW)
   await server.sql(dsn, `INSERT INTO schema_migrations VALUES (999, 'future', 'x', 1)`)
-  await expect(preparePostgres({ dsn }, NOW)).rejects.toThrow('it was written by a newer version of the service')
+  expect(await preparePostgres({ dsn }, NOW)).toEqual([])
+  await server.sql(dsn, `UPDATE schema_support SET oldest = '9.1.0'`)
+  await expect(preparePostgres({ dsn }, NOW)).rejects.toThrow('the database works with version 9.1.0 and later')
+})
+
+describe('a migration that contracts', () => {
+  const contracting: Migration = {
+    version: 998,
+    name: 'without_default',
+    checksum: 'x',
+    sql: 'ALTER TABLE clients DROP COLUMN default_resource',
+    mark: { kind: 'contract', from: '9.1.0', about: 'an older instance reads default_resource.' },
+  }
+  const run = (how: MigrateHow) => stepsOnPostgres({ dsn }, migration('postgres', NOW, how, [...known, contracting]))
+  const seen = (id: string, version: string | null, secondsAgo = 0) =>
+    server.sql(
+      dsn,
+      `INSERT INTO instances (id, seen_at, version, host, address) VALUES ('${id}',
+        (extract(epoch FROM now()) * 1000)::bigint - ${secondsAgo * 1000}, ${version ? `'${version}', '${id}.example.com', ':9000'` : 'NULL, NULL, NULL'})`,
+    )
+  const oldest = async () => (await server.sql(dsn, 'SELECT oldest FROM schema_support'))[0]?.['oldest']
+  beforeEach(() => preparePostgres({ dsn }, NOW))
+
+  test('is left out by serve and by migrate, and --contract applies it and records the oldest version that works', async () => {
+    expect([await run({}), await oldest()]).toEqual([[], '0.2.1'])
+    expect([await run({ contracts: true }), await oldest()]).toEqual([['998_without_default'], '9.1.0'])
+  })
+
+  test('waits for older instances, which are named, and --force does not', async () => {
+    await seen('old', '9.0.9')
+    await seen('ancient', null)
+    await seen('new', '9.1.0')
+    await seen('gone', '9.0.0', 70)
+    await expect(run({ contracts: true })).rejects.toThrow(
+      'migration 998_without_default must wait for instances that are older than 9.1.0 and were seen within the last minute: ancient (older than 0.2.1), old.example.com:9000 (9.0.9). An older instance reads default_resource. Stop them',
+    )
+    expect(await oldest()).toBe('0.2.1')
+    expect(await run({ contracts: true, force: true })).toEqual(['998_without_default'])
+  })
+})
+
+test('a database of 0.2.0 is not migrated while an instance of 0.2.0 uses it', async () => {
+  await migrateUpTo(22)
+  await server.sql(dsn, `INSERT INTO instances VALUES ('running', (extract(epoch FROM now()) * 1000)::bigint)`)
+  const env = { SERVICE_STORAGE_DRIVER: 'postgres', SERVICE_STORAGE_POSTGRES_DSN: dsn }
+  expect(await runHere(['migrate'], env)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(
+      'migration 041_client_secrets must wait for instances that are older than 0.2.1 and were seen within the last minute: running (older than 0.2.1)',
+    ),
+  })
+  expect(await server.sql(dsn, 'SELECT max(version)::int AS newest FROM schema_migrations')).toEqual([{ newest: 22 }])
+  const plan = JSON.parse((await runHere(['migrate', '--plan', '--json'], env)).stdout) as Record<string, unknown>[]
+  expect(plan.filter(({ kind }) => kind === 'contract')).toEqual([
+    {
+      migration: '041_client_secrets',
+      kind: 'contract',
+      applied_by: 'serve',
+      locks: ['clients: all access', 'clients: the rows that it changes'],
+      older_instances: 'an older instance reads the column secret_hash, which is dropped.',
+      oldest: '0.2.1',
+      waits_for: ['running (older than 0.2.1)'],
+    },
+  ])
+  await server.sql(dsn, 'DELETE FROM instances')
+  expect((await runHere(['migrate'], env)).code).toBe(0)
+  expect(await runHere(['migrate', '--plan'], env)).toEqual({
+    code: 0,
+    stdout: '',
+    stderr: 'no migration is pending\n',
+  })
+})
+
+test('an instance that is too old for the database is not ready, and says why, until the database works with it', async () => {
+  const service = await startService({ SERVICE_STORAGE_DRIVER: 'postgres', SERVICE_STORAGE_POSTGRES_DSN: dsn })
+  const ready = async () => {
+    const response = await fetch(`${service.issuer}/ready`)
+    return [response.status, ((await response.json()) as { reason?: string }).reason]
+  }
+  expect(await ready()).toEqual([200, undefined])
+  await server.sql(dsn, `UPDATE schema_support SET oldest = '9.1.0'`)
+  const reason = `the database works with version 9.1.0 and later, and this is version ${readBuild().version}`
+  await expect.poll(ready).toEqual([503, reason])
+  expect((await fetch(`${service.issuer}/livez`)).status).toBe(200)
+  await server.sql(dsn, `UPDATE schema_support SET oldest = '0.2.1'`)
+  await expect.poll(ready).toEqual([200, undefined])
+  await service.close()
 })
 
 test('a failed migration is rolled back', async () => {

@@ -5,13 +5,13 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { retire } from '../../src/cli/retention.ts'
 import { idFloor, newId } from '../../src/lib/id.ts'
-import { migration, readMigrations } from '../../src/store/migrate.ts'
 import { idBytes, type Op, type Statement } from '../../src/store/op.ts'
 import { type InputOf, type OpName, ops } from '../../src/store/operations.ts'
-import { clientSettings, execute, preparePostgres } from '../../src/store/postgres_client.ts'
-import { PostgresConnection } from '../../src/store/postgres_connection.ts'
-import { makePartitions } from '../../src/store/postgres_partitions.ts'
-import { begin, preparePlans } from '../../src/store/postgres_plans.ts'
+import { clientSettings, execute, preparePostgres } from '../../src/store/postgres/client.ts'
+import { PostgresConnection } from '../../src/store/postgres/connection.ts'
+import { makePartitions } from '../../src/store/postgres/partitions.ts'
+import { begin, preparePlans } from '../../src/store/postgres/plans.ts'
+import { migration, readMigrations } from '../../src/store/schema/migrate.ts'
 import { tempFolder } from '../support/folder.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { anEvent, anIssuance, NOW } from '../support/records.ts'
@@ -60,7 +60,7 @@ describe('a database with rows from before partitioning', () => {
   test('keeps its rows in place as the first partition, with their indexes', async () => {
     const all = readMigrations('postgres')
     const apply = async (migrations: typeof all) => {
-      const steps = migration('postgres', NOW, migrations)
+      const steps = migration('postgres', NOW, {}, migrations)
       for (let next = steps.next(); !next.done; )
         next = steps.next(
           await (typeof next.value === 'string' ? sqlOn(next.value) : execute(connection, next.value as Statement)),

@@ -1,11 +1,11 @@
 // Stores on databases of a real PostgreSQL.
 import { createStore } from '../../src/store/index.ts'
-import { openPostgres } from '../../src/store/postgres.ts'
-import { preparePostgres } from '../../src/store/postgres_client.ts'
+import { preparePostgres } from '../../src/store/postgres/client.ts'
+import { openPostgres } from '../../src/store/postgres/driver.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { atEndOfFile } from '../support/end_of_file.ts'
 import { silentLog } from '../support/log.ts'
-import { type PostgresServer, startPostgres } from '../support/postgres.ts'
+import { type PostgresServer, sql, startPostgres } from '../support/postgres.ts'
 import { NOW } from '../support/records.ts'
 import type { Opened } from './conformance.ts'
 
@@ -34,7 +34,7 @@ export async function startMigrated(): Promise<{ server: PostgresServer; dsn: st
 /** Opens the store of a migrated database. */
 export async function openDsn(dsn: string): Promise<Opened> {
   const store = createStore(await openPostgres(settingsOf(dsn), silentLog), new Metrics())
-  return { store, again: () => openDsn(dsn), close: () => store.driver.close() }
+  return { store, again: () => openDsn(dsn), sql: (text) => sql(dsn, text), close: () => store.driver.close() }
 }
 
 /** A store on a new, migrated database. */

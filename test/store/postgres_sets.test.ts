@@ -1,6 +1,6 @@
 // Parameters of several operations in one statement on PostgreSQL: their types, and texts that JSON writes in another way.
 import { beforeAll, expect, test } from 'vitest'
-import { typeOf } from '../../src/store/postgres_sets.ts'
+import { typeOf } from '../../src/store/postgres/sets.ts'
 import type { PostgresServer } from '../support/postgres.ts'
 import { anIssuance } from '../support/records.ts'
 import { openDsn, startMigrated } from './postgres_server.ts'

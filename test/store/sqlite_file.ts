@@ -1,6 +1,6 @@
 // Stores on real SQLite files.
 import path from 'node:path'
-import { prepareDatabase } from '../../src/store/database.ts'
+import { Database, prepareDatabase } from '../../src/store/database.ts'
 import { createStore } from '../../src/store/index.ts'
 import { openSqlite } from '../../src/store/sqlite.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
@@ -12,7 +12,16 @@ import type { Opened } from './conformance.ts'
 /** Opens the store of a database file. */
 export function openFile(file: string, wal = true, busyMs?: number): Opened {
   const store = createStore(openSqlite(file, { wal, serves: true, busyMs }, silentLog), new Metrics())
-  return { store, again: async () => openFile(file, wal, busyMs), close: () => store.driver.close() }
+  return {
+    store,
+    again: async () => openFile(file, wal, busyMs),
+    sql: async (text) => {
+      const db = new Database(file)
+      db.exec(text)
+      db.close()
+    },
+    close: () => store.driver.close(),
+  }
 }
 
 /** A store on a new, migrated file. */

@@ -1,9 +1,12 @@
 // The storage thread: what happens when it dies, and when the database is away.
 import path from 'node:path'
+import { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { Thread } from '../../src/lib/thread.ts'
+import { programFile } from '../../src/lib/paths.ts'
 import { Database, prepareDatabase } from '../../src/store/database.ts'
+import { startThread, Thread } from '../../src/store/thread.ts'
 import { tempFolder } from '../support/folder.ts'
+import { silentLog } from '../support/log.ts'
 import { aClient, NOW } from '../support/records.ts'
 import { refusalOf } from '../support/thrown.ts'
 import type { Opened } from './conformance.ts'
@@ -52,4 +55,24 @@ test('a database that another process has locked gives 503, and works again when
   other.exec('ROLLBACK')
   other.close()
   expect(await store.createClient(aClient())).toBe('created')
+})
+
+test('the storage thread is ended only after it has loaded, however early the end is asked for', async () => {
+  const asked = vi.spyOn(Thread.prototype, 'end')
+  const loaded: boolean[] = []
+  const { terminate } = Worker.prototype
+  const ended = vi.spyOn(Worker.prototype, 'terminate').mockImplementation(function (this: Worker) {
+    loaded.push((asked.mock.contexts[0] as Thread).isLoaded)
+    return terminate.call(this)
+  })
+  await startThread(programFile('store'), { file, wal: true }, silentLog).close()
+  ended.mockRestore()
+  expect(loaded).toEqual([true])
+})
+
+test('the storage thread answers calls in their order, and a call that fails does not affect the others', async () => {
+  const thread = startThread(programFile('store'), { file, wal: true }, silentLog)
+  const settled = await Promise.allSettled(['[]', 'not JSON', '[]'].map(thread.call))
+  await thread.close()
+  expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
 })

@@ -1,9 +1,10 @@
 // The parts of a broker test: a provider, a broker resource, and a user who connects.
 import { expect } from 'vitest'
 import { newProvider } from '../../src/broker/provider.ts'
-import { newResource } from '../../src/oauth/resource_record.ts'
+import { newResource } from '../../src/oauth/tokens/resource_record.ts'
 import type { BrokerProvider } from '../../src/records/broker_provider.ts'
 import { EVERYONE, type ResourceAccess, type ResourcePolicy } from '../../src/records/resource.ts'
+import type { User } from '../../src/records/user.ts'
 import { addExchanger, aPerson, exchange, type Registered } from './exchange.ts'
 import type { Answer } from './flow.ts'
 import { aSlug } from './records.ts'
@@ -62,8 +63,8 @@ export async function addBrokerResource({ app }: TestService, provider: BrokerPr
 }
 
 /** A user with a token without a resource, and a browser that connects. */
-export async function aMember(service: TestService, app: Registered, scope = FILES) {
-  const person = await aPerson(service)
+export async function aMember(service: TestService, app: Registered, scope = FILES, fields: Partial<User> = {}) {
+  const person = await aPerson(service, fields)
   const subject = (await person.signIn(app, undefined, scope)).body['access_token']
   const startUrl = (provider: string, query: Record<string, string> = {}) =>
     `${service.app.config.server.issuer}/connect/${provider}?${new URLSearchParams({ return_url: RETURN, ...query })}`

@@ -1,5 +1,5 @@
 // The way of a device through the device authorization grant (RFC 8628), and of the user who enters its code.
-import { DEVICE_CODE_GRANT } from '../../src/oauth/device.ts'
+import { DEVICE_CODE_GRANT } from '../../src/oauth/sign_in/device.ts'
 import type { Client } from '../../src/records/client.ts'
 import { type Browser, fieldsOf, type Page } from './browser.ts'
 import { signedIn } from './documents.ts'

@@ -2,7 +2,7 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { vi } from 'vitest'
-import { openDocuments } from '../../src/oauth/cimd.ts'
+import { openDocuments } from '../../src/oauth/clients/document_cache.ts'
 import { Browser, type Page } from './browser.ts'
 import { authorizeUrl, signIn } from './flow.ts'
 import { REDIRECT_URI, type TestService } from './service.ts'
@@ -81,19 +81,26 @@ export class DocumentServer {
 
   /** Makes a service fetch `origin` from here, as if name, address and certificate were valid, until mocks are restored. */
   serveAs(service: TestService, origin: string): void {
-    const { fetcher } = service.app
-    const fetchAnywhere = fetcher.fetch
-    vi.spyOn(fetcher, 'fetch').mockImplementation((url, request) =>
-      url.startsWith(`${origin}/`)
-        ? fetchAnywhere(this.origin + url.slice(origin.length), { ...request, allowHttp: true })
-        : fetchAnywhere(url, request),
-    )
+    for (const fetcher of Object.values(service.app.fetchers)) {
+      const fetchAnywhere = fetcher.fetch
+      vi.spyOn(fetcher, 'fetch').mockImplementation((url, request) =>
+        url.startsWith(`${origin}/`)
+          ? fetchAnywhere(this.origin + url.slice(origin.length), { ...request, allowHttp: true })
+          : fetchAnywhere(url, request),
+      )
+    }
   }
 
   close(): void {
     for (const socket of this.sockets) socket.destroy()
     this.http.close()
   }
+}
+
+/** Counts the fetches of documents and keys of clients, on behalf of any caller. */
+export function spyOnFetches({ app }: TestService): { count(): number } {
+  const spies = Object.values(app.fetchers).map((fetcher) => vi.spyOn(fetcher, 'fetch'))
+  return { count: () => spies.reduce((sum, { mock }) => sum + mock.calls.length, 0) }
 }
 
 /** Clears all documents and fetch limits of a service. */

@@ -3,7 +3,7 @@ import { decodeJwt } from 'jose'
 import { expect } from 'vitest'
 import { oidcSettings } from '../../src/config/oidc_keys.ts'
 import { createFetcher } from '../../src/net/fetch.ts'
-import { openOidcProvider } from '../../src/oauth/oidc_provider.ts'
+import { openOidcProvider } from '../../src/oauth/federation/oidc_provider.ts'
 import { Browser, type Page } from './browser.ts'
 import type { Changes } from './dpop.ts'
 import { type IdpKey, signed, TestIdp } from './idp.ts'
@@ -100,9 +100,12 @@ export const federating = (issuer: string, more: Record<string, string> = {}): R
 })
 
 /** A service and the fake provider that it trusts. */
-export async function openFederation(more: Record<string, string> = {}, alg?: string) {
+export async function openFederation(
+  more: Record<string, string> = {},
+  { alg, file }: { alg?: string; file?: string } = {},
+) {
   const fake = await startFake(alg)
-  return { fake, service: await startService(federating(fake.idp.issuer, more)) }
+  return { fake, service: await startService(federating(fake.idp.issuer, more), file) }
 }
 
 /** Starts a sign-in in a browser. Returns the callback URL of the provider. */

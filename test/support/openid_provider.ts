@@ -28,6 +28,8 @@ export class RealProvider {
   readonly asked: string[] = []
   /** The sessions of users at this provider, in the order of their sign-ins. */
   readonly sids: string[] = []
+  /** Shows a page with a button before it signs a user in. */
+  asks = false
   /** Answers with 503, like a proxy in front of an unavailable server. */
   away = false
   private handle: RequestListener = (_, response) => response.writeHead(503).end()
@@ -122,6 +124,11 @@ export class RealProvider {
   /** The actions of a user on its pages: signing in, allowing. */
   private async signIn(provider: Provider, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { prompt, params } = await provider.interactionDetails(request, response)
+    if (this.asks && prompt.name === 'login' && request.method === 'GET') {
+      response.writeHead(200, { 'content-type': 'text/html' })
+      response.end('<!doctype html><title>provider</title><form method="post"><button>Sign in here</button></form>')
+      return
+    }
     this.prompts.push(prompt.name)
     const accountId = this.person.sub
     if (prompt.name === 'login') return provider.interactionFinished(request, response, { login: { accountId } })

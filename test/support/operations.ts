@@ -4,6 +4,7 @@ import type { BrokerProvider } from '../../src/records/broker_provider.ts'
 import { approved } from '../store/conformance/scenes.ts'
 import { okAdmin } from './admin.ts'
 import { addProvider as addProviderTo } from './broker.ts'
+import { addFactor } from './factors.ts'
 import { TestIdp } from './idp.ts'
 import { aBrokerGrant, aLink, anIssuance, aProvider, aResource } from './records.ts'
 import { addClient, addResource, addUser, PASSWORD, type TestService } from './service.ts'
@@ -46,6 +47,18 @@ const issuance: Make = async ({ app }) => {
   await app.store.recordIssuance(issued)
   return { params: { id: issued.id } }
 }
+const job: Make = async ({ app }) => {
+  const [id, now] = [newId(), app.clock.now()]
+  const about = {
+    operation: 'POST /admin/revocations',
+    actor_id: 'admin',
+    status: 'running',
+    rows: 1,
+    percent: 2,
+  } as const
+  await app.store.saveJob({ job: { id, ...about, created_at: now, seen_at: now }, keeps: 0 })
+  return { params: { id } }
+}
 /** A link between two new resources. */
 const link: Make = async (service) => {
   const [source, target] = [await addResource(service), await addResource(service)]
@@ -74,6 +87,18 @@ const WEBHOOK = { url: 'https://hooks.invalid/service', events: ['client_*'], pa
 const webhook: Make = async (service) => {
   const { id } = await okAdmin<{ id: string }>(service, 'POST', '/admin/webhooks', WEBHOOK)
   return { params: { id } }
+}
+
+/** The id of an event that webhooks receive. */
+async function suspension(service: TestService): Promise<string> {
+  const { client_id } = await addClient(service)
+  await okAdmin(service, 'PATCH', `/admin/clients/${client_id}/suspend`)
+  const [event] = await okAdmin<{ id: string }[]>(
+    service,
+    'GET',
+    `/admin/audit?action=client_suspended&client_id=${client_id}`,
+  )
+  return event?.id ?? ''
 }
 
 /** The client of a new resource server. */
@@ -114,6 +139,7 @@ const MAKERS: Readonly<Record<string, Make>> = {
   },
   client,
   'try.token': async () => ({ body: { client_id: 'nobody', client_secret: 'nothing' } }),
+  'find.find': async (service) => ({ query: { query: (await addClient(service)).client_id } }),
   'try.decode': async () => ({ body: { token: 'opaque' } }),
   'try.explain': async () => ({
     body: { grant: 'client_credentials', client_id: 'nobody', resource: 'https://nowhere.example.com' },
@@ -125,6 +151,11 @@ const MAKERS: Readonly<Record<string, Make>> = {
   'user.update': async (service) => ({ ...(await user(service)), body: { name: 'Other' } }),
   user,
   'user.passwordLink': user,
+  'user.resetFactors': async (service) => {
+    const { id } = await addUser(service)
+    await addFactor(service, id)
+    return { params: { id } }
+  },
   'user.session.list': user,
   'user.session.end': async (service) => {
     const { id } = await addUser(service)
@@ -151,8 +182,8 @@ const MAKERS: Readonly<Record<string, Make>> = {
     const delivery = { method: 'urn:ietf:rfc:8935', endpoint_url: 'https://hooks.invalid/events' }
     const body = { client_id: await resourceServer(service), delivery }
     const { stream_id: id } = await okAdmin<{ stream_id: string }>(service, 'POST', '/admin/streams', body)
-    await okAdmin(service, 'PATCH', `/admin/streams/${id}`, { status: 'disabled' })
-    const [event] = await okAdmin<{ id: string }[]>(service, 'GET', '/admin/audit?limit=1')
+    for (const status of ['paused', 'enabled']) await okAdmin(service, 'PATCH', `/admin/streams/${id}`, { status })
+    const [event] = await okAdmin<{ id: string }[]>(service, 'GET', '/admin/audit?action=stream_updated&limit=1')
     return { params: { id, event_id: event?.id ?? '' } }
   },
   stream,
@@ -161,8 +192,8 @@ const MAKERS: Readonly<Record<string, Make>> = {
   'webhook.update': async (service) => ({ ...(await webhook(service)), body: { description: 'Chat' } }),
   'webhook.redeliver': async (service) => {
     const { params } = await webhook(service)
-    const [event] = await okAdmin<{ id: string }[]>(service, 'GET', '/admin/audit?limit=1')
-    return { params: { ...params, event_id: event?.id ?? '' } }
+    await okAdmin(service, 'PATCH', `/admin/webhooks/${params?.['id']}`, { paused: false })
+    return { params: { ...params, event_id: await suspension(service) } }
   },
   webhook,
   'resource.list': async () => ({}),
@@ -210,6 +241,7 @@ const MAKERS: Readonly<Record<string, Make>> = {
     return { params: { id: grant.id } }
   },
   'issuance.get': issuance,
+  'job.show': job,
   'issuance.revoke': issuance,
   'provider.list': async () => ({}),
   'provider.create': async () => {

@@ -41,7 +41,8 @@ function onServer(dsn: string, close: () => Promise<void>): PostgresServer {
   }
 }
 
-async function sql(dsn: string, text: string): Promise<Record<string, unknown>[]> {
+/** Runs SQL on the database of a DSN. */
+export async function sql(dsn: string, text: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: dsn })
   client.on('error', () => {})
   try {

@@ -22,7 +22,11 @@ export interface TcpProxy {
  * Opens one to the server of a DSN; `rewrite` may change what clients send, but not its length. What it returns undefined for is
  * passed on, and the connection ends when the server has answered it, without the answer.
  */
-export async function openProxy(dsn: string, rewrite?: (sent: Buffer) => Buffer | undefined): Promise<TcpProxy> {
+export async function openProxy(
+  dsn: string,
+  rewrite?: (sent: Buffer) => Buffer | undefined,
+  at = '127.0.0.1',
+): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
   const to = Number(new URL(dsn).port)
   let stalled = false
@@ -51,8 +55,9 @@ export async function openProxy(dsn: string, rewrite?: (sent: Buffer) => Buffer 
     upstream.pipe(socket)
   })
   const port = await freePort()
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(port, at, resolve))
   const url = new URL(dsn)
+  url.hostname = at
   url.port = `${port}`
   const cut = () => {
     for (const each of sockets) each.destroy()

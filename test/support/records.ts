@@ -7,16 +7,14 @@ import type { BrokerProvider } from '../../src/records/broker_provider.ts'
 import type { Client } from '../../src/records/client.ts'
 import type { EventReceiver } from '../../src/records/event_receiver.ts'
 import type { FrontingLink } from '../../src/records/fronting_link.ts'
-import type { Idp } from '../../src/records/idp.ts'
+import type { Idp, SubjectMapping, XaaPolicy } from '../../src/records/idp.ts'
+import type { InstanceAbout } from '../../src/records/instance.ts'
 import type { Issuance } from '../../src/records/issuance.ts'
-import type { RefreshToken } from '../../src/records/refresh_token.ts'
 import { EVERYONE, type Resource } from '../../src/records/resource.ts'
 import type { Session } from '../../src/records/session.ts'
-import type { SubjectMapping } from '../../src/records/subject_mapping.ts'
-import type { TokenFamily } from '../../src/records/token_family.ts'
+import type { RefreshToken, TokenFamily } from '../../src/records/token_family.ts'
 import type { User } from '../../src/records/user.ts'
-import type { XaaPolicy } from '../../src/records/xaa_policy.ts'
-import type { NewDeviceRequest } from '../../src/store/device_requests.ts'
+import type { NewDeviceRequest } from '../../src/store/tokens/device_requests.ts'
 
 /** The time of tests of the store. */
 export const NOW = 1_800_000_000
@@ -305,4 +303,12 @@ export const aDeviceRequest = (more: Partial<NewDeviceRequest> = {}): NewDeviceR
     expires_at: NOW + 600,
     ...more,
   }
+}
+
+export const anInstance: InstanceAbout = {
+  version: '0.2.1',
+  host: 'host.example.com',
+  address: ':9000',
+  started_at: NOW,
+  threads: 1,
 }

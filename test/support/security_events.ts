@@ -28,12 +28,13 @@ async function makeEvents(service: TestService, stream_id: string, server: Serve
   const now = service.app.clock.now()
   const issue = (sub: string) =>
     service.app.store.recordIssuance(anIssuance({ sub, resource, issued_at: now, expires_at: now + 600 }))
-  const [changed, disabled] = [await addUser(service), await addUser(service)]
-  for (const { id } of [changed, disabled]) await issue(id)
+  const [changed, disabled, deleted] = [await addUser(service), await addUser(service), await addUser(service)]
+  for (const { id } of [changed, disabled, deleted]) await issue(id)
   await send('PATCH', `/admin/users/${changed.id}`, { groups: ['staff'] })
   await send('PATCH', `/admin/users/${changed.id}`, { password: 'another long password' })
   await send('DELETE', `/admin/users/${changed.id}/tokens`)
-  await send('PATCH', `/admin/users/${disabled.id}/disable`)
+  for (const what of ['disable', 'enable']) await send('PATCH', `/admin/users/${disabled.id}/${what}`)
+  await send('DELETE', `/admin/users/${deleted.id}`)
   const client = await addClient(service)
   const { body } = await machineToken(service, client, { resource, scope: 'mcp:read' })
   await post(`${service.issuer}/oauth/revoke`, client, { token: String(body['access_token']) })

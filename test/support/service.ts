@@ -5,11 +5,11 @@ import path from 'node:path'
 import { loadConfig } from '../../src/config/load.ts'
 import type { App } from '../../src/context.ts'
 import { offeredGrantTypes } from '../../src/grants/index.ts'
-import type { HttpFront } from '../../src/http/front.ts'
+import type { HttpListener } from '../../src/http/listener.ts'
 import { readBuild } from '../../src/lib/build.ts'
 import type { Clock } from '../../src/lib/time.ts'
-import { newClient, newUserId, offeredToAll, parseClientMetadata } from '../../src/oauth/client_metadata.ts'
-import { newResource } from '../../src/oauth/resource_record.ts'
+import { newClient, newUserId, offeredToAll, parseClientMetadata } from '../../src/oauth/clients/client_metadata.ts'
+import { newResource } from '../../src/oauth/tokens/resource_record.ts'
 import type { Client } from '../../src/records/client.ts'
 import {
   EVERYONE,
@@ -90,7 +90,7 @@ export async function startService(
     env: variables,
     telemetry,
   })
-  const fronts: HttpFront[] = []
+  const fronts: HttpListener[] = []
   for await (const front of openListeners(app)) fronts.push(front)
   return {
     app,

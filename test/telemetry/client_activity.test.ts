@@ -1,6 +1,6 @@
 // Connection trails: what is kept of the way of a client, and that it is bounded.
 import { describe, expect, test, vi } from 'vitest'
-import { ActivityLog, mergeActivity, type StepOutcome } from '../../src/telemetry/client_activity.ts'
+import { ActivityLog, lastMinutes, mergeActivity, type StepOutcome } from '../../src/telemetry/client_activity.ts'
 
 const passage = (more: Partial<StepOutcome> = {}): Omit<StepOutcome, 'count'> => ({
   step: 'token',
@@ -22,7 +22,7 @@ describe('the activity of a client', () => {
         client_id: 'c',
         address: '192.0.2.1',
         began_at: 1000,
-        passages: [
+        steps: [
           { step: 'authorize', at: 1000, status: 303, request_id: 'r1', count: 1 },
           {
             step: 'token',
@@ -35,8 +35,28 @@ describe('the activity of a client', () => {
             count: 1,
           },
         ],
+        minutes: [{ minute: 16, requests: 2, refused: 1, limited: 0, issued: 0 }],
       },
     ])
+  })
+
+  test('has the requests of the last five minutes and how many were refused, also when later ones succeed', () => {
+    const trails = new ActivityLog()
+    const at = (minute: number) => ({ at: minute * 60 })
+    for (let minute = 1; minute <= 7; minute++) {
+      trails.record('c', '192.0.2.1', refused('rate_limited', { ...at(minute), status: 429 }))
+      trails.record('c', '192.0.2.1', passage(at(minute)))
+    }
+    const [trail] = trails.list()
+    if (!trail) throw new Error('no activity')
+    expect(lastMinutes(trail, 7 * 60 + 59)).toEqual({ requests: 10, refused: 5, limited: 5, issued: 5 })
+    expect(lastMinutes(trail, 9 * 60)).toEqual({ requests: 6, refused: 3, limited: 3, issued: 3 })
+    expect(lastMinutes(trail, 20 * 60)).toEqual({ requests: 0, refused: 0, limited: 0, issued: 0 })
+    const [merged] = mergeActivity([
+      { activity: trail, moments: [] },
+      { activity: structuredClone(trail), moments: [] },
+    ])
+    expect(merged && lastMinutes(merged, 7 * 60)).toEqual({ requests: 20, refused: 10, limited: 10, issued: 10 })
   })
 
   test('does not show a secret that a client sent as its id or in a parameter', () => {
@@ -64,7 +84,7 @@ describe('the activity of a client', () => {
   test('counts repeated outcomes as one step, with the time and the request of the last one', () => {
     const trails = new ActivityLog()
     for (let i = 0; i < 1000; i++) trails.record('c', 'a', refused('wrong_code', { at: 1000 + i, request_id: `r${i}` }))
-    expect(trails.list()[0]?.passages).toEqual([
+    expect(trails.list()[0]?.steps).toEqual([
       { ...refused('wrong_code', { at: 1999, request_id: 'r999' }), count: 1000 },
     ])
     expect(trails.list()[0]?.began_at).toBe(1000)
@@ -79,7 +99,7 @@ describe('the activity of a client', () => {
     trails.record('c', 'a', passage())
     trails.record('c', 'a', next)
     trails.record('c', 'a', passage())
-    expect(trails.list()[0]?.passages.map(({ count }) => count)).toEqual([1, 1, 1])
+    expect(trails.list()[0]?.steps.map(({ count }) => count)).toEqual([1, 1, 1])
   })
 })
 
@@ -87,7 +107,7 @@ describe('bounds', () => {
   test('thirty steps of a client are kept, and older steps are dropped', () => {
     const trails = new ActivityLog()
     for (let i = 0; i < 100; i++) trails.record('c', 'a', refused(`reason ${i}`))
-    const reasons = trails.list()[0]?.passages.map(({ reason }) => reason)
+    const reasons = trails.list()[0]?.steps.map(({ reason }) => reason)
     expect(reasons).toHaveLength(30)
     expect([reasons?.[0], reasons?.at(-1)]).toEqual(['reason 70', 'reason 99'])
   })
@@ -129,7 +149,7 @@ test('steps that several threads recorded for a client are merged in the order o
   const merged = mergeActivity(structuredClone([...a.marked(), ...b.marked()]))
   vi.useRealTimers()
   expect(merged.map(({ client_id }) => client_id)).toEqual(['c', 'other'])
-  expect(merged[0]?.passages.map(({ step, status, count }) => `${step} ${status} ${count}`)).toEqual([
+  expect(merged[0]?.steps.map(({ step, status, count }) => `${step} ${status} ${count}`)).toEqual([
     'authorize 303 1',
     'consent 303 1',
     'token 200 3',

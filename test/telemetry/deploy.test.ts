@@ -17,7 +17,9 @@ const read = (file: string) => readFileSync(path.join(folder, file), 'utf8')
 interface Panel {
   type: string
   title: string
+  gridPos: { x: number; y: number; w: number; h: number }
   targets?: { expr: string }[]
+  fieldConfig?: { defaults: { unit?: unknown } }
 }
 const dashboards = readdirSync(folder)
   .filter((file) => file.startsWith('grafana-'))
@@ -76,18 +78,32 @@ describe('every panel and alert', () => {
     }
   })
 
-  test('every metric of the specification has a panel', () => {
-    const shown = new Set(expressions.flatMap(([, expr]) => used(expr).map(({ name }) => familyOf(name))))
-    const specified = [...types.keys()].filter((name) => name.startsWith('core_'))
-    expect(specified.filter((name) => !shown.has(name))).toEqual([])
+  test('every metric has a panel', () => {
+    const panels = expressions.filter(([where]) => !where.startsWith('alert'))
+    const shown = new Set(panels.flatMap(([, expr]) => used(expr).map(({ name }) => familyOf(name))))
+    const ours = [...types.keys()].filter((name) => /^(core|ext)_/.test(name))
+    expect(ours.filter((name) => !shown.has(name))).toEqual([])
+  })
+
+  test('every panel has a unit, which Grafana knows by a text', () => {
+    for (const { file, board } of dashboards)
+      for (const { type, title, fieldConfig } of board.panels)
+        if (type !== 'row') expect(fieldConfig?.defaults.unit, `${file}: ${title}`).toMatch(/^\w+$/)
   })
 })
 
 test('dashboards have unique names, and their panels do not overlap', () => {
   expect(new Set(dashboards.map(({ board }) => board.uid)).size).toBe(2)
   for (const { board } of dashboards) {
-    const places = board.panels.map((panel) => JSON.stringify((panel as Panel & { gridPos: object }).gridPos))
-    expect(new Set(places).size).toBe(places.length)
+    const places = board.panels.map(({ title, gridPos }) => ({ title, ...gridPos }))
+    const overlaps = places.flatMap((a, i) =>
+      places
+        .slice(i + 1)
+        .filter((b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h)
+        .map((b) => `${a.title} and ${b.title}`),
+    )
+    expect(overlaps).toEqual([])
+    expect(places.filter(({ x, w }) => x + w > 24)).toEqual([])
   }
 })
 

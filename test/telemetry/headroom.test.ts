@@ -37,6 +37,7 @@ function world(knees: Record<string, number> = {}) {
       admin = 0,
       forms = 0,
       logins = 0,
+      refused = 0,
       front = 0,
       crypto = 0,
       others = 0,
@@ -45,6 +46,7 @@ function world(knees: Record<string, number> = {}) {
       seconds += 5
       count('core_tokens_issued_total', { grant_type: grant }, tokens)
       count('core_http_requests_total', { method: 'POST', path: '/oauth/token', status: '200' }, tokens)
+      count('core_http_requests_total', { method: 'POST', path: '/oauth/token', status: '503' }, refused)
       count('core_http_requests_total', { method: 'GET', path: '/admin/stats', status: '200' }, admin)
       count('core_http_requests_total', { method: 'GET', path: '/login', status: '200' }, forms)
       count('core_http_requests_total', { method: 'POST', path: '/login', status: '303' }, logins)
@@ -109,6 +111,15 @@ test('the use of the machine by other programs lowers the ceiling while it lasts
   expect(lasting(7.5)).toBe(1500)
   expect(lasting(12.5)).toBe(1200)
   expect(lasting(0)).toBe(1800)
+})
+
+test('an overload, whose refused requests cost little, does not raise the ceiling and is no traffic', () => {
+  const { headroom, pass } = world()
+  for (let i = 0; i < 30; i++) pass({ tokens: 5000, front: 2.5, crypto: 2.5 })
+  expect(headroom.show()).toMatchObject({ ceiling_per_s: 1800 })
+  for (let i = 0; i < 30; i++) pass({ tokens: 5000, refused: 100_000, front: 4.9, crypto: 2.5 })
+  expect(headroom.show()).toMatchObject({ ceiling_per_s: 1800 })
+  expect(headroom.show().requests_per_s).toBeCloseTo(1000, -1)
 })
 
 test('the ceiling is at least the present rate', () => {

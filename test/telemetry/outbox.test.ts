@@ -1,6 +1,6 @@
 // The queue towards a collector: bounded, whatever the collector does.
 import { expect, test, vi } from 'vitest'
-import { Outbox } from '../../src/telemetry/outbox.ts'
+import { Outbox } from '../../src/telemetry/otlp/outbox.ts'
 
 interface Sending {
   batch: number[]

@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { BlockList } from 'node:net'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
@@ -64,6 +65,27 @@ test('the settings of the compose file are a valid configuration', () => {
     ),
   ])
   expect(loadConfig(undefined, Object.fromEntries(given)).config.server.issuer).toBe('http://localhost:8080')
+})
+
+test('no file trusts a network that has other hosts than the proxy', () => {
+  interface Compose {
+    services: Record<string, { environment?: Record<string, string>; networks?: { default: { ipv4_address: string } } }>
+    networks: { default: { ipam: { config: { subnet: string; ip_range: string }[] } } }
+  }
+  const { services, networks } = parse(read('deploy/compose.yaml')) as Compose
+  const trusted = services['service']?.environment?.['SERVICE_SERVER_TRUSTED_PROXIES'] ?? ''
+  expect(trusted).toBe(services['proxy']?.networks?.default.ipv4_address)
+  const [{ subnet, ip_range } = { subnet: '', ip_range: '' }] = networks.default.ipam.config
+  const isIn = (range: string) => {
+    const [address = '', bits] = range.split('/')
+    const list = new BlockList()
+    list.addSubnet(address, Number(bits))
+    return list.check(trusted)
+  }
+  expect([isIn(subnet), isIn(ip_range)]).toEqual([true, false])
+  const { config } = parse(read('deploy/chart/values.yaml')) as { config: { server: { trusted_proxies: string[] } } }
+  const manifest = parse(ofKind('ConfigMap')[0]?.data?.['service.yaml'] ?? '') as typeof config
+  expect([config.server.trusted_proxies, manifest.server.trusted_proxies]).toEqual([[], []])
 })
 
 test('pods run without privileges on a read-only file system, and their probes exist', () => {

@@ -52,11 +52,15 @@ describe.skipIf(!HELM)('the chart', () => {
     ['on SQLite', [SQLITE], ['PersistentVolumeClaim']],
     [
       'with an ingress',
-      ['ingress.enabled=true', 'ingress.tlsSecretName=tls'],
+      ['ingress.enabled=true', 'ingress.tlsSecretName=tls', 'config.server.trusted_proxies={10.1.2.3}'],
       ['CronJob', 'Ingress', 'PodDisruptionBudget'],
     ],
     ['without a network policy', ['networkPolicy.enabled=false'], ['CronJob', 'PodDisruptionBudget']],
   ]
+  test('an ingress needs the addresses of its controller', () => {
+    expect(() => template('ingress.enabled=true')).toThrow(/config\.server\.trusted_proxies must have the addresses/)
+  })
+
   test.each(variants)('%s fits the schemas of Kubernetes, and its configuration is valid', (_, values, extra) => {
     const text = template(...values)
     const manifests = parseAllDocuments(text).map(

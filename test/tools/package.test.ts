@@ -1,7 +1,7 @@
 // The tarball of `npm pack`, installed by `npm install --global` into an empty folder, is all that it takes to run the service.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, expect, test } from 'vitest'
@@ -11,13 +11,18 @@ import { freePort } from '../support/free_port.ts'
 
 const call = promisify(execFile)
 let folder: string
+let tarball: string
 const installed = (...names: string[]) => path.join(folder, 'lib/node_modules/service', ...names)
 const binary = (name: string) => path.join(folder, 'bin', name)
 beforeAll(async () => {
   folder = tempFolder()
   const flags = ['--json', '--pack-destination', folder]
+  // The build is that of this checkout, so that the scripts of the package do not run: they would build once more.
+  const shrinkwrap = path.join(packageRoot, 'tools/shrinkwrap.mjs')
+  await call(process.execPath, [shrinkwrap])
   const { stdout } = await call('npm', ['pack', '--ignore-scripts', ...flags], { cwd: packageRoot })
-  const tarball = path.join(folder, /service-[\d.]+\.tgz/.exec(stdout)?.[0] ?? '')
+  await call(process.execPath, [shrinkwrap, '--remove'])
+  tarball = path.join(folder, /service-[\d.]+\.tgz/.exec(stdout)?.[0] ?? '')
   const quiet = ['--prefer-offline', '--no-audit', '--no-fund']
   const env = { ...process.env, npm_config_better_sqlite3_local_prebuilds: await prebuilt() }
   const { stderr } = await call('npm', ['install', '--global', '--prefix', folder, ...quiet, tarball], {
@@ -79,10 +84,60 @@ test('the package has the documents, the configuration schema, the deployment fi
     expect(existsSync(installed(file)), file).toBe(true)
 })
 
-test('the installed package takes less than 150 MB, because native builds for other platforms are removed', async () => {
+test('the installed package takes less than 165 MB (9 of them for the SDK of MCP, 4 for passkeys), because native builds for other platforms are removed', async () => {
   const { stdout } = await call('du', ['-sm', installed()])
-  expect(Number.parseInt(stdout, 10)).toBeLessThan(150)
+  expect(Number.parseInt(stdout, 10)).toBeLessThan(165)
 })
+
+test('the package has the lockfile as npm-shrinkwrap.json, without packages for development, and npm pack makes it', () => {
+  interface Lock {
+    packages: Record<string, { version?: string; dev?: boolean }>
+  }
+  const read = (file: string) => Object.entries((JSON.parse(readFileSync(file, 'utf8')) as Lock).packages).slice(1)
+  const locked = read(path.join(packageRoot, 'package-lock.json')).filter(([, { dev }]) => !dev)
+  expect(locked.length).toBeGreaterThan(50)
+  expect(read(installed('npm-shrinkwrap.json'))).toEqual(locked)
+  const { scripts } = JSON.parse(readFileSync(path.join(packageRoot, 'package.json'), 'utf8')) as {
+    scripts: Record<string, string>
+  }
+  expect([scripts['prepack'], scripts['postpack']]).toEqual([
+    expect.stringContaining('tools/shrinkwrap.mjs'),
+    'node tools/shrinkwrap.mjs --remove',
+  ])
+})
+
+const PACKAGE = /^((?:node_modules\/(?:@[^/]+\/)?[^/]+\/)+)package\.json$/
+test('the commands of the deployment page install exactly the versions of the lockfile from the tarball, and nothing for development', async () => {
+  const page = readFileSync(path.join(packageRoot, 'docs/operate/deploy.md'), 'utf8')
+  const [, commands = ''] = /```sh\n(tar -xzf[\s\S]*?)```/.exec(page) ?? []
+  const at = tempFolder()
+  const script = commands.replaceAll(/service-[\d.]+\.tgz/g, tarball).replaceAll('/opt/service', path.join(at, 'opt'))
+  mkdirSync(path.join(at, 'opt'))
+  const env = {
+    ...process.env,
+    npm_config_better_sqlite3_local_prebuilds: await prebuilt(),
+    npm_config_prefer_offline: 'true',
+    npm_config_audit: 'false',
+  }
+  const { stdout: said } = await call('sh', ['-ec', script], { cwd: at, env, maxBuffer: 2 ** 24 })
+  expect(said).toMatch(/^version=\d+\.\d+\.\d+$/m)
+  const root = path.join(at, 'opt')
+  const { packages: locked } = JSON.parse(readFileSync(path.join(packageRoot, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { version?: string; dev?: boolean; optional?: boolean }>
+  }
+  const found = await call('find', [path.join(root, 'node_modules'), '-name', 'package.json'], { maxBuffer: 2 ** 24 })
+  const own = new Map(
+    found.stdout.split('\n').flatMap((file): [string, string][] => {
+      const [, place] = PACKAGE.exec(path.relative(root, file)) ?? []
+      if (!place) return []
+      return [[place.slice(0, -1), (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version]]
+    }),
+  )
+  expect([...own].filter(([place, version]) => locked[place]?.version !== version || locked[place].dev)).toEqual([])
+  const needed = Object.entries(locked).filter(([place, { dev, optional }]) => place !== '' && !dev && !optional)
+  expect(needed.filter(([place]) => !own.has(place)).map(([place]) => place)).toEqual([])
+  expect(needed.length).toBeGreaterThan(50)
+}, 600_000)
 
 test('both names of the binary are the same program', async () => {
   const said = await Promise.all(['service', 'authserver'].map((name) => call(binary(name), ['version'])))

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { grants } from '../../src/grants/index.ts'
 import { packageRoot } from '../../src/lib/paths.ts'
-import { DETAIL } from '../../src/oauth/audit_details.ts'
+import { COMMON_DETAIL, DETAIL } from '../../src/oauth/audit_details.ts'
 import { AUDIT_EVENTS } from '../../src/oauth/audit_events.ts'
 import { ENDPOINTS } from '../../tools/reference/endpoints.ts'
 import { GRANTS } from '../../tools/reference/grants.ts'
@@ -31,17 +31,18 @@ const REFUSED = { request: '', request_uri: '', client_secret: '', authorization
 test.each([
   [
     'GET /oauth/authorize',
-    ['endpoints/authorize.ts', 'oauth/authorization.ts', 'oauth/authentication_request.ts'],
+    ['endpoints/authorize.ts', 'oauth/sign_in/authorization.ts', 'oauth/sign_in/authentication_request.ts'],
     REFUSED,
   ],
-  ['POST /oauth/introspect', ['endpoints/introspect.ts', 'oauth/client_auth.ts'], {}],
-  ['POST /oauth/revoke', ['endpoints/revoke.ts', 'oauth/client_auth.ts'], {}],
-  ['POST /consent', ['endpoints/consent.ts'], {}],
+  ['POST /oauth/introspect', ['endpoints/introspect.ts', 'oauth/clients/client_auth.ts'], {}],
+  ['POST /oauth/revoke', ['endpoints/revoke.ts', 'oauth/clients/client_auth.ts'], {}],
+  ['POST /consent', ['endpoints/consent.ts'], { account: '' }],
   [
     'POST /account/{section}',
     ['page', 'applications', 'sign_ins', 'connections', 'language'].map((name) => `endpoints/account/${name}.ts`),
     { error: '', done: '' },
   ],
+  ['POST /second-factor', ['endpoints/sign_in/second_factor.ts'], {}],
   ['GET /oidc/callback', ['endpoints/oidc.ts'], { redirect: '', prompt: '', login_hint: '', acr_values: '' }],
   ['GET /oauth/logout', ['endpoints/end_session.ts'], {}],
 ])('every parameter that %s reads is in the reference', (endpoint, files, more) => {
@@ -51,6 +52,6 @@ test.each([
 })
 
 test('every documented member of an event detail occurs in an event', () => {
-  const used = new Set(Object.values(AUDIT_EVENTS).flatMap(({ detail }): readonly string[] => detail))
+  const used = new Set<string>([...COMMON_DETAIL, ...Object.values(AUDIT_EVENTS).flatMap(({ detail }) => detail)])
   expect(Object.keys(DETAIL).filter((member) => !used.has(member))).toEqual([])
 })

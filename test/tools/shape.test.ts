@@ -37,6 +37,12 @@ describe('the other rules', () => {
     expect(faultsOf([source], [])).toEqual([expect.stringContaining(fault)])
   })
 
+  test('a folder with more than 30 files is reported', () => {
+    const files = Array.from({ length: 31 }, (_, i) => file(`src/a/${i}.ts`, ''))
+    expect(faultsOf(files, [])).toEqual(['src/a: 31 files; 30 is the limit: group them by subject'])
+    expect(faultsOf(files.slice(1), [])).toEqual([])
+  })
+
   test('a migration number that is used twice is reported', () => {
     expect(faultsOf([], ['001_a.sql', '002_b.sql', '002_c.sql'])).toEqual([
       'migrations/002_b.sql: NNN_name.sql, each number once',

@@ -12,6 +12,8 @@ export interface How {
   log?: number
   /** A command that executes the rest of its arguments. */
   prefix?: readonly string[]
+  /** The program, of another build than this one. */
+  program?: string
 }
 
 export class Instance {
@@ -30,8 +32,8 @@ export class Instance {
 
   /** Starts it, with flags of `serve`. Resolves when it is ready. */
   async start(flags: readonly string[] = []): Promise<void> {
-    const { log, prefix = [] } = this.how
-    const [program = '', ...args] = [...prefix, process.execPath, programFile('service'), 'serve', ...flags]
+    const { log, prefix = [], program: built = programFile('service') } = this.how
+    const [program = '', ...args] = [...prefix, process.execPath, built, 'serve', ...flags]
     const child = spawn(program, args, {
       env: { PATH: process.env['PATH'], ...this.env },
       stdio: ['ignore', log ?? 'pipe', 'pipe'],

@@ -48,7 +48,7 @@ describe(`in ${CHROMIUM}`, () => {
     await page.getByText('Only users on one of these lists may use this resource.').waitFor()
     const { access, scopes, token_claims } = await stored(slug)
     expect([access, token_claims]).toEqual([
-      { mode: 'restricted', groups: ['ops', 'staff'], users: [], email_domains: [] },
+      { mode: 'restricted', groups: ['ops', 'staff'], users: [], email_domains: [], second_factor: false },
       ['email'],
     ])
     expect(scopes.map(({ name, groups }) => [name, groups])).toEqual([

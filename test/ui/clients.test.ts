@@ -34,7 +34,10 @@ describe(`in ${CHROMIUM}`, () => {
     await page.getByLabel('Client name').fill('Night robot')
     await page.getByLabel('Scope').fill('mcp:read')
     await press(page, 'Create')
-    await page.getByRole('dialog', { name: 'The client is created' }).waitFor()
+    const dialog = page.getByRole('dialog', { name: 'The client is created' })
+    await dialog.waitFor()
+    for (let i = 0; i < 3; i++) await page.keyboard.press('Escape')
+    expect(await dialog.isVisible()).toBe(true)
     await page.getByRole('button', { name: 'Copy client_secret' }).click()
     const secret = await page.evaluate<string>('navigator.clipboard.readText()')
     await press(page, 'I have stored it')
@@ -48,6 +51,25 @@ describe(`in ${CHROMIUM}`, () => {
     })
     expect([token.status, made?.client_name]).toEqual([200, 'Night robot'])
     expect(complaints).toEqual([])
+  })
+
+  test('copies a value over plain http, where browsers offer no clipboard', async ({ open }) => {
+    const { page } = await openAdmin(open, service)
+    await page.addInitScript(`
+      Object.defineProperty(window, 'isSecureContext', { get: () => false })
+      Object.defineProperty(navigator, 'clipboard', { get: () => undefined })`)
+    await page.goto(`${service.admin}/admin/ui/clients`)
+    await page.getByRole('button', { name: 'Create client' }).first().click()
+    await page.getByLabel('Client name').fill('Copied robot')
+    await press(page, 'Create')
+    await page.getByRole('button', { name: 'Copy client_id' }).click()
+    await press(page, 'I have stored it')
+    await page.goto(`${service.admin}/admin/ui/clients`)
+    await page.getByText('Copied robot').waitFor()
+    await page.keyboard.press('/')
+    await page.keyboard.press('Control+V')
+    const pasted = await page.locator(':focus').inputValue()
+    expect((await clients()).find(({ client_name }) => client_name === 'Copied robot')?.client_id).toBe(pasted)
   })
 
   test('rotates a secret with an overlap, shows all secrets with their times, and deletes the earlier one', async ({

@@ -27,7 +27,8 @@ const tokenOf = async (client: { client_id: string; client_secret: string }) => 
 describe(`in ${CHROMIUM}`, () => {
   test('home shows the health, the counts, and unsafe settings with their reasons', async ({ reopen }) => {
     const { page, complaints } = await openAdmin(reopen, world.service)
-    await page.getByText('well', { exact: true }).waitFor()
+    // The world has sample users, a provider without a server, and no purge.
+    await page.getByRole('heading', { name: /attention/ }).waitFor()
     await page.getByText('session.secret is empty').waitFor()
     const figures = page.locator('.figures')
     await expect.poll(() => figures.textContent()).toContain('Clients22 users')
@@ -52,8 +53,24 @@ describe(`in ${CHROMIUM}`, () => {
     await page.getByText('Client authentication failed').first().waitFor()
     await page.getByText('2 steps').click()
     await page.getByText('(wrong_secret)').waitFor()
-    await page.getByLabel('Any outcome').selectOption('Well')
+    await page.getByLabel('Any outcome').selectOption('Succeeding')
     await page.getByText('No matches.').waitFor()
+  })
+
+  test('the first page lists the busiest clients, where one can be limited and suspended', async ({ reopen }) => {
+    const client = await addClient(world.service, { client_name: 'Flooder' })
+    for (let i = 0; i < 5; i++) await machineToken(world.service, client)
+    const { page } = await openAdmin(reopen, world.service)
+    const row = page.getByRole('table', { name: 'Top clients' }).getByRole('row', { name: /Flooder.* 5/ })
+    await row.getByRole('button', { name: 'Limit…' }).click()
+    await field(page, 'Requests per second').fill('3')
+    await press(page, 'Save')
+    await page.getByText('Saved.').waitFor()
+    await row.getByRole('button', { name: 'Suspend' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Suspend' }).click()
+    await row.getByText('suspended').waitFor()
+    const stored = await world.service.app.store.findClient({ client_id: client.client_id })
+    expect(stored).toMatchObject({ status: 'suspended', limits: { requests_per_second: 3 } })
   })
 
   test('lockouts: shows the address and the account, and ends the lockout of the account', async ({ reopen }) => {
@@ -136,13 +153,15 @@ describe(`in ${CHROMIUM}`, () => {
     await press(page, 'Create resource')
     await field(page, 'Slug').fill('diary')
     await field(page, 'URI').fill('https://diary.example.com/mcp')
+    await press(page, 'Add scope')
+    await page.getByRole('group', { name: 'scope 1' }).getByLabel(/^Name/).fill('diary:read')
     await press(page, 'Create')
     await page.getByRole('button', { name: 'Copy metadata URL' }).click()
     const copied = await page.evaluate<string>('navigator.clipboard.readText()')
     const metadata = (await (await fetch(copied)).json()) as Row
     expect([metadata['resource'], metadata['scopes_supported']]).toEqual([
       'https://diary.example.com/mcp',
-      ['notes:read'],
+      ['diary:read'],
     ])
     await press(page, 'Edit')
     await field(page, 'Slug').fill('journal')
@@ -256,6 +275,7 @@ describe(`in ${CHROMIUM}`, () => {
       )
     await press(page, 'Revoke all of these…')
     await page.getByText(`${tokens.length} live tokens and 0 sign-ins of 1 client`).waitFor()
+    expect(await page.locator(':focus').textContent()).toBe('Cancel')
     await press(page, 'Cancel')
     expect(await live()).toHaveLength(2)
     await press(page, 'Revoke all of these…')

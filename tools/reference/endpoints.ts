@@ -3,6 +3,7 @@
 
 import { type Endpoint, FORM, NOT_ITS_FORM, PAGE, TO_LOGIN } from './endpoint.ts'
 import { PAGE_ENDPOINTS } from './page_endpoints.ts'
+import { SCIM_ENDPOINTS } from './scim_endpoints.ts'
 import { STREAM_ENDPOINTS } from './stream_endpoints.ts'
 
 const CLIENT = {
@@ -73,7 +74,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
       response_type: '`code`. Required.',
       client_id: 'The client, or the URL of its metadata document. Required.',
       redirect_uri:
-        'A registered URI, exactly. A registered loopback URI of a native client or a client document matches any port if it has none. Required if several are registered.',
+        'A registered URI, exactly. A registered loopback URI of a public or native client matches any port. Required if several are registered.',
       code_challenge: 'PKCE (RFC 7636). Required.',
       code_challenge_method: '`S256`. Required.',
       scope: 'Names, separated by spaces. Default: all scopes that the client may request.',
@@ -87,7 +88,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
       login_hint: 'Email address for the login page. Only with `oauth.openid`.',
       id_token_hint: 'An ID token of this client: the request is for its user. Only with `oauth.openid`.',
       login_for: 'Set by this service when it redirects to the login page: the login that this request requires.',
-      response_mode: '`query`.',
+      response_mode: '`query` (default), or `form_post`: a page posts the response to the redirect URI.',
       dpop_jkt: 'Binds the code to a key (RFC 9449 §10).',
     },
     answers: {
@@ -167,7 +168,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   'GET /oauth/logout': endSession,
   'POST /oauth/logout': endSession,
   'POST /oauth/register': {
-    doc: 'Dynamic client registration (RFC 7591), if `dcr.mode` allows it. Unknown members are ignored, and a member that is null counts as absent. Unsupported grant types, unsupported response types and unsafe redirect URIs are left out. The response lists what was registered.',
+    doc: 'Dynamic client registration (RFC 7591), if `dcr.mode` allows it. Unknown members are ignored, and a member that is null, an empty text or an empty list counts as absent. Unsupported grant types, unsupported response types and unsafe redirect URIs are left out. The response lists what was registered.',
     answers: {
       201: 'The registered metadata, with `client_id`, `client_id_issued_at`, and for a confidential client `client_secret` (shown once) and `client_secret_expires_at`.',
       400: '`invalid_client_metadata` or `invalid_redirect_uri`, with every fault: a member is malformed, or no usable value remains.',
@@ -178,4 +179,5 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
 
   ...PAGE_ENDPOINTS,
   ...STREAM_ENDPOINTS,
+  ...SCIM_ENDPOINTS,
 }

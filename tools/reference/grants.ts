@@ -5,7 +5,7 @@ export const GRANTS: Readonly<Record<string, { doc: string; takes: Readonly<Reco
   authorization_code: {
     doc: 'Exchanges a code for tokens (RFC 6749 §4.1.3). A second use revokes the tokens of the first use.',
     takes: {
-      code: 'The code, valid for 60 seconds. Required.',
+      code: 'The code, valid for `oauth.code_expiry`. Required.',
       code_verifier: 'PKCE. Required.',
       redirect_uri: 'The same as in the authorization request, if it was sent there.',
       resource: 'The resource of the code.',

@@ -5,7 +5,8 @@ import type { App } from '../../src/context.ts'
 import { publicRoutes } from '../../src/endpoints/routes.ts'
 import { grants } from '../../src/grants/index.ts'
 import type { Route } from '../../src/http/route.ts'
-import { registration } from '../../src/oauth/self_description.ts'
+import { registration } from '../../src/oauth/clients/self_description.ts'
+import { SCIM_OPERATIONS } from '../../src/scim/dispatch.ts'
 import { adminSections, fieldRows } from './admin_api.ts'
 import { ENDPOINTS } from './endpoints.ts'
 import { GRANTS } from './grants.ts'
@@ -48,13 +49,26 @@ export function describedRoutes(): Route[] {
     SERVICE_UI_LOGO_FILE: 'logo.svg',
     SERVICE_DEVICE_ENABLED: 'true',
     SERVICE_OAUTH_OPENID: 'true',
+    SERVICE_ADMIN_SIGN_IN_ENABLED: 'true',
+    SERVICE_ADMIN_SIGN_IN_LOCAL: 'true',
+    SERVICE_ADMIN_SIGN_IN_URL: 'http://localhost:9001',
   })
-  const routes = publicRoutes({ config } as App)
+  const routes = [...publicRoutes({ config } as App), ...scimDescribed]
   const grantTypes = grants.map(({ type }) => type)
   const apart = [...differ(routes.map(nameOf), Object.keys(ENDPOINTS)), ...differ(grantTypes, Object.keys(GRANTS))]
   if (apart.length > 0) throw new Error(`tools/reference/endpoints.ts and the routes differ: ${apart.join(', ')}`)
   return routes
 }
+const SCIM_BODY = { type: 'json', limit: 8 * 1024 * 1024 } as const
+/** SCIM answers all its paths in one handler. */
+const scimDescribed = SCIM_OPERATIONS.map(
+  ({ method, path }): Route => ({
+    method,
+    path,
+    handle: () => ({ status: 404, headers: {}, body: '' }),
+    ...(['POST', 'PUT', 'PATCH'].includes(method) ? { body: SCIM_BODY } : {}),
+  }),
+)
 export const nameOf = ({ method, path }: Route) => `${method} ${path}`
 const differ = (left: readonly string[], right: readonly string[]) => [
   ...left.filter((each) => !right.includes(each)),

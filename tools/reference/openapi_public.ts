@@ -4,6 +4,7 @@ import { inputSchema, LICENSE, outputSchema, PROBLEM_CONTENT } from '../../src/a
 import { grants } from '../../src/grants/index.ts'
 import type { Route } from '../../src/http/route.ts'
 import { readBuild } from '../../src/lib/build.ts'
+import { SCIM_TYPE } from '../../src/scim/message.ts'
 import type { Endpoint } from './endpoint.ts'
 import { ENDPOINTS } from './endpoints.ts'
 import { GRANTS } from './grants.ts'
@@ -15,6 +16,7 @@ type Parameters = NonNullable<Endpoint['takes']>
 /** The groups of the document by the beginning of the path; the first that fits. */
 const TAGS: readonly { name: string; description: string; paths: readonly string[] }[] = [
   { name: 'metadata', description: 'Metadata documents and public keys.', paths: ['/.well-known/'] },
+  { name: 'scim', description: 'People and groups of an upstream provider.', paths: ['/scim/', '/oauth/global'] },
   { name: 'oauth', description: 'OAuth 2.1 and OpenID Connect.', paths: ['/oauth/'] },
   { name: 'signals', description: 'Shared signals for resource servers.', paths: ['/ssf/'] },
   { name: 'health', description: 'Probes.', paths: ['/livez', '/health', '/ready'] },
@@ -41,7 +43,7 @@ export function renderPublicOpenApi(): string {
     security: [{}],
     tags: TAGS.map(({ name, description }) => ({ name, description })),
     paths,
-    components: { securitySchemes: SECURITY_SCHEMES, responses: { Problem, PageProblem } },
+    components: { securitySchemes: SECURITY_SCHEMES, responses: { Problem, PageProblem, ScimProblem } },
   }
   return `${JSON.stringify(document, null, 2)}\n`
 }
@@ -62,6 +64,8 @@ const Problem = {
 }
 /** Browsers get a page, programs a problem document. */
 const PageProblem = { ...Problem, content: { ...PROBLEM_CONTENT, ...HTML } }
+/** SCIM has a form of its own (RFC 7644 §3.12), except for what the router refuses. */
+const ScimProblem = { ...Problem, content: { ...PROBLEM_CONTENT, [SCIM_TYPE]: { schema: { type: 'object' } } } }
 
 function operationOf(route: Route): object {
   const { doc, takes = {}, answers } = ENDPOINTS[nameOf(route)] ?? { doc: '', answers: {} }
@@ -155,11 +159,15 @@ function responsesOf(route: Route, answers: Endpoint['answers']): object {
   )
 }
 
+function problemOf({ renderError, path }: Route): string {
+  if (path.startsWith('/scim/') || path === '/oauth/global-token-revocation') return 'ScimProblem'
+  return renderError ? 'PageProblem' : 'Problem'
+}
+
 function responseOf(route: Route, status: number, description: string): object {
   const answer = PUBLIC_SCHEMAS[nameOf(route)]?.answers?.[status]
   if (answer) return { description, content: { 'application/json': { schema: outputSchema(answer) } } }
-  if (status >= 400)
-    return { $ref: `#/components/responses/${route.renderError ? 'PageProblem' : 'Problem'}`, description }
+  if (status >= 400) return { $ref: `#/components/responses/${problemOf(route)}`, description }
   if (status === 302 || status === 303)
     return { description, headers: { Location: headerOf('Where the browser goes.') } }
   return route.renderError && status === 200 ? { description, content: HTML } : { description }

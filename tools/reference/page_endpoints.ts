@@ -60,16 +60,19 @@ export const PAGE_ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     answers: { 200: PAGE },
   },
   'POST /login': {
-    doc: 'Signs in with a password. Every wrong credential gets the same response after the same work.',
+    doc: 'Signs in with a password, and a code if the user has a second factor, or with a passkey. Every wrong credential gets the same response after the same work.',
     takes: {
       email: 'Email address of the user.',
       password: 'Password of the user.',
+      code: 'Code of an authenticator app, or a recovery code.',
+      checked: 'Value of the page after a first try: the password may then be left empty for five minutes.',
+      passkey: 'Answer of a passkey (WebAuthn), as JSON. It replaces the other credentials.',
       redirect: 'As above.',
       ...FORM,
     },
     answers: {
       303: 'Signed in: a session cookie, and a redirect to `redirect`.',
-      422: 'Email or password is wrong, or the form has expired.',
+      422: 'Email, password, code or passkey is wrong, a code is missing, or the form has expired.',
       429: 'Too many failures from this address; with `Retry-After`.',
     },
   },
@@ -96,6 +99,11 @@ export const PAGE_ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     doc: 'Ends the session.',
     answers: { 303: 'Redirect to the login page.', 403: 'The request came from another site.' },
   },
+  'POST /language': {
+    doc: 'Keeps a language for the pages in the browser, and returns to the page.',
+    takes: { language: 'The tag of the language.', redirect: 'The local path of the page.' },
+    answers: { 303: 'Redirect to the page.', 403: 'The request came from another site.' },
+  },
   'GET /oidc/start': startOidc,
   'GET /oidc/start/{provider}': { ...startOidc, takes: { ...PROVIDER, ...startOidc.takes } },
   'GET /oidc/callback': oidcCallback,
@@ -107,7 +115,7 @@ export const PAGE_ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'GET /consent': {
     doc: 'The consent page. A request is valid for ten minutes, in the session that started it.',
-    takes: { session_id: 'Id of the request.' },
+    takes: { session_id: 'Id of the request.', account: '`another` begins the request again with a new sign-in.' },
     answers: { 200: PAGE, 303: TO_LOGIN, 400: 'The request has expired or is already decided.' },
   },
   'POST /consent': {
@@ -128,7 +136,7 @@ export const PAGE_ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
 
   'GET /account': {
-    doc: 'The account page: applications with access, sign-ins, password, connections and language ([guide](../guides/account.md)).',
+    doc: 'The account page: applications with access, sign-ins, password, second factor, connections and language ([guide](../guides/account.md)).',
     takes: {
       done: 'The section whose form was accepted. The page shows a text for it.',
       error: 'Error code of a connection that failed. The page shows a text for it.',
@@ -158,6 +166,44 @@ export const PAGE_ENDPOINTS: Readonly<Record<string, Endpoint>> = {
       409: 'The password was changed at the same time.',
       422: 'The current password is wrong, or the new password is not accepted.',
       429: 'Too many failures from this address; with `Retry-After`.',
+    },
+  },
+
+  'GET /second-factor': {
+    doc: 'The page that adds a second factor of a local user ([guide](../guides/second-factors.md)). It also works in a session that lacks the factor that the user needs.',
+    takes: { redirect: 'A path of this service, the target afterwards.' },
+    answers: {
+      200: PAGE,
+      303: 'No user is signed in, or not within the last ten minutes, or without the factor that the user has: a redirect to the login page.',
+    },
+  },
+  'POST /second-factor': {
+    doc: 'Adds, confirms or removes a second factor, or replaces the recovery codes. The sign-in must be of the last ten minutes, and with a factor if the user has one.',
+    takes: {
+      action: '`add_app`, `confirm_app`, `add_passkey`, `remove` or `recovery_codes`.',
+      app: 'The authenticator app that is being added, encrypted.',
+      code: 'Code of that app.',
+      passkey: 'Answer of a new passkey (WebAuthn), as JSON.',
+      name: 'Name of the passkey.',
+      id: 'Id of the factor that is removed.',
+      redirect: 'As above.',
+      ...FORM,
+    },
+    answers: {
+      200: 'The page of the app, or the recovery codes, which are shown once.',
+      303: 'Done, or a redirect to the login page.',
+      400: 'The form names no action.',
+      403: NOT_ITS_FORM,
+      422: 'The code or the passkey is wrong, or there are too many factors.',
+    },
+  },
+  'GET /admin-sign-in': {
+    doc: 'Signs a local admin in to the admin page with a passkey. Only with `admin.sign_in.local`.',
+    takes: { request: 'Value of the admin page.' },
+    answers: {
+      303: 'A redirect to the sign-in, or back to the admin page with a code.',
+      400: 'The value has expired.',
+      403: 'The user is no local user with the role `admin`.',
     },
   },
 
@@ -217,6 +263,11 @@ export const PAGE_ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     answers: { 204: 'Ended.', 401: 'No user is signed in.', 404: 'There is no such connection.' },
   },
 
+  'GET /ui/script/{version}': {
+    doc: 'The script of the pages for users: it shows passwords, sends responses to applications (`form_post`), and answers for passkeys. Not with `webauthn.enabled: false`.',
+    takes: { version: 'Version of the script, as the pages name it.' },
+    answers: { 200: 'The current script.' },
+  },
   'GET /ui/logo': {
     doc: 'The logo of the pages for users, if `ui.logo_file` is set. An SVG file is served with a policy that forbids scripts.',
     answers: { 200: 'The file of `ui.logo_file`. It may be cached for an hour.' },

@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { streamBody, streamPatch, streamPollBody, streamStatusBody, streamVerifyBody } from '../../src/endpoints/ssf.ts'
 import { STREAM_STATUSES } from '../../src/events/stream.ts'
-import { registration } from '../../src/oauth/self_description.ts'
+import { registration } from '../../src/oauth/clients/self_description.ts'
 
 interface Schemas {
   /** The JSON body. */
@@ -97,6 +97,7 @@ const registered = z.looseObject({
   token_endpoint_auth_method: z.string(),
 })
 
+const delivers = z.object({ status: z.enum(STREAM_STATUSES), events: texts, resources: texts, version: z.string() })
 const stream = z.object({
   stream_id: z.string(),
   iss: uri,
@@ -106,13 +107,14 @@ const stream = z.object({
   events_requested: texts,
   events_delivered: texts,
   description: z.string().optional(),
+  delivers,
 })
 const streamStatus = z.object({
   stream_id: z.string(),
   status: z.enum(STREAM_STATUSES),
   reason: z.string().optional(),
 })
-const polled = z.object({ sets: z.record(z.string(), z.string()), moreAvailable: z.boolean().optional() })
+const polled = z.object({ sets: z.record(z.string(), z.string()), moreAvailable: z.boolean().optional(), delivers })
 const transmitter = z.looseObject({
   issuer: uri,
   jwks_uri: uri,
@@ -132,7 +134,7 @@ const connections = z.array(
   }),
 )
 const alive = z.object({ status: z.string(), time: z.iso.datetime() })
-const probe = alive.extend({ db: z.enum(['ok', 'error']) })
+const probe = alive.extend({ db: z.enum(['ok', 'error']), reason: z.string().optional() })
 const probes = { 200: probe, 503: probe }
 
 /** By method and path of the route. A successful answer without a schema is a page, a redirect or empty. */

@@ -52,12 +52,13 @@ export const STREAM_ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     answers: { 204: 'The event follows on the stream.', 400: '`invalid_request`.', ...ERRORS, 404: UNKNOWN },
   },
   'POST /ssf/poll/{id}': {
-    doc: `Returns the security event tokens of a stream that were not acknowledged, oldest first (RFC 8936). JSON body: \`maxEvents\` (at most 100), \`returnImmediately\`, \`ack\`, \`setErrs\`. Without \`returnImmediately\` the answer comes with the next event, after 20 seconds at the latest. ${CALLER}`,
+    doc: `Returns the security event tokens of a stream that were not acknowledged, oldest first (RFC 8936). JSON body: \`maxEvents\` (at most 100), \`returnImmediately\`, \`ack\`, \`setErrs\`. Without \`returnImmediately\` the answer comes with the next event, when \`delivers\` changes, or after 20 seconds. ${CALLER}`,
     answers: {
-      200: '`sets`: the tokens by `jti`; `moreAvailable` if there are more.',
+      200: '`sets`: the tokens by `jti`; `moreAvailable` if there are more; `delivers`: the `status` of the stream, the types of `events` and the URIs of `resources` that it delivers, and a `version` that changes with every change of these.',
       400: '`invalid_request`: also if the events of the stream are pushed.',
       ...ERRORS,
       404: UNKNOWN,
+      409: '`conflict`: the stream is paused or disabled.',
     },
   },
 }

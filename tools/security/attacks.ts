@@ -35,6 +35,7 @@ const SECTIONS: Readonly<Record<string, string>> = {
   T: 'Access rules and sign-in providers',
   U: 'OpenID, devices, account',
   V: 'Events: webhooks and streams',
+  W: 'The package for resource servers',
 }
 
 const INTRO = `This page lists what an attacker may send, what must happen, and the tests that send it. The name of a test contains the id of its row, so
@@ -82,7 +83,7 @@ export function renderAttacks(): string {
 function filesById(known: ReadonlySet<string>): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>()
   for (const { file, title } of testTitles())
-    for (const [id] of title.matchAll(/\b[A-V]\d\d\b/g))
+    for (const [id] of title.matchAll(/\b[A-Z]\d\d\b/g))
       if (known.has(id)) found.set(id, (found.get(id) ?? new Set()).add(file))
   return found
 }

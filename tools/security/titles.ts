@@ -9,8 +9,8 @@ export interface Titled {
   title: string
 }
 
-// After `test(`, after `test.each(…)(` on one line, or after the line that ends a table of cases.
-const TITLE = /^ *(?:(?:test|describe)(?:\.\w+\(.*\))?|[\])]*\)) *\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/gm
+// After `test(`, after `test.each(…)(` or `test.concurrent.each(…)(` on one line, or after the line that ends a table of cases.
+const TITLE = /^ *(?:(?:test|describe)(?:\.\w+)*(?:\(.*\))?|[\])]*\)) *\(\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/gm
 
 /** Every test and group of tests. */
 export function testTitles(): Titled[] {

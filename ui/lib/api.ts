@@ -1,5 +1,7 @@
 // The admin API from the browser: calls and refusals. A cookie that scripts cannot read says who is signed in.
 
+import type { JobAnswer } from './types.ts'
+
 /** A refusal of the admin API, with its message. */
 export class ApiError extends Error {
   readonly status: number
@@ -55,10 +57,31 @@ export async function sendRequest(method: string, path: string, { body, key }: S
   throw new ApiError(response.status, refusal)
 }
 
-/** Calls the admin API and returns the parsed answer. */
+/** Calls the admin API and returns the parsed answer: of an operation that takes long, the answer at its end. */
 export async function call<T = unknown>(method: string, path: string, body?: unknown): Promise<T> {
-  return parsedAnswer<T>(await sendRequest(method, path, { body }))
+  const response = await sendRequest(method, path, { body })
+  return response.status === 202 ? endOfJob<T>(await response.json()) : parsedAnswer<T>(response)
 }
+
+/** Called with the progress of a long operation; undefined at its end. */
+export const onProgress: { tell: (job?: JobAnswer) => void } = { tell: () => {} }
+
+async function endOfJob<T>({ id }: JobAnswer): Promise<T> {
+  try {
+    for (;;) {
+      await new Promise((resolve) => setTimeout(resolve, JOB_MS))
+      const job = await call<JobAnswer>('GET', `/admin/jobs/${segment(id)}`)
+      onProgress.tell(job)
+      if (job.status === 'done') return job.answer as T
+      if (job.status === 'failed') throw new ApiError(500, { error_description: job.error_description })
+      if (job.status === 'interrupted')
+        throw new ApiError(0, { error_description: 'the server ended meanwhile: start the operation again' })
+    }
+  } finally {
+    onProgress.tell()
+  }
+}
+const JOB_MS = 500
 
 /** The parsed body of an answer. */
 export const parsedAnswer = async <T>(response: Response): Promise<T> =>

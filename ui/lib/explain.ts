@@ -102,7 +102,7 @@ const ADVICE: readonly (readonly [reason: RegExp, why: string, todo: string])[] 
     'Enable the user on its page, if the reason for that is gone.',
   ],
   [
-    /^(registration_rate|rate_limited|cimd_host_rate)$/,
+    /^(registration_rate|rate_limited|address_limited|cimd_host_rate)$/,
     'Too many requests in a short time.',
     'It may try again soon. Raise rate_limit if this is normal traffic.',
   ],

@@ -3,6 +3,8 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 
 export interface LoadedAnswer<T> {
   data?: T
+  /** When the data was read (epoch milliseconds). With an error, the data of a repeated read is the last that arrived. */
+  readAt?: number
   error?: Error
   /** A read is under way. */
   busy: boolean
@@ -12,14 +14,21 @@ export interface LoadedAnswer<T> {
 /** Reads when `key` changes and on request; the previous answer stays visible meanwhile. `everyMs` repeats the read while the tab is visible. */
 export function useLoad<T>(key: string, read: () => Promise<T>, everyMs?: number): LoadedAnswer<T> {
   const [state, setState] = useState<Omit<LoadedAnswer<T>, 'reload'>>({ busy: true })
-  const latest = useRef({ turn: 0, read })
+  const latest = useRef({ turn: 0, read, repeats: false })
   latest.current.read = read
+  latest.current.repeats = everyMs !== undefined
 
   const reload = useCallback(() => {
     const turn = ++latest.current.turn
     setState((before) => ({ ...before, busy: true }))
     const finish = (outcome: { data?: T; error?: Error }) => {
-      if (turn === latest.current.turn) setState({ busy: false, ...outcome })
+      if (turn !== latest.current.turn) return
+      const isKept = outcome.error && latest.current.repeats
+      setState(({ data, readAt }) => ({
+        busy: false,
+        ...(isKept ? { data, readAt } : { readAt: Date.now() }),
+        ...outcome,
+      }))
     }
     latest.current.read().then(
       (data) => finish({ data }),

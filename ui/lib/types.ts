@@ -1,10 +1,13 @@
 // The types of the answers of the admin API, from its own schemas.
 import type { z } from 'zod'
-import type * as answers from '../../src/admin/answers.ts'
-import type * as events from '../../src/admin/answers_events.ts'
-import type * as limits from '../../src/admin/answers_limits.ts'
-import type * as people from '../../src/admin/answers_people.ts'
-import type * as service from '../../src/admin/answers_service.ts'
+import type * as activity from '../../src/admin/answers/activity.ts'
+import type * as answers from '../../src/admin/answers/answers.ts'
+import type * as events from '../../src/admin/answers/events.ts'
+import type * as instances from '../../src/admin/answers/instances.ts'
+import type * as jobs from '../../src/admin/answers/jobs.ts'
+import type * as limits from '../../src/admin/answers/limits.ts'
+import type * as people from '../../src/admin/answers/people.ts'
+import type * as service from '../../src/admin/answers/service.ts'
 import type { Actor } from '../../src/records/issuance.ts'
 
 export type ClientAnswer = z.output<typeof answers.client>
@@ -13,6 +16,7 @@ export type NewSecret = z.output<typeof answers.newSecretAnswer>
 export type NewClientAnswer = z.output<typeof answers.newClientAnswer>
 export type FetchedDocument = z.output<typeof answers.fetchedDocument>
 export type UserAnswer = z.output<typeof answers.user>
+export type UserInFull = z.output<typeof people.userInFull>
 export type AccessOfUser = z.output<typeof people.accessOfUser>
 export type GroupAnswer = z.output<typeof people.group>
 export type PasswordLinkAnswer = z.output<typeof people.passwordLinkAnswer>
@@ -33,7 +37,10 @@ export type IssuanceAnswer = z.output<typeof answers.issuance>
 export type IssuanceDetail = Omit<z.output<typeof answers.issuanceDetail>, 'act'> & { act?: Actor }
 export type RevokedAnswer = z.output<typeof answers.revoked>
 export type AuditEventAnswer = z.output<typeof answers.auditEvent>
-export type ClientActivityAnswer = z.output<typeof answers.trail>
+export type ClientActivityAnswer = z.output<typeof activity.trail>
+export type BusyClientAnswer = z.output<typeof activity.busyClient>
+export type InstanceAnswer = z.output<typeof instances.instance>
+export type JobAnswer = z.output<typeof jobs.job>
 export type ApiKeyAnswer = z.output<typeof service.apiKey>
 export type NewApiKeyAnswer = z.output<typeof service.newApiKeyAnswer>
 export type Keys = z.output<typeof service.keysAnswer>

@@ -13,7 +13,14 @@ const PATH = '/admin/api-keys'
 
 const columnsOf = (onChange: () => void): Column<ApiKeyAnswer>[] => [
   { title: 'Name', cell: ({ name }) => <span class="main">{name}</span> },
-  { title: 'Capability', cell: ({ capability }) => <Badge>{capability}</Badge> },
+  {
+    title: 'Capability',
+    cell: ({ capability, provider }) => (
+      <>
+        <Badge>{capability}</Badge> {provider}
+      </>
+    ),
+  },
   { title: 'Created', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
   {
     title: 'Last used',
@@ -50,13 +57,13 @@ export function ApiKeys() {
     <>
       <PageHead
         title="API keys"
-        about="Keys of the admin API. The audit trail names the key that made a change. The keys of the configuration are on the page Settings."
+        about="Keys of the admin API, and of identity providers that manage their people over SCIM. The audit trail names the key that made a change. The keys of the configuration are on the page Settings."
       >
         <FormButton<NewApiKeyAnswer>
           label="New API key"
           title="New API key"
           operation="api-key.create"
-          fields={['name', 'capability']}
+          fields={['name', 'capability', 'provider']}
           verb="Create"
           onDone={setMade}
         />

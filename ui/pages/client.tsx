@@ -31,6 +31,9 @@ const EDITABLE = [
   'grant_types',
   'redirect_uris',
   'post_logout_redirect_uris',
+  'id_token_signed_response_alg',
+  'backchannel_logout_uri',
+  'backchannel_logout_session_required',
   'scope',
   'application_type',
   'agent_description',
@@ -157,6 +160,9 @@ const factsOf = (client: ClientAnswer) =>
     ['Redirect URIs', <Lines key="uris" of={client.redirect_uris} />],
     client.post_logout_redirect_uris &&
       (['After a logout', <Lines key="returns" of={client.post_logout_redirect_uris} />] as const),
+    client.backchannel_logout_uri !== undefined &&
+      (['Notified of logouts', <Mono key="logouts" of={client.backchannel_logout_uri} />] as const),
+    client.id_token_signed_response_alg && (['ID tokens', client.id_token_signed_response_alg] as const),
     ['Scope', <Mono key="scope" of={client.scope} or="none of its own" />],
     client.default_resource !== undefined &&
       (['Default resource', <Mono key="default" of={client.default_resource} />] as const),
@@ -174,7 +180,7 @@ const factsOf = (client: ClientAnswer) =>
     client.agent && (['Agent', client.agent_description || 'no description'] as const),
     ['Created', <Time key="made" at={client.issued_at} />],
     ['Changed', <Time key="changed" at={client.updated_at} />],
-    ['Last used', <Time key="used" at={client.last_used_at} />],
+    ['Last token', <Time key="used" at={client.last_used_at} or="none in the record" />],
   ] as const
 
 function Actions({ client, path, onChange }: { client: ClientAnswer; path: string; onChange: () => void }) {

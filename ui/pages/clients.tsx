@@ -51,7 +51,11 @@ const COLUMNS: readonly Column<ClientAnswer>[] = [
   },
   { title: 'Host', cell: (client) => hostOf(client) || <span class="soft">machine</span> },
   { title: 'Source', cell: ({ registration_source }) => SOURCES[registration_source] },
-  { title: 'Last used', kind: 'tight', cell: ({ last_used_at }) => <Time at={last_used_at} /> },
+  {
+    title: 'Last token',
+    kind: 'tight',
+    cell: ({ last_used_at }) => <Time at={last_used_at} or="none in the record" />,
+  },
   { title: 'Tokens, 24 h', kind: 'number', cell: ({ tokens_24h }) => tokens(tokens_24h) },
 ]
 
@@ -60,6 +64,9 @@ const FIELDS = [
   'grant_types',
   'redirect_uris',
   'post_logout_redirect_uris',
+  'id_token_signed_response_alg',
+  'backchannel_logout_uri',
+  'backchannel_logout_session_required',
   'scope',
   'token_endpoint_auth_method',
   'jwks',

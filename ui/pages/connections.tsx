@@ -1,10 +1,11 @@
 // Client activity: the last steps of each client, and the reasons of failures.
 import { explain, stepName } from '../lib/explain.ts'
-import { quantity } from '../lib/format.ts'
+import { number, quantity } from '../lib/format.ts'
 import { href } from '../lib/router.ts'
 import type { ClientActivityAnswer } from '../lib/types.ts'
 import { type Column, List } from '../parts/list.tsx'
 import { Badge, Copy, Empty, PageHead, sentence, Time } from '../parts/text.tsx'
+import { TopClients } from '../parts/top_clients.tsx'
 
 const EVERY_MS = 5000
 
@@ -14,8 +15,21 @@ const COLUMNS: readonly Column<ClientActivityAnswer>[] = [
   { title: 'Last seen', kind: 'tight', cell: ({ steps }) => <Time at={steps.at(-1)?.at} /> },
 ]
 
+/** What the last five minutes and the last step say. A client whose last step succeeded may still have most of its requests refused. */
+function State({ of: { failing, last_5_minutes } }: { of: ClientActivityAnswer }) {
+  const { requests, refused } = last_5_minutes
+  if (refused > 0)
+    return (
+      <Badge tone={failing || refused * 4 >= requests ? 'bad' : 'warn'}>
+        {number(refused)} of {number(requests)} refused, 5 min
+      </Badge>
+    )
+  return <Badge tone={failing ? 'bad' : ''}>{failing ? 'failing' : 'succeeded'}</Badge>
+}
+
 /** An attempt as one line, with its steps below. */
-function Attempt({ trail: { client_id, failing, steps } }: { trail: ClientActivityAnswer }) {
+function Attempt({ trail }: { trail: ClientActivityAnswer }) {
+  const { client_id, failing, steps } = trail
   const last = steps.at(-1)
   const { why, todo } = explain(last?.reason, last?.detail)
   return (
@@ -27,7 +41,7 @@ function Attempt({ trail: { client_id, failing, steps } }: { trail: ClientActivi
       ) : (
         <b>No client named</b>
       )}{' '}
-      <Badge tone={failing ? 'bad' : 'good'}>{failing ? 'failing' : 'well'}</Badge>
+      <State of={trail} />
       {failing ? (
         <p class="advice">
           {/[.]$/.test(why) ? why : sentence(why)} <span class="soft">{todo}</span>
@@ -67,6 +81,7 @@ export const Connections = () => (
       title="Connections"
       about="The last steps of every client, from the memory of this process, with the reason of each failure and the suggested correction."
     />
+    <TopClients />
     <List<ClientActivityAnswer>
       label="Connections"
       path="/admin/connections"
@@ -79,7 +94,7 @@ export const Connections = () => (
           label: 'Any outcome',
           options: [
             ['true', 'Failing'],
-            ['false', 'Well'],
+            ['false', 'Succeeding'],
           ],
         },
       ]}

@@ -20,7 +20,6 @@ export function FrontingPage() {
       operation="fronting.create"
       fields={['source', 'target', 'scope_map']}
       options={{ source: slugs, target: slugs }}
-      start={{ scope_map: { 'gateway:use': ['notes:read'] } }}
       verb="Create"
       onDone={changed}
     />

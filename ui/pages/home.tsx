@@ -1,13 +1,17 @@
-// Home: health, traffic and unsafe settings.
+// Home: what needs attention, traffic and unsafe settings.
 import type { ComponentChildren } from 'preact'
 import { get } from '../lib/api.ts'
 import { compact, formatBytes, latency, number, quantity, span } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
 import { type ChartSeries, readSeries } from '../lib/series.ts'
-import type { Keys, Stats, Status } from '../lib/types.ts'
+import type { InstanceAnswer, Keys, Stats, Status } from '../lib/types.ts'
+import { AttentionCard, Concerns, ProviderStates, Stale } from '../parts/attention.tsx'
 import { Chart } from '../parts/chart.tsx'
+import { Jobs } from '../parts/jobs.tsx'
+import { type Column, Table } from '../parts/list.tsx'
 import { Badge, Card, Facts, PageHead, ProblemNote, Time } from '../parts/text.tsx'
+import { TopClients } from '../parts/top_clients.tsx'
 
 const STATUS_MS = 10_000
 const SERIES_MS = 10_000
@@ -20,14 +24,15 @@ export function Home() {
   const series = useLoad('series', readSeries, SERIES_MS)
   const concerns = status.data?.concerns ?? []
   const providers = status.data?.providers ?? []
-  const isUnsafe = concerns.some(({ severity }) => severity === 'bad')
   return (
     <div class="stack">
       <PageHead title="Home" about="The last hour of this process.">
-        <Health status={status.data} error={status.error} />
+        {status.error && <Badge tone="bad">not reachable</Badge>}
       </PageHead>
       <ProblemNote error={status.error ?? series.error} />
-      {isUnsafe && <Concerns of={concerns} />}
+      {status.error && <Stale at={status.readAt} retry={() => [status, series].map(({ reload }) => reload())} />}
+      {status.data && <AttentionCard of={status.data.attention} />}
+      <TopClients />
       <Figures status={status.data} stats={stats.data} series={series.data} />
       <div class="grid">
         {series.data && <Charts of={series.data} />}
@@ -36,9 +41,11 @@ export function Home() {
         </Card>
       </div>
       <div class="grid">
-        {!isUnsafe && concerns.length > 0 && <Concerns of={concerns} />}
-        {providers.length > 0 && <Providers of={providers} />}
+        {concerns.length > 0 && <Concerns of={concerns} />}
+        {providers.length > 0 && <ProviderStates of={providers} />}
         <ServerCard status={status.data} keys={keys.data} />
+        {(status.data?.instances ?? 1) > 1 && <Instances />}
+        <Jobs />
       </div>
     </div>
   )
@@ -92,12 +99,48 @@ function ServerCard({ status, keys }: { status?: Status; keys?: Keys }) {
               </a>
             ),
           ],
-          ['Last purge', <Time key="purge" at={lastOf(status?.purges)} or="never: run service purge every day" />],
+          [
+            'Last purge',
+            status && <Time key="purge" at={lastOf(status.purges)} or="none recorded: run service purge every day" />,
+          ],
         ]}
       />
     </Card>
   )
 }
+
+/** The instances on the database, and in what they differ. */
+function Instances() {
+  const { data = [], error, busy } = useLoad('instances', () => get<InstanceAnswer[]>('/admin/instances'), STATUS_MS)
+  return (
+    <Card title="Instances">
+      <ProblemNote error={error} />
+      <Table
+        label="Instances"
+        columns={INSTANCE_COLUMNS}
+        rows={data}
+        keyOf={({ host, address, started_at }) => `${host} ${address} ${started_at}`}
+        busy={busy}
+      />
+    </Card>
+  )
+}
+const INSTANCE_COLUMNS: readonly Column<InstanceAnswer>[] = [
+  {
+    title: 'Instance',
+    cell: ({ host, address, differs }) => (
+      <>
+        <span class="main">
+          {host} <code>{address}</code>
+        </span>
+        {differs.length > 0 && <Badge tone="bad">differs: {differs.join(', ')}</Badge>}
+      </>
+    ),
+  },
+  { title: 'Version', kind: 'tight', cell: ({ version }) => version },
+  { title: 'Since', kind: 'tight', cell: ({ started_at }) => <Time at={started_at} /> },
+  { title: 'Threads', kind: 'number', cell: ({ threads }) => number(threads) },
+]
 
 const enginesOf = ({ engines }: Status) =>
   Object.entries(engines)
@@ -113,87 +156,6 @@ const Figure = ({ name, value, under }: { name: string; value?: string; under?: 
     </dd>
   </div>
 )
-
-function Health({ status, error }: { status?: Status; error?: Error }) {
-  if (error) return <Badge tone="bad">not reachable</Badge>
-  if (!status) return <Badge>reading</Badge>
-  const ill = status.subsystems.filter(({ status }) => status === 'unhealthy')
-  return ill.length === 0 ? (
-    <Badge tone="good">well</Badge>
-  ) : (
-    <Badge tone="bad">unhealthy: {ill.map(({ name }) => name).join(', ')}</Badge>
-  )
-}
-
-function Concerns({ of }: { of: NonNullable<Status['concerns']> }) {
-  return (
-    <Card title="Unsafe, because…">
-      <ul class="concerns">
-        {of.map(({ key, severity, because, instead }) => (
-          <li key={key + because}>
-            <span class={`dot ${severity}`} />
-            <div>
-              {because} <code class="soft">{key}</code>
-              <div class="soft small">Instead: {instead}</div>
-            </div>
-          </li>
-        ))}
-      </ul>
-    </Card>
-  )
-}
-
-const USES: Readonly<Record<NonNullable<Status['providers']>[number]['use'], string>> = {
-  sign_in: 'for sign-in',
-  assertions: 'for assertions',
-  connections: 'for connections',
-}
-
-/** The upstream providers, with the reason why one cannot be used and the last failure of each. */
-function Providers({ of }: { of: NonNullable<Status['providers']> }) {
-  return (
-    <Card title="Upstream providers">
-      <ul class="concerns">
-        {of.map(({ slug, use, issuer, issuer_found, usable, keys, reason, since, last_failure }) => (
-          <li key={`${use} ${slug}`}>
-            <span class={`dot ${usable === false ? 'bad' : 'good'}`} />
-            <div>
-              <b>{slug}</b> {USES[use]} <code class="soft">{issuer}</code>
-              {usable && <div class="soft small">It can be used; it publishes {quantity(keys ?? 0, 'key')}.</div>}
-              {usable === false && (
-                <div class="small">
-                  {since ? (
-                    <>
-                      Its keys cannot be fetched since <Time at={since} />:{' '}
-                    </>
-                  ) : (
-                    'It cannot be used: '
-                  )}
-                  <code>{reason ?? 'no keys'}</code>
-                  {issuer_found !== undefined && issuer_found !== issuer && (
-                    <>
-                      . Its metadata names the issuer <code>{issuer_found}</code>
-                    </>
-                  )}
-                </div>
-              )}
-              {last_failure && (
-                <div class="soft small">
-                  Last failure <Time at={last_failure.at} />: <code>{last_failure.reason}</code>
-                  {last_failure.found !== undefined && (
-                    <>
-                      , expected <code>{last_failure.expected}</code>, found <code>{last_failure.found}</code>
-                    </>
-                  )}
-                </div>
-              )}
-            </div>
-          </li>
-        ))}
-      </ul>
-    </Card>
-  )
-}
 
 const Charts = ({ of: { times, tokens, latencies, queues } }: { of: ChartSeries }) => (
   <>

@@ -66,6 +66,7 @@ const columnsOf = (onRevoke: (key: Key) => void): readonly Column<Key>[] => [
     ),
   },
   { title: 'Algorithm', cell: ({ alg }) => alg },
+  { title: 'Signs', cell: ({ signs }) => (signs === 'tokens' ? 'access tokens' : 'ID tokens only') },
   { title: 'Since', cell: ({ created_at }) => <Time at={created_at} /> },
   {
     title: 'Safe to remove',

@@ -35,6 +35,7 @@ export function AccessCard({ resource, onChange }: Props) {
           !isOpen && ['Groups', <GroupLinks key="groups" of={access.groups} />],
           !isOpen && ['Users', <Users key="users" of={access.users} />],
           !isOpen && ['Domains of verified emails', <Lines key="domains" of={access.email_domains} />],
+          ['Second factor', access.second_factor ? 'required' : 'not required'],
           ['User claims in its tokens', <Lines key="claims" of={token_claims} or="only the id" />],
         ]}
       />

@@ -23,7 +23,7 @@ const FIELDS = [
   'token_claims',
   'policy',
 ]
-const START = { backend_kind: 'mint', scopes: [{ name: 'notes:read', description: 'Read your notes' }] }
+const START = { backend_kind: 'mint' }
 
 const COLUMNS: readonly Column<ResourceAnswer>[] = [
   {
@@ -204,11 +204,16 @@ const ScopesCard = ({ of: scopes }: { of: ResourceAnswer['scopes'] }) => (
       <p class="body soft">None declared: clients need no scope, and the tokens have none.</p>
     ) : (
       <Facts
-        of={scopes.map(({ name, description, upstream, groups }) => [
+        of={scopes.map(({ name, description, descriptions = {}, upstream, groups }) => [
           <code key={name}>{name}</code>,
           <>
             {description || <span class="soft">no description</span>}
             {upstream && <code> → {upstream}</code>}
+            {Object.entries(descriptions).map(([tag, text]) => (
+              <div key={tag} class="soft">
+                <code>{tag}</code> <span lang={tag}>{text}</span>
+              </div>
+            ))}
             {groups && (
               <small>
                 {' '}

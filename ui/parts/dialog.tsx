@@ -1,16 +1,21 @@
 // Dialogs: forms and confirmations.
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { onProgress } from '../lib/api.ts'
+import { quantity } from '../lib/format.ts'
+import type { JobAnswer } from '../lib/types.ts'
 import { OperationButton } from './operation_button.tsx'
 import { ProblemNote } from './text.tsx'
 
-/** A dialog over the page; Escape closes it. */
+/** A dialog over the page. Escape closes it, unless `stays`. */
 export function Dialog({
   title,
+  stays = false,
   onClose,
   children,
 }: {
   title: string
+  stays?: boolean
   onClose: () => void
   children: ComponentChildren
 }) {
@@ -18,7 +23,14 @@ export function Dialog({
   const id = useId()
   useEffect(() => dialog.current?.showModal(), [])
   return (
-    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
+    <dialog
+      ref={dialog}
+      aria-labelledby={id}
+      onClose={onClose}
+      onCancel={(event) => stays && event.preventDefault()}
+      // Browsers close a dialog at the second Escape even if `cancel` was prevented, but not if the key was.
+      onKeyDown={(event) => stays && event.key === 'Escape' && event.preventDefault()}
+    >
       <div>
         <h2 id={id}>{title}</h2>
         {children}
@@ -46,9 +58,11 @@ export function Confirm({ title, children, verb, harmless, word, run, onClose }:
   const [busy, setBusy] = useState(false)
   const [typed, setTyped] = useState('')
   const id = useId()
+  const [job, setJob] = useState<JobAnswer>()
   const act = async (event: SubmitEvent) => {
     event.preventDefault()
     setBusy(true)
+    onProgress.tell = setJob
     try {
       await run()
       onClose()
@@ -69,6 +83,7 @@ export function Confirm({ title, children, verb, harmless, word, run, onClose }:
             <input id={id} autocomplete="off" value={typed} onInput={(event) => setTyped(event.currentTarget.value)} />
           </div>
         )}
+        {busy && job && <JobProgress of={job} />}
         <ProblemNote error={error} />
         <div class="form-foot">
           <button
@@ -78,12 +93,26 @@ export function Confirm({ title, children, verb, harmless, word, run, onClose }:
           >
             {verb}
           </button>
-          <button type="button" onClick={onClose}>
+          {/* Enter must not destroy anything. */}
+          <button type="button" autofocus={!harmless && word === undefined} onClick={onClose}>
             Cancel
           </button>
         </div>
       </form>
     </Dialog>
+  )
+}
+
+/** How far a long operation is. The dialog may be closed meanwhile. */
+function JobProgress({ of: { percent, rows } }: { of: JobAnswer }) {
+  const id = useId()
+  return (
+    <p role="status">
+      <label for={id}>
+        {percent} %, {quantity(rows, 'row')}. It continues when you close this page; Home lists it.
+      </label>
+      <progress id={id} max={100} value={percent} />
+    </p>
   )
 }
 

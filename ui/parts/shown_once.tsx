@@ -2,7 +2,7 @@
 import { Dialog } from './dialog.tsx'
 import { Copy } from './text.tsx'
 
-/** Shows values with their labels, each with a button that copies it. The note says why they are shown only now. */
+/** Shows values with their labels, each with a button that copies it. The note says why they are shown only now. Escape does not close it. */
 export const ShownOnce = ({
   title,
   note,
@@ -14,7 +14,7 @@ export const ShownOnce = ({
   values: readonly { label: string; what: string; value: string }[]
   onClose: () => void
 }) => (
-  <Dialog title={title} onClose={onClose}>
+  <Dialog title={title} stays onClose={onClose}>
     <p class="note warn">{note}</p>
     {values.map(({ label, what, value }) => (
       <div class="field" key={what}>

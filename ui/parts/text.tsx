@@ -136,16 +136,35 @@ export const Lines = ({ of, or = 'none' }: { of: readonly string[]; or?: string 
 /** A button that copies a text. */
 export function CopyButton({ text, what }: { text: string; what: string }) {
   const [isDone, setDone] = useState(false)
-  const copy = async () => {
-    await navigator.clipboard.writeText(text)
+  const copy = async ({ currentTarget }: MouseEvent) => {
+    await copyText(text, currentTarget as HTMLElement)
     setDone(true)
     setTimeout(() => setDone(false), 1600)
   }
   return (
-    <button type="button" class="icon" title={`Copy ${what}`} aria-label={`Copy ${what}`} onClick={() => void copy()}>
+    <button
+      type="button"
+      class="icon"
+      title={`Copy ${what}`}
+      aria-label={`Copy ${what}`}
+      onClick={(event) => void copy(event)}
+    >
       {isDone ? <DoneIcon /> : <CopyIcon />}
     </button>
   )
+}
+
+/** Copies a text. Browsers offer their clipboard only over https and on this machine; elsewhere the text is selected beside the button. */
+async function copyText(text: string, button: HTMLElement): Promise<void> {
+  if (window.isSecureContext) return navigator.clipboard.writeText(text)
+  const area = document.createElement('textarea')
+  area.value = text
+  area.className = 'unseen'
+  button.before(area)
+  area.select()
+  document.execCommand('copy')
+  area.remove()
+  button.focus()
 }
 
 /** A text to copy. */

@@ -20,6 +20,9 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- /* With SQLite no second process on another node can open the file, so the server deletes expired rows itself. */ -}}
 {{- define "service.config" -}}
 {{- $given := deepCopy .Values.config }}
+{{- if and .Values.ingress.enabled (not (dig "server" "trusted_proxies" list $given)) }}
+{{- fail "config.server.trusted_proxies must have the addresses of the ingress controller: without them all users share its address, with its limits and lockouts" }}
+{{- end }}
 {{- if not (include "service.postgres" .) }}
 {{- $given = mergeOverwrite (dict "retention" (dict "enabled" true)) $given }}
 {{- end }}

@@ -27,13 +27,16 @@ interface ExpressResponse {
 
 /** Admits requests with a valid token, which handlers read as `request.auth`. Other requests get the response that MCP requires. */
 export const requireToken =
-  (verifier: Verifier, { scopes = [] }: { scopes?: readonly string[] } = {}) =>
+  (
+    verifier: Verifier,
+    { scopes = [], acrValues }: { scopes?: readonly string[]; acrValues?: readonly string[] } = {},
+  ) =>
   async (request: ExpressRequest, response: ExpressResponse, next: (error?: unknown) => void): Promise<void> => {
     const { method, originalUrl: url, headers } = request
     try {
       request.auth = authInfo(
         verifier,
-        await verifier.verify({ method, url, headers } satisfies IncomingRequest, scopes),
+        await verifier.verify({ method, url, headers } satisfies IncomingRequest, scopes, acrValues),
       )
     } catch (error) {
       if (!(error instanceof Refusal)) return next(error)

@@ -17,10 +17,13 @@ interface FastifyReply {
 
 /** Admits requests with a valid token, which handlers read as `request.accessToken`. Other requests get the response that MCP requires. */
 export const requireToken =
-  (verifier: Verifier, { scopes = [] }: { scopes?: readonly string[] } = {}) =>
+  (
+    verifier: Verifier,
+    { scopes = [], acrValues }: { scopes?: readonly string[]; acrValues?: readonly string[] } = {},
+  ) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     try {
-      request.accessToken = await verifier.verify(request, scopes)
+      request.accessToken = await verifier.verify(request, scopes, acrValues)
       return undefined
     } catch (error) {
       if (!(error instanceof Refusal)) throw error

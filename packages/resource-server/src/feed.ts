@@ -1,66 +1,83 @@
 // The feed of revocations: a stream of the authorization server (OpenID SSF 1.0) that this process creates for itself, so that two processes
 // of one resource server do not acknowledge each other's events. Events arrive by poll (RFC 8936) or by push (RFC 8935).
+//
+// The feed is fresh only while the stream shows that it delivers every revocation of the resource. An answer without events shows nothing.
 import { type JWTVerifyGetKey, jwtVerify } from 'jose'
 import type { AuthorizationServer } from './authorization_server.ts'
+import { DeadlineError } from './deadline.ts'
 import type { RevocationOptions } from './options.ts'
-import { EVENTS_REQUESTED, RevocationList, type SecurityEvent, VERIFICATION } from './revocation_list.ts'
+import { RevocationList, type SecurityEvent, VERIFICATION } from './revocation_list.ts'
+import { checkDelivers, type Delivers, NotDelivering, type Stream, Streams, said } from './streams.ts'
 
-const POLL = 'urn:ietf:rfc:8936'
-const PUSH = 'urn:ietf:rfc:8935'
 const MAX_AGE = 60
 const LONGEST_TOKEN = 86_400
-/** Maximum difference between the clocks of both servers in seconds. */
-const CLOCKS = 5
 /** The delay after the first of several failures, and the longest delay. */
 const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [200, 5000]
+/** A poll that waits for events and returns none earlier than this is followed by a delay. */
+const EARLY_MS = 1000
+/** The authorization server may drop events that waited for longer. After a longer silence the list begins again. */
+const MOST_SILENCE_MS = 50_000
+/** Maximum time between two requests for a verification event. */
+const LONGEST_WAIT_MS = 20_000
+/** Maximum number of verification events that were requested and have not arrived. */
+const MOST_REQUESTED = 8
 
-interface Stream {
-  stream_id: string
-  aud: string | string[]
-  delivery: { endpoint_url: string }
-}
-
-/** The response to a poll (RFC 8936 §2.3). */
+/** The response to a poll (RFC 8936 §2.3), with what the stream delivers. */
 interface Polled {
   sets: Record<string, string>
   moreAvailable?: boolean
+  delivers?: Delivers
+}
+
+/** A time by both clocks: a clock that is set back, and a machine that sleeps, must not make the feed look fresh. Milliseconds. */
+interface Moment {
+  wall: number
+  monotonic: number
+}
+const thisMoment = (): Moment => ({ wall: Date.now(), monotonic: performance.now() })
+/** Milliseconds since a moment; infinite if the clock was set back. */
+function since({ wall, monotonic }: Moment): number {
+  const passed = Date.now() - wall
+  return passed < -EARLY_MS ? Number.POSITIVE_INFINITY : Math.max(passed, performance.now() - monotonic)
 }
 
 /** A subscription to revocations. It starts with `start`, and `close` deletes its stream. */
 export class Feed {
   readonly list: RevocationList
   private readonly server: AuthorizationServer
+  private readonly streams: Streams
   private readonly options: RevocationOptions
+  private readonly resource: string
   private readonly onKeys: () => void
-  private readonly maxAge: number
+  private readonly maxAgeMs: number
   private readonly push: { url: string; authorization: string } | undefined
   private readonly ended = new AbortController()
+  /** The states of requested verification events, and when each was requested. */
+  private readonly requested = new Map<string, Moment>()
   private stream: Stream | undefined
+  private version: string | undefined
   private keys: JWTVerifyGetKey | undefined
   private running: Promise<void> | undefined
-  private heard = Number.NEGATIVE_INFINITY
-  private began = Number.POSITIVE_INFINITY
+  private heard: Moment | undefined
   private healthy: boolean | undefined
+  private pauseMs = FIRST_PAUSE_MS
 
-  /** `onKeys` is called when keys may have been revoked. */
-  constructor(server: AuthorizationServer, options: RevocationOptions, onKeys: () => void) {
+  /** `resource` is the URI whose revocations are needed. `onKeys` is called when keys may have been revoked. */
+  constructor(server: AuthorizationServer, resource: string, options: RevocationOptions, onKeys: () => void) {
     this.server = server
+    this.streams = new Streams(server, options)
+    this.resource = resource
     this.onKeys = onKeys
     this.options = options
-    this.maxAge = options.maxAge ?? MAX_AGE
-    this.list = new RevocationList(options.longestToken ?? LONGEST_TOKEN)
+    this.maxAgeMs = (options.maxAge ?? MAX_AGE) * 1000
+    this.list = new RevocationList({ longestToken: options.longestToken ?? LONGEST_TOKEN })
     if (typeof options.delivery === 'object')
       this.push = { url: options.delivery.push, authorization: `Bearer ${randomText()}` }
   }
 
   /** Whether every event has arrived up to at most `maxAge` seconds ago. If not, revoked tokens could be accepted. */
   isFresh(): boolean {
-    return Date.now() / 1000 - this.heard <= this.maxAge
-  }
-
-  /** Whether a token that was issued at `iat` may have been revoked before this feed began. */
-  isBeforeFeed(iat: number): boolean {
-    return iat <= this.began
+    return this.heard !== undefined && since(this.heard) <= this.maxAgeMs
   }
 
   /** Subscribes, and receives events until `close`. After a failure it tries again. */
@@ -72,10 +89,7 @@ export class Feed {
   async close(): Promise<void> {
     this.ended.abort()
     await this.running
-    if (!this.stream) return
-    const { configuration_endpoint } = await this.server.transmitter()
-    const url = `${configuration_endpoint}?stream_id=${encodeURIComponent(this.stream.stream_id)}`
-    await this.server.call(this.options, 'DELETE', url).catch(() => undefined)
+    if (this.stream) await this.streams.delete(this.stream.stream_id).catch(() => undefined)
   }
 
   /** Processes a pushed event (RFC 8935 §2). Returns the response. */
@@ -85,54 +99,33 @@ export class Feed {
       return Response.json({ err: 'authentication_failed', description: 'wrong authorization' }, { status: 401 })
     try {
       const { events } = await this.take(await request.text())
-      // Events are pushed in order, so everything before the request for a verification event has arrived when that event arrives.
-      const asked = Number(events[VERIFICATION]?.state)
-      if (asked > 0) this.alive(asked)
-    } catch (error) {
-      return Response.json({ err: 'invalid_request', description: String(error) }, { status: 400 })
+      this.verified(events[VERIFICATION]?.state)
+    } catch {
+      return Response.json({ err: 'invalid_request', description: 'the event is not valid here' }, { status: 400 })
     }
     return new Response(null, { status: 202 })
   }
 
   private async run(): Promise<void> {
-    let pause = FIRST_PAUSE_MS
     while (!this.ended.signal.aborted) {
       try {
         this.stream ??= await this.subscribe()
         await (this.push ? this.verifyStream(this.stream) : this.poll(this.stream))
-        pause = FIRST_PAUSE_MS
       } catch (error) {
         if (this.ended.signal.aborted) return
+        if (error instanceof NotDelivering) this.distrust()
         this.report(false, error instanceof Error ? error.message : String(error))
-        await this.wait(pause)
-        pause = Math.min(pause * 2, LONGEST_PAUSE_MS)
+        await this.pause()
       }
     }
   }
 
   private async subscribe(): Promise<Stream> {
-    const { configuration_endpoint } = await this.server.transmitter()
     await this.readKeys()
-    if (this.options.name !== undefined) await this.deleteEarlier(configuration_endpoint, this.options.name)
-    const delivery = this.push
-      ? { method: PUSH, endpoint_url: this.push.url, authorization_header: this.push.authorization }
-      : { method: POLL }
-    const body = { delivery, events_requested: EVENTS_REQUESTED, description: this.options.name ?? '' }
-    const answer = await this.server.call(this.options, 'POST', configuration_endpoint, body)
-    if (answer.status !== 201) throw new Error(`the stream was not created: ${answer.status} ${await answer.text()}`)
-    const stream = (await answer.json()) as Stream
-    this.began = Date.now() / 1000 + CLOCKS
+    const stream = await this.streams.create(this.push)
+    this.version = stream.delivers?.version
+    this.list.begin()
     return stream
-  }
-
-  /** Deletes the streams of an earlier process with this name. A process that was killed could not delete its stream. */
-  private async deleteEarlier(endpoint: string, name: string): Promise<void> {
-    const answer = await this.server.call(this.options, 'GET', endpoint)
-    if (!answer.ok) throw new Error(`the streams cannot be listed: ${answer.status} ${await answer.text()}`)
-    const streams = (await answer.json()) as (Stream & { description?: string })[]
-    for (const { stream_id, description } of streams)
-      if (description === name)
-        await this.server.call(this.options, 'DELETE', `${endpoint}?stream_id=${encodeURIComponent(stream_id)}`)
   }
 
   private async readKeys(): Promise<void> {
@@ -146,37 +139,61 @@ export class Feed {
     // The first poll returns at once, because no token is accepted before its response.
     let returnImmediately: boolean = true
     while (!this.ended.signal.aborted) {
-      const asked = Date.now()
-      // Without a timeout, a lost connection is not detected. The server answers earlier than that, unless maxAge is short.
-      const signal = AbortSignal.any([this.ended.signal, AbortSignal.timeout((this.maxAge * 1000) / 2)])
-      const body: object = { maxEvents: 1000, returnImmediately, ack }
-      const answer: Response | undefined = await this.server
-        .call(this.options, 'POST', delivery.endpoint_url, body, signal)
-        .catch((error: Error) => {
-          if (error.name === 'TimeoutError') return undefined
-          throw error
-        })
-      if (answer?.status === 404 || answer?.status === 403) this.stream = undefined
-      if (answer && !answer.ok) throw new Error(`the poll answered ${answer.status}`)
+      const asked = thisMoment()
+      const answer = await this.pollOnce(delivery.endpoint_url, { maxEvents: 1000, returnImmediately, ack })
       if (answer) {
-        const { sets, moreAvailable } = (await answer.json()) as Polled
-        ack = await this.takeAll(sets)
-        if (!moreAvailable) this.alive(asked)
+        this.check(answer.delivers)
+        ack = await this.takeAll(answer.sets)
+        if (!answer.moreAvailable) this.alive(asked)
+        const isEarly = !returnImmediately && !answer.moreAvailable && since(asked) < EARLY_MS
+        if (isEarly && ack.length === 0) await this.pause()
+        else this.pauseMs = FIRST_PAUSE_MS
       }
       returnImmediately = answer === undefined
     }
   }
 
+  /** One poll. Undefined if the connection was lost: without a deadline that would not be detected. The server answers earlier, unless maxAge is short. */
+  private async pollOnce(url: string, body: object): Promise<Polled | undefined> {
+    const until = { ms: this.maxAgeMs / 2, ended: this.ended.signal }
+    const answer = await this.server.call(this.options, 'POST', url, body, until).catch((error: unknown) => {
+      if (error instanceof DeadlineError) return undefined
+      throw error
+    })
+    if (!answer || answer.ok) return answer && (JSON.parse(answer.body) as Polled)
+    if (answer.status === 404) this.stream = undefined
+    const reason = `the poll was refused: ${said(answer)}`
+    throw answer.status < 500 && answer.status !== 429 ? new NotDelivering(reason) : new Error(reason)
+  }
+
   /** Requests a verification event. Without revocations, the server pushes nothing else that shows that the stream works. */
   private async verifyStream({ stream_id }: Stream): Promise<void> {
-    const { verification_endpoint } = await this.server.transmitter()
-    const answer = await this.server.call(this.options, 'POST', verification_endpoint, {
-      stream_id,
-      state: String(Date.now()),
-    })
-    if (answer.status === 404) this.stream = undefined
-    if (!answer.ok) throw new Error(`the verification answered ${answer.status}`)
-    await this.wait((this.maxAge * 1000) / 3)
+    const asked = thisMoment()
+    const stream = await this.streams.read(stream_id)
+    if (!stream) this.stream = undefined
+    this.check(stream?.delivers)
+    const state = randomText()
+    this.requested.set(state, asked)
+    const [oldest] = this.requested.keys()
+    if (this.requested.size > MOST_REQUESTED && oldest !== undefined) this.requested.delete(oldest)
+    await this.streams.verify(stream_id, state)
+    this.pauseMs = FIRST_PAUSE_MS
+    await this.wait(Math.min(this.maxAgeMs / 3, LONGEST_WAIT_MS))
+  }
+
+  /** Throws NotDelivering unless the stream delivers what is needed. If it may have left out events, the list begins again. */
+  private check(delivers: Delivers | undefined): void {
+    checkDelivers(delivers, this.resource)
+    if (delivers.version !== this.version) this.list.begin()
+    this.version = delivers.version
+  }
+
+  /** Events are pushed in order: when a verification event arrives, everything before its request has arrived. Only states of this process count, once. */
+  private verified(state: string | undefined): void {
+    const asked = state === undefined ? undefined : this.requested.get(state)
+    if (!asked) return
+    for (const [each, at] of this.requested) if (at.monotonic <= asked.monotonic) this.requested.delete(each)
+    this.alive(asked)
   }
 
   private async takeAll(sets: Readonly<Record<string, string>>): Promise<string[]> {
@@ -193,15 +210,29 @@ export class Feed {
     return event
   }
 
-  /** Records that every event up to a time, in epoch milliseconds, has arrived: the time at which the answered request was sent. */
-  private alive(at: number): void {
-    this.heard = at / 1000
+  /** Records that every event before a moment has arrived: the moment at which the answered request was sent. */
+  private alive(asked: Moment): void {
+    if (this.heard && asked.wall - this.heard.wall > MOST_SILENCE_MS) this.list.begin()
+    this.heard = asked
     this.report(true, 'the feed of revocations works')
+  }
+
+  /** No token is accepted until the stream delivers again, and then earlier tokens are introspected. */
+  private distrust(): void {
+    this.heard = undefined
+    this.version = undefined
+    this.requested.clear()
   }
 
   private report(healthy: boolean, reason: string): void {
     if (this.healthy !== healthy) this.options.onChange?.({ healthy, reason })
     this.healthy = healthy
+  }
+
+  /** Waits, for longer each time until the stream works again. */
+  private async pause(): Promise<void> {
+    await this.wait(this.pauseMs)
+    this.pauseMs = Math.min(this.pauseMs * 2, LONGEST_PAUSE_MS)
   }
 
   private wait(ms: number): Promise<void> {

@@ -10,10 +10,13 @@ interface HonoContext {
 
 /** Admits requests with a valid token, which handlers read as `c.get('accessToken')`. Other requests get the response that MCP requires. */
 export const requireToken =
-  (verifier: Verifier, { scopes = [] }: { scopes?: readonly string[] } = {}) =>
+  (
+    verifier: Verifier,
+    { scopes = [], acrValues }: { scopes?: readonly string[]; acrValues?: readonly string[] } = {},
+  ) =>
   async (c: HonoContext, next: () => Promise<void>): Promise<Response | undefined> => {
     try {
-      c.set('accessToken', await verifier.verify(c.req.raw, scopes))
+      c.set('accessToken', await verifier.verify(c.req.raw, scopes, acrValues))
     } catch (error) {
       if (error instanceof Refusal) return error.toResponse()
       throw error

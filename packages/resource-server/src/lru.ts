@@ -1,12 +1,15 @@
 // A cache of bounded size that evicts the least recently used entry.
 
-/** Keeps at most `size` entries. */
+/** Keeps at most `size` entries whose keys have at most `characters` together. */
 export class Lru<V> {
   private readonly entries = new Map<string, V>()
   private readonly size: number
+  private readonly characters: number
+  private used = 0
 
-  constructor(size: number) {
+  constructor(size: number, characters: number) {
     this.size = size
+    this.characters = characters
   }
 
   get(key: string): V | undefined {
@@ -18,14 +21,17 @@ export class Lru<V> {
   }
 
   set(key: string, value: V): void {
-    this.entries.delete(key)
+    if (!this.entries.delete(key)) this.used += key.length
     this.entries.set(key, value)
-    if (this.entries.size <= this.size) return
-    const [oldest] = this.entries.keys()
-    if (oldest !== undefined) this.entries.delete(oldest)
+    for (const oldest of this.entries.keys()) {
+      if (this.entries.size <= this.size && this.used <= this.characters) break
+      this.entries.delete(oldest)
+      this.used -= oldest.length
+    }
   }
 
   clear(): void {
     this.entries.clear()
+    this.used = 0
   }
 }

@@ -29,6 +29,8 @@ export interface VerifierOptions {
   resource: string
   /** Scopes that every request must have. */
   scopes?: readonly string[]
+  /** Classes of sign-in (`acr`) of which users' tokens must have one, such as `mfa` (RFC 9470). `phr` counts as `mfa`. */
+  acrValues?: readonly string[]
   /** The scopes that the metadata of this resource lists. `scopes` by default. */
   scopesSupported?: readonly string[]
   /** `accepted` by default: tokens that are bound to a key need a proof, others do not. `required` refuses the others. */

@@ -5,6 +5,7 @@ export type RefusalCode =
   | 'invalid_request'
   | 'invalid_token'
   | 'insufficient_scope'
+  | 'insufficient_user_authentication'
   | 'invalid_dpop_proof'
   | 'temporarily_unavailable'
 
@@ -39,6 +40,7 @@ const STATUS: Readonly<Record<RefusalCode, number>> = {
   invalid_token: 401,
   invalid_dpop_proof: 401,
   insufficient_scope: 403,
+  insufficient_user_authentication: 401,
   temporarily_unavailable: 503,
 }
 
@@ -66,6 +68,19 @@ export class Refusals {
     return new Refusal(STATUS[error], error, description, { 'www-authenticate': challenge })
   }
 
+  /** A token of a sign-in of another class (RFC 9470 §3). */
+  needsSignIn(scheme: 'Bearer' | 'DPoP', acrValues: readonly string[], scopes: readonly string[]): Refusal {
+    const error = 'insufficient_user_authentication'
+    const description = 'the user must sign in with another factor'
+    const parameters = {
+      error,
+      error_description: description,
+      acr_values: acrValues.join(' '),
+      scope: scopes.join(' '),
+    }
+    return new Refusal(STATUS[error], error, description, { 'www-authenticate': this.challenge(scheme, parameters) })
+  }
+
   private challenge(scheme: 'Bearer' | 'DPoP', parameters: Record<string, string>): string {
     const all = {
       resource_metadata: this.resourceMetadata,
@@ -73,6 +88,9 @@ export class Refusals {
       ...parameters,
     }
     const given = Object.entries(all).filter(([, value]) => value !== '')
-    return `${scheme} ${given.map(([name, value]) => `${name}="${value}"`).join(', ')}`
+    return `${scheme} ${given.map(([name, value]) => `${name}="${quotable(value)}"`).join(', ')}`
   }
 }
+
+/** A value as it may appear between quotes in a header: %x20-21 / %x23-5B / %x5D-7E (RFC 6750 §3). Nothing else reaches a header. */
+const quotable = (value: string): string => value.replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, '?')

@@ -1,18 +1,17 @@
-// The revocations that the feed has reported. An entry is deleted when every token that it can match has expired. So the size is bounded by
-// the number of revocations in one token lifetime.
+// The revocations that the feed has reported. An entry is deleted when every token that it can match has expired. The size is bounded: when
+// the list is full, it is emptied, and every token that was issued before is introspected.
 import type { AccessToken } from './options.ts'
 
 const BASE = 'https://schemas.openid.net/secevent'
 const SESSION_REVOKED = `${BASE}/caep/event-type/session-revoked`
 const TOKEN_CLAIMS_CHANGE = `${BASE}/caep/event-type/token-claims-change`
-const CREDENTIAL_CHANGE = `${BASE}/caep/event-type/credential-change`
 const TOKEN_REVOKED = `${BASE}/oauth/event-type/token-revoked`
 
 /** The event that a receiver requests to see that its stream works (SSF 1.0 §8.1.4). */
 export const VERIFICATION = `${BASE}/ssf/event-type/verification`
 
-/** The events that a stream of this package requests. */
-export const EVENTS_REQUESTED = [SESSION_REVOKED, TOKEN_REVOKED, TOKEN_CLAIMS_CHANGE, CREDENTIAL_CHANGE]
+/** The events that a stream of this package needs. Without one of them, revoked tokens would be accepted. */
+export const EVENTS_NEEDED = [SESSION_REVOKED, TOKEN_REVOKED, TOKEN_CLAIMS_CHANGE]
 
 /** The claims of a security event token (RFC 8417 §2.2). */
 export interface SecurityEvent {
@@ -20,9 +19,9 @@ export interface SecurityEvent {
   sub_id?: { sub?: string; user?: { sub?: string } }
   events: Readonly<Record<string, RevocationEvent>>
 }
+const CLAIMS = ['kid', 'client_id', 'sub', 'aud', 'agent', 'issued_from', 'issued_before'] as const
 /** The tokens that were revoked: those that have all of these claims and were issued in this period. */
 interface RevokedTokens {
-  jti?: string
   kid?: string
   client_id?: string
   sub?: string
@@ -32,7 +31,8 @@ interface RevokedTokens {
   issued_from?: number
   issued_before?: number
 }
-type RevocationEvent = RevokedTokens & { event_timestamp?: number; state?: string }
+/** `jti` names a single token, which expires at `exp`. */
+type RevocationEvent = RevokedTokens & { event_timestamp?: number; state?: string; jti?: string; exp?: number }
 
 /** Matching tokens that were issued before `before` are revoked. The entry was received at `heard` and is deleted after `until`. Epoch seconds. */
 interface Entry {
@@ -43,81 +43,140 @@ interface Entry {
 }
 
 /**
- * The state of a token according to the list. `unsure`: the token was issued in the second of the revocation, so only the authorization
- * server knows which was first. An introspection before `heard` does not count.
+ * The state of a token according to the list. `unsure`: only the authorization server knows it, because the token was issued at the time of
+ * a revocation, or before the list began. An introspection before `heard` does not count.
  */
 export type Verdict = { state: 'valid' | 'revoked' } | { state: 'unsure'; heard: number }
-const VALID: Verdict = { state: 'valid' }
 
+/** Maximum difference between the clocks of both servers in seconds. The time between a change and its commit is shorter too. */
+const CLOCKS = 5
 const PRUNE_SECONDS = 10
+/** The bytes of an entry in addition to its text, as measured. */
+const [SINGLE_BYTES, ENTRY_BYTES] = [80, 500]
+const MOST_BYTES = 32 * 1024 * 1024
 
-/** The revocations, indexed by one claim, so that a token is compared with few entries. */
+interface Limits {
+  /** The longest lifetime of a token in seconds. */
+  longestToken: number
+  /** Maximum number of bytes of the list. */
+  mostBytes?: number
+}
+
+/** The revocations, indexed by claims, so that a token is compared with few entries. */
 export class RevocationList {
-  private readonly entries = new Map<string, Entry[]>()
-  private readonly longestToken: number
+  /** The single tokens by jti, with the time after which each is deleted. */
+  private readonly singles = new Map<string, number>()
+  private readonly entries = new Map<string, Map<string, Entry>>()
+  private readonly limits: Required<Limits>
+  private bytes = 0
   private pruned = 0
+  private began = { heard: Number.POSITIVE_INFINITY, until: Number.POSITIVE_INFINITY }
 
-  /** `longestToken` is the longest lifetime of a token in seconds. */
-  constructor(longestToken: number) {
-    this.longestToken = longestToken
+  constructor(limits: Limits) {
+    this.limits = { mostBytes: MOST_BYTES, ...limits }
+  }
+
+  /** Begins again: every token that was issued before now counts as unsure, because revocations may be unknown here. */
+  begin(): void {
+    const heard = Date.now() / 1000
+    this.began = { heard, until: heard + CLOCKS }
   }
 
   /** Applies an event. Unknown events are ignored. Returns whether a key was revoked. In this case the keys must be read again. */
   apply({ events, iat, sub_id }: SecurityEvent): boolean {
-    const applied = Object.entries(events).map(([type, { event_timestamp = iat, ...event }]) => {
+    let isKey = false
+    for (const [type, { event_timestamp = iat, ...event }] of Object.entries(events)) {
       const sub = sub_id?.user?.sub ?? sub_id?.sub
-      if (type === TOKEN_REVOKED) this.add(event, event_timestamp)
+      if (type === TOKEN_REVOKED && event.jti !== undefined) this.addSingle(event.jti, event.exp)
+      else if (type === TOKEN_REVOKED) this.add(event, event_timestamp)
       // After a change, the claims and the rights in an earlier token are no longer correct.
       if ((type === SESSION_REVOKED || type === TOKEN_CLAIMS_CHANGE) && sub) this.add({ sub }, event_timestamp)
-      return type === TOKEN_REVOKED && event.kid !== undefined
-    })
+      isKey ||= type === TOKEN_REVOKED && event.kid !== undefined
+    }
     this.prune()
-    return applied.includes(true)
+    return isKey
   }
 
   /** Whether a token was revoked. */
   verdict(token: AccessToken): Verdict {
-    if (this.entries.size === 0) return VALID
     const { claims, keyId, clientId, subject } = token
+    if (this.singles.has(String(claims.jti))) return { state: 'revoked' }
     const issued = claims.iat ?? 0
-    const places = [`jti ${claims.jti}`, `kid ${keyId}`, `client_id ${clientId}`, `sub ${subject}`, '']
-    const entries = places
-      .flatMap((place) => this.entries.get(place) ?? [])
-      .filter(({ tokens, before }) => issued <= before && matches(tokens, token))
-    if (entries.some(({ before }) => issued < Math.floor(before))) return { state: 'revoked' }
-    return entries.length > 0 ? { state: 'unsure', heard: Math.max(...entries.map(({ heard }) => heard)) } : VALID
+    const places = [pair(clientId, subject), pair(clientId, undefined), pair(undefined, subject), `kid ${keyId}`, '']
+    const found = places
+      .flatMap((place) => [...(this.entries.get(place)?.values() ?? [])])
+      .filter(({ tokens, before }) => issued <= before + CLOCKS && matches(tokens, token))
+    if (found.some(({ before }) => issued < Math.floor(before))) return { state: 'revoked' }
+    const unsure = found.map(({ heard }) => heard)
+    if (issued <= this.began.until) unsure.push(this.began.heard)
+    // Earlier revocations are deleted, so an introspection before that time does not count.
+    const reach = Date.now() / 1000 - this.limits.longestToken
+    if (issued <= reach + CLOCKS) unsure.push(reach)
+    return unsure.length > 0 ? { state: 'unsure', heard: Math.max(...unsure) } : { state: 'valid' }
   }
 
-  private add(tokens: RevokedTokens, at: number): void {
-    const place = placeOf(tokens)
-    const heard = Date.now() / 1000
-    // A single token is revoked permanently. A client or user can get new tokens after the event.
-    const bound = tokens.jti === undefined ? Math.min(at, tokens.issued_before ?? at) : Number.POSITIVE_INFINITY
-    const text = JSON.stringify(tokens)
-    const known = this.entries.get(place) ?? []
-    const isSame = (entry: Entry) => JSON.stringify(entry.tokens) === text
-    // An event may arrive again after a later one.
-    const before = Math.max(bound, known.find(isSame)?.before ?? bound)
-    const others = known.filter((entry) => !isSame(entry))
-    this.entries.set(place, [...others, { tokens, before, heard, until: heard + this.longestToken }])
+  /** Number of bytes of the list, about. */
+  get size(): number {
+    return this.bytes
   }
 
-  private prune(): void {
+  private addSingle(jti: string, exp: number | undefined): void {
     const now = Date.now() / 1000
-    if (now - this.pruned < PRUNE_SECONDS) return
+    const until = (exp ?? now + this.limits.longestToken) + 2 * CLOCKS
+    if (until < now) return
+    if (!this.singles.has(jti)) this.grow(SINGLE_BYTES + jti.length)
+    this.singles.set(jti, until)
+  }
+
+  private add(event: RevokedTokens, at: number): void {
+    const tokens: RevokedTokens = Object.fromEntries(CLAIMS.map((name) => [name, event[name]]))
+    const heard = Date.now() / 1000
+    // A client or user can get new tokens after the event.
+    const bound = Math.min(at, tokens.issued_before ?? at)
+    const text = JSON.stringify(tokens)
+    const place = placeOf(tokens)
+    const known = this.entries.get(place)?.get(text)
+    if (!known) this.grow(ENTRY_BYTES + 2 * (text.length + place.length))
+    // An event may arrive again after a later one.
+    const before = Math.max(bound, known?.before ?? bound)
+    const entry = { tokens, before, heard, until: heard + this.limits.longestToken }
+    const there = this.entries.get(place)
+    if (there) there.set(text, entry)
+    else this.entries.set(place, new Map([[text, entry]]))
+  }
+
+  /** Makes room for an entry. */
+  private grow(bytes: number): void {
+    if (this.bytes + bytes > this.limits.mostBytes) this.prune(true)
+    if (this.bytes + bytes > this.limits.mostBytes) {
+      this.singles.clear()
+      this.entries.clear()
+      this.bytes = 0
+      this.begin()
+    }
+    this.bytes += bytes
+  }
+
+  private prune(isUrgent = false): void {
+    const now = Date.now() / 1000
+    if (!isUrgent && now - this.pruned < PRUNE_SECONDS) return
     this.pruned = now
+    for (const [jti, until] of this.singles)
+      if (until < now && this.singles.delete(jti)) this.bytes -= SINGLE_BYTES + jti.length
     for (const [place, entries] of this.entries) {
-      const live = entries.filter(({ until }) => until >= now)
-      if (live.length === 0) this.entries.delete(place)
-      else if (live.length < entries.length) this.entries.set(place, live)
+      for (const [text, { until }] of entries)
+        if (until < now && entries.delete(text)) this.bytes -= ENTRY_BYTES + 2 * (text.length + place.length)
+      if (entries.size === 0) this.entries.delete(place)
     }
   }
 }
 
+const pair = (client_id: string | undefined, sub: string | undefined) => JSON.stringify([client_id, sub])
+
 /** The index key of an entry. An entry without any of these claims is compared with every token. */
-function placeOf(tokens: RevokedTokens): string {
-  const name = (['jti', 'client_id', 'sub', 'kid'] as const).find((claim) => tokens[claim] !== undefined)
-  return name ? `${name} ${tokens[name]}` : ''
+function placeOf({ client_id, sub, kid }: RevokedTokens): string {
+  if (client_id !== undefined || sub !== undefined) return pair(client_id, sub)
+  return kid === undefined ? '' : `kid ${kid}`
 }
 
 function matches(
@@ -129,7 +188,7 @@ function matches(
     (client_id === undefined || client_id === clientId) &&
     (sub === undefined || sub === subject) &&
     (aud === undefined || [claims.aud].flat().includes(aud)) &&
-    (agent === undefined || actorsOf(claims).includes(agent)) &&
+    (agent === undefined || agent === clientId || actorsOf(claims).includes(agent)) &&
     issued_from <= (claims.iat ?? 0)
   )
 }

@@ -1,19 +1,23 @@
 // The verification of a request: its token, its proof, its scopes, and revocations.
 import { errors, type JWTVerifyGetKey, jwtVerify } from 'jose'
-import { AuthorizationServer } from './authorization_server.ts'
+import { AuthorizationServer, scopesOf } from './authorization_server.ts'
 import { Feed } from './feed.ts'
 import { Lru } from './lru.ts'
-import type { AccessToken, IncomingRequest, ResourceMetadata, VerifierOptions } from './options.ts'
-import { PROOF_ALGORITHMS, ProofError, Proofs, ProofsFull } from './proof.ts'
+import type { AccessToken, ClientCredentials, IncomingRequest, ResourceMetadata, VerifierOptions } from './options.ts'
+import { PROOF_ALGORITHMS, ProofError, Proofs } from './proof.ts'
 import { type Refusal, type RefusalCode, Refusals } from './refusal.ts'
+import { ProofsFull } from './seen_proofs.ts'
 
 const TOKEN_ALGORITHMS = ['ES256', 'ES384', 'ES512', 'PS256', 'RS256', 'EdDSA', 'Ed25519']
 /** Maximum length of a token. Longer tokens are refused before any work. */
 const MOST_TOKEN_CHARACTERS = 16_384
 /** Seconds after which a token is verified again, so that the removal of its key is detected. */
 const REMEMBERED = 300
+/** Maximum number of characters of the tokens in the cache. With its claims, a token takes about five bytes for each. */
+const MOST_REMEMBERED_CHARACTERS = 16 * 1024 * 1024
 
 type Scheme = 'Bearer' | 'DPoP'
+type Refuse = (code: RefusalCode, description: string) => Refusal
 
 interface Remembered {
   token: AccessToken
@@ -45,7 +49,7 @@ export class Verifier {
     this.origin = origin
     this.tolerance = options.clockTolerance ?? 5
     this.server = new AuthorizationServer(options.issuer, options.fetch ?? fetch)
-    this.remembered = new Lru(options.cacheSize ?? 10_000)
+    this.remembered = new Lru(options.cacheSize ?? 10_000, MOST_REMEMBERED_CHARACTERS)
     this.proofs = new Proofs(this.tolerance)
     const wellKnown = `${origin}/.well-known/oauth-protected-resource${pathname === '/' ? '' : pathname}`
     this.resourceMetadataUrl = options.resourceMetadata ?? wellKnown
@@ -55,20 +59,25 @@ export class Verifier {
       this.keys = undefined
       this.remembered.clear()
     }
-    if (options.revocations) this.feed = new Feed(this.server, options.revocations, forgetKeys)
+    if (options.revocations) this.feed = new Feed(this.server, options.resource, options.revocations, forgetKeys)
     this.feed?.start()
   }
 
   /**
-   * Verifies a request. `scopes` are required in addition to those of the options.
+   * Verifies a request. `scopes` are required in addition to those of the options, and `acrValues` in place of theirs.
    * Throws a Refusal, which has the status and the headers of the response.
    */
-  async verify(request: IncomingRequest, scopes: readonly string[] = []): Promise<AccessToken> {
+  async verify(
+    request: IncomingRequest,
+    scopes: readonly string[] = [],
+    acrValues: readonly string[] = this.options.acrValues ?? [],
+  ): Promise<AccessToken> {
     const needed = [...(this.options.scopes ?? []), ...scopes]
     const { scheme, token } = this.credentials(request, needed)
     const refuse = (code: RefusalCode, description: string) => this.refusals.refuse(scheme, code, description, needed)
     const verified = await this.tokenOf(token, refuse)
     await this.checkBinding(request, scheme, verified, refuse)
+    if (!hasSignedInAs(acrValues, verified)) throw this.refusals.needsSignIn(scheme, acrValues, needed)
     const missing = needed.filter((scope) => !verified.scopes.includes(scope))
     if (missing.length > 0) throw refuse('insufficient_scope', `the token lacks the scope ${missing.join(' ')}`)
     return verified
@@ -94,10 +103,7 @@ export class Verifier {
   }
 
   /** The verified token. For a cached token, only its expiry and its revocation are checked. */
-  private async tokenOf(
-    token: string,
-    refuse: (code: RefusalCode, description: string) => Refusal,
-  ): Promise<AccessToken> {
+  private async tokenOf(token: string, refuse: Refuse): Promise<AccessToken> {
     const now = Date.now() / 1000
     const known = this.remembered.get(token)
     const entry = known && known.until > now ? known : await this.verified(token, now, refuse)
@@ -107,11 +113,7 @@ export class Verifier {
     return entry.token
   }
 
-  private async verified(
-    token: string,
-    now: number,
-    refuse: (code: RefusalCode, description: string) => Refusal,
-  ): Promise<Remembered> {
+  private async verified(token: string, now: number, refuse: Refuse): Promise<Remembered> {
     if (token.length > MOST_TOKEN_CHARACTERS) throw refuse('invalid_token', 'the token is too long')
     try {
       this.keys ??= this.server.keySet()
@@ -123,13 +125,12 @@ export class Verifier {
         clockTolerance: this.tolerance,
         requiredClaims: ['exp', 'iat', 'sub', 'client_id', 'jti'],
       })
-      const scope = typeof payload['scope'] === 'string' ? payload['scope'] : ''
       const of: AccessToken = {
         token,
         claims: payload,
         subject: String(payload.sub),
         clientId: String(payload['client_id']),
-        scopes: scope.split(' ').filter(Boolean),
+        scopes: scopesOf(payload['scope']),
         expiresAt: Number(payload.exp),
         keyId: protectedHeader.kid ?? '',
       }
@@ -143,36 +144,36 @@ export class Verifier {
     }
   }
 
-  private async checkRevocation(
-    entry: Remembered,
-    refuse: (code: RefusalCode, description: string) => Refusal,
-  ): Promise<void> {
+  private async checkRevocation(entry: Remembered, refuse: Refuse): Promise<void> {
     const { token } = entry
     const { introspection, revocations } = this.options
-    const { feed } = this
-    if (feed && !feed.isFresh())
-      throw refuse('temporarily_unavailable', 'the feed of revocations has been silent for too long')
-    const verdict = feed?.list.verdict(token)
+    if (this.feed && !this.feed.isFresh())
+      throw refuse('temporarily_unavailable', 'the feed of revocations does not work at the moment')
+    const verdict = this.feed?.list.verdict(token)
     if (verdict?.state === 'revoked') throw refuse('invalid_token', 'the token was revoked')
     const wanted = introspection && (introspection.when?.(token) ?? true)
-    // The feed does not know revocations before it began. If a token and a revocation are of the same second, it does not know which was first.
-    const since =
-      verdict?.state === 'unsure' ? verdict.heard : feed?.isBeforeFeed(token.claims.iat ?? 0) ? 0 : undefined
-    const as = wanted ? introspection : since !== undefined && entry.confirmed <= since ? revocations : undefined
-    if (!as) return
+    const isUnsure = verdict?.state === 'unsure' && entry.confirmed <= verdict.heard
+    const as = wanted ? introspection : isUnsure ? revocations : undefined
+    if (as) entry.token = await this.introspected(entry, as, refuse)
+  }
+
+  /** The token with the scopes that it has now, according to the authorization server. */
+  private async introspected(entry: Remembered, as: ClientCredentials, refuse: Refuse): Promise<AccessToken> {
+    const { token } = entry
     const asked = Date.now() / 1000
-    const active = await this.server.isActive(as, token.token).catch(() => {
+    const scopes = await this.server.introspect(as, token.token).catch(() => {
       throw refuse('temporarily_unavailable', 'the authorization server cannot be asked about the token')
     })
-    if (!active) throw refuse('invalid_token', 'the token was revoked')
+    if (!scopes) throw refuse('invalid_token', 'the token was revoked')
     entry.confirmed = asked
+    return { ...token, scopes: scopesOf(token.claims['scope']).filter((scope) => scopes.includes(scope)) }
   }
 
   private async checkBinding(
     request: IncomingRequest,
     scheme: Scheme,
     { token, claims }: AccessToken,
-    refuse: (code: RefusalCode, description: string) => Refusal,
+    refuse: Refuse,
   ): Promise<void> {
     const { jkt } = (claims['cnf'] as { jkt?: string } | undefined) ?? {}
     if (jkt === undefined) {
@@ -183,8 +184,9 @@ export class Verifier {
     if (scheme !== 'DPoP') throw this.refusals.refuse('DPoP', 'invalid_token', 'the token needs a DPoP proof')
     const proof = headerOf(request, 'dpop')
     if (proof === '' || proof.includes(',')) throw refuse('invalid_dpop_proof', 'the request needs exactly one proof')
-    const url = this.origin + new URL(request.url, this.origin).pathname
-    await this.proofs.verify(proof, { token, jkt, method: request.method, url }).catch((error) => {
+    const url = this.origin + pathOf(request.url)
+    const subject = String(claims['sub'])
+    await this.proofs.verify(proof, { token, subject, jkt, method: request.method, url }).catch((error) => {
       if (error instanceof ProofError) throw refuse('invalid_dpop_proof', error.message)
       if (error instanceof ProofsFull) throw refuse('temporarily_unavailable', error.message)
       throw error
@@ -192,9 +194,23 @@ export class Verifier {
   }
 }
 
+/** Whether a token is of a sign-in of one of some classes. Clients that act for themselves do not sign in. */
+function hasSignedInAs(acrValues: readonly string[], { claims, subject, clientId }: AccessToken): boolean {
+  if (acrValues.length === 0 || subject === clientId) return true
+  const { acr, amr } = claims
+  const isMfa = Array.isArray(amr) && amr.includes('mfa')
+  return acrValues.some((value) => value === acr || (value === 'mfa' && isMfa))
+}
+
 /** Whether the token caused an error, and not the keys. */
 const isOfToken = (error: unknown): boolean =>
   error instanceof errors.JOSEError && !(error instanceof errors.JWKSTimeout) && !(error instanceof errors.JWKSInvalid)
+
+/**
+ * The path of a request, exactly as it was sent, because the server chose its handler by it. A URL parser would read `//host/path` as a URL
+ * of another host, and would remove `/../`.
+ */
+const pathOf = (url: string): string => url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/[?#].*$/s, '') || '/'
 
 function headerOf({ headers }: IncomingRequest, name: string): string {
   if (typeof headers.get === 'function') return headers.get(name) ?? ''

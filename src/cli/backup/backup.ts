@@ -4,11 +4,12 @@ import path from 'node:path'
 import type { Env } from '../../config/env.ts'
 import { loadConfig } from '../../config/load.ts'
 import { openAtRest } from '../../crypto/at_rest.ts'
+import { ID_TOKEN_FOLDER } from '../../crypto/keyfile.ts'
 import { readBuild } from '../../lib/build.ts'
 import { syncFolder } from '../../lib/durable.ts'
 import { newId } from '../../lib/id.ts'
 import { rfc3339, systemClock } from '../../lib/time.ts'
-import { copyDatabase } from '../../store/backup.ts'
+import { copyDatabase, noteBackup } from '../../store/backup.ts'
 import { hasDatabase, noDatabase } from '../../store/open.ts'
 import { UsageError } from '../output.ts'
 import { type Source, writeArchive } from './archive.ts'
@@ -38,6 +39,7 @@ export async function backup(configFile: string | undefined, env: Env, to: strin
     const about = { created_at: rfc3339(systemClock.now()), version: readBuild().version }
     await writeArchive(to, [sourceOf('service.db', copy), ...keys], about, atRest)
     syncFolder(path.dirname(path.resolve(to)))
+    noteBackup(database)
     return { file: to, bytes: statSync(to).size, encrypted: atRest !== undefined, keys: keys.length > 0 }
   } catch (error) {
     rmSync(to, { force: true })
@@ -52,7 +54,11 @@ const sourceOf = (name: string, file: string): Source => ({ name, file, bytes: s
 
 function keyFiles(folder: string): Source[] {
   if (!existsSync(folder)) throw new Error(`no signing key in ${path.resolve(folder)}: is --config right?`)
-  return readdirSync(folder)
-    .filter((name) => name.endsWith('.pem') || name === 'keys.json')
-    .map((name) => sourceOf(`keys/${name}`, path.join(folder, name)))
+  return ['', ID_TOKEN_FOLDER].flatMap((part) => {
+    const from = path.join(folder, part)
+    if (!existsSync(from)) return []
+    return readdirSync(from)
+      .filter((name) => name.endsWith('.pem') || name === 'keys.json')
+      .map((name) => sourceOf(path.posix.join('keys', part, name), path.join(from, name)))
+  })
 }

@@ -6,6 +6,7 @@ import type { Env } from '../../config/env.ts'
 import { loadConfig } from '../../config/load.ts'
 import type { Config } from '../../config/schema.ts'
 import { openAtRest } from '../../crypto/at_rest.ts'
+import { ID_TOKEN_FOLDER } from '../../crypto/keyfile.ts'
 import { replaceFile, syncFolder } from '../../lib/durable.ts'
 import { checkCopy } from '../../store/backup.ts'
 import { lockDatabase, lockHolder } from '../../store/lock.ts'
@@ -21,7 +22,7 @@ export interface Restored {
   keys: string
 }
 
-const ENTRY = /^(service\.db|keys\/[\w.-]+\.(pem|json))$/
+const ENTRY = /^(service\.db|keys\/(id-token\/)?[\w.-]+\.(pem|json))$/
 
 /** Restores a backup. Throws and changes nothing when the backup is damaged, a server runs, or a database exists and `force` is not set. */
 export async function restore(
@@ -89,11 +90,17 @@ async function unpack(from: string, folder: string, entries: readonly Entry[], o
 function placeKeys(from: string, folder: string): string {
   if (!existsSync(from)) return 'none in the backup'
   if (existsSync(path.join(folder, 'keys.json'))) return `${folder} stays as it is`
+  const parts = [ID_TOKEN_FOLDER, ''].filter((part) => existsSync(path.join(from, part)))
+  for (const part of parts) placeFolder(path.join(from, part), path.join(folder, part))
+  return `restored to ${folder}`
+}
+
+function placeFolder(from: string, folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   // The index is written last: a folder of keys without an index is refused.
-  const names = readdirSync(from).sort((a, b) => Number(a.endsWith('.json')) - Number(b.endsWith('.json')))
+  const files = readdirSync(from).filter((name) => name !== ID_TOKEN_FOLDER)
+  const names = files.sort((a, b) => Number(a.endsWith('.json')) - Number(b.endsWith('.json')))
   for (const name of names) replaceFile(path.join(folder, name), readFileSync(path.join(from, name)))
-  return `restored to ${folder}`
 }
 
 /** Renames the database and its -wal and -shm files. */

@@ -1,12 +1,12 @@
 // Checks that the signing keys exist where the configuration says, and that other users cannot read them.
 import { existsSync, readdirSync } from 'node:fs'
 import path from 'node:path'
+import { type Finding, fail, ok } from '../../admin/finding.ts'
 import type { Config } from '../../config/schema.ts'
 import { firstKeyRules } from '../../crypto/first_key.ts'
 import { systemClock } from '../../lib/time.ts'
 import { hasDatabase } from '../../store/open.ts'
 import { withStore } from '../../store/work.ts'
-import { type Finding, fail, ok } from './check.ts'
 import { secrecy } from './machine.ts'
 
 const CHECK = 'signing keys'

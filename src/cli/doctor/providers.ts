@@ -1,27 +1,19 @@
 // Checks of the upstream OpenID providers: their metadata and keys, and whether they accept this service.
+
+import { type Finding, fail, ok } from '../../admin/finding.ts'
 import { oidcSettings } from '../../config/oidc_keys.ts'
 import type { Config } from '../../config/schema.ts'
 import type { OidcProvider } from '../../context.ts'
-import { openCrypto } from '../../crypto/pool.ts'
 import { OAuthError } from '../../lib/error.ts'
 import { systemClock } from '../../lib/time.ts'
-import { openOidcProviders } from '../../oauth/oidc_providers.ts'
-import { openLogger } from '../../telemetry/logger.ts'
+import { openOidcProviders } from '../../oauth/federation/oidc_providers.ts'
 import { Metrics } from '../../telemetry/metrics.ts'
-import { type Finding, fail, ok } from './check.ts'
 
 /** Checks every provider that is enabled, from this machine. */
 export async function checkProviders(config: Config): Promise<Finding[]> {
   if (oidcSettings(config).length === 0) return []
-  const { logging } = config.observability
-  const quiet = openLogger({ ...logging, outputs: { ...logging.outputs, stdout: false } })
-  const crypto = openCrypto({ threads: 1 }, quiet)
-  try {
-    const providers = openOidcProviders(config, { crypto, clock: systemClock, metrics: new Metrics() })
-    return await Promise.all(providers.map(checkProvider))
-  } finally {
-    await crypto.close()
-  }
+  const providers = openOidcProviders(config, { clock: systemClock, metrics: new Metrics() })
+  return Promise.all(providers.map(checkProvider))
 }
 
 async function checkProvider({ slug, settings, look, checkClient }: OidcProvider): Promise<Finding> {

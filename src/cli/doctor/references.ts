@@ -1,5 +1,7 @@
 // Records that name a client, a user or a resource that does not exist. A deletion removes such names. 0.2.0 kept them, and policies of
 // identity providers still do, because an empty list there means all.
+
+import { type Finding, ok, warn } from '../../admin/finding.ts'
 import { actionNamed, adminResources } from '../../admin/index.ts'
 import type { Config } from '../../config/schema.ts'
 import { OAuthError } from '../../lib/error.ts'
@@ -7,7 +9,6 @@ import { rootTwin } from '../../lib/url.ts'
 import { pagesOf } from '../pages.ts'
 import type { AdminClient } from '../send.ts'
 import { type Item, namedIn } from '../setup/kinds.ts'
-import { type Finding, ok, warn } from './check.ts'
 
 interface Reference {
   /** The admin resource of the records, the filter of its list, and the member by which a finding names a record. */

@@ -1,17 +1,16 @@
 // Checks of the running server, over the addresses that clients use.
-import { actionNamed } from '../../admin/index.ts'
+
+import { type Finding, fail, ok, warn } from '../../admin/finding.ts'
 import type { Env } from '../../config/env.ts'
 import { issuerOf } from '../../config/issuer.ts'
 import { registrationWarnings } from '../../config/notices.ts'
 import type { Config } from '../../config/schema.ts'
+import { isHttpUrl } from '../../lib/url.ts'
 import type { Fetcher, FetchReply } from '../../net/fetcher.ts'
-import { differences, metadataUrlOf } from '../../oauth/resource_check.ts'
+import { differences, metadataUrlOf } from '../../oauth/tokens/resource_check.ts'
 import { lockHolder } from '../../store/lock.ts'
 import { originOf } from '../origin.ts'
-import { runAction, withSender } from '../send.ts'
-import { type Finding, fail, ok, warn } from './check.ts'
-import { type ClientTrail, clientFindings } from './clients.ts'
-import { checkReferences } from './references.ts'
+import { askServer, checkRecords, unlessUnread } from './records.ts'
 
 const LIMITS = { maxBytes: 1024 * 1024, timeoutMs: 10_000, allowHttp: true } as const
 /** Clock difference in seconds from which verifiers begin to refuse tokens. */
@@ -38,13 +37,8 @@ export async function checkServer(config: Config, { env, fetcher, running }: Ser
     ...(await issuer(config, fetcher)),
     ...(await adminKey(config, env)),
     ...registration(config, await modeInForce(config, env)),
-    ...(await resources(config, env, fetcher)),
-    ...(await brokerProviders(config, env)),
-    ...(await blockedHosts(config, env, 'provider')),
-    ...(await blockedHosts(config, env, 'idp')),
-    ...(await issuerKeys(config, env)),
-    ...(await clients(config, env)),
-    ...(await withSender(config, env, (sender) => checkReferences(sender, config)).catch(() => [])),
+    ...(await unlessUnread('resources', resources(config, env, fetcher))),
+    ...(await checkRecords(config, env)),
   ]
 }
 
@@ -89,17 +83,17 @@ function health(reply: FetchReply): Finding {
 
 async function issuer(config: Config, fetcher: Fetcher): Promise<Finding[]> {
   const { server } = config
-  const got = await get(fetcher, server.issuer + METADATA)
-  if (!('reply' in got))
+  const result = await get(fetcher, server.issuer + METADATA)
+  if (!('reply' in result))
     return [
-      fail('issuer', `${server.issuer} is not reachable: ${got.error}`, 'check DNS, the proxy and its certificate'),
+      fail('issuer', `${server.issuer} is not reachable: ${result.error}`, 'check DNS, the proxy and its certificate'),
     ]
-  const { issuer, jwks_uri } = jsonOf(got.reply)
+  const { issuer, jwks_uri } = jsonOf(result.reply)
   if (issuer !== issuerOf(config))
     return [
       fail(
         'issuer',
-        `${server.issuer}${METADATA} answers ${got.reply.status}, issuer ${String(issuer)}`,
+        `${server.issuer}${METADATA} answers ${result.reply.status}, issuer ${String(issuer)}`,
         'server.issuer must be the URL that clients use, and the proxy must forward its paths',
       ),
     ]
@@ -116,8 +110,8 @@ function clocks({ headers }: FetchReply): Finding {
 }
 
 async function keys(fetcher: Fetcher, url: string): Promise<Finding> {
-  const got = await get(fetcher, url)
-  const { keys } = 'reply' in got ? jsonOf(got.reply) : {}
+  const result = await get(fetcher, url)
+  const { keys } = 'reply' in result ? jsonOf(result.reply) : {}
   return Array.isArray(keys) && keys.length > 0
     ? ok('keys', `${keys.length} published at ${url}`)
     : fail('keys', `no keys at ${url}`, 'resource servers cannot verify tokens: check the proxy')
@@ -126,7 +120,7 @@ async function keys(fetcher: Fetcher, url: string): Promise<Finding> {
 async function adminKey(config: Config, env: Env): Promise<Finding[]> {
   if (!config.admin.enabled || !config.admin.api_key) return []
   try {
-    await operation(config, env, 'system', 'status')
+    await askServer(config, env, 'system', 'status')
     return [ok('admin API', `answers at ${config.admin.address}`)]
   } catch (error) {
     return [fail('admin API', (error as Error).message, 'use the admin.api_key of the running server')]
@@ -137,7 +131,7 @@ type DcrMode = Config['dcr']['mode']
 
 /** The mode of the running server, which operators can change. The configured one when the server does not say it. */
 async function modeInForce(config: Config, env: Env): Promise<DcrMode> {
-  const asked = operation(config, env, 'dcr', 'get') as Promise<{ mode: DcrMode }>
+  const asked = askServer(config, env, 'dcr', 'get') as Promise<{ mode: DcrMode }>
   return asked.then(({ mode }) => mode).catch(() => config.dcr.mode)
 }
 
@@ -159,10 +153,12 @@ interface ShownResource {
 
 /** Checks the resource metadata (RFC 9728), which an MCP client reads first: it must name this server as authorization server. */
 async function resources(config: Config, env: Env, fetcher: Fetcher): Promise<Finding[]> {
-  const all = (await operation(config, env, 'resource', 'list').catch(() => [])) as ShownResource[]
-  const described = all.filter(({ uri }) => uri)
+  const all = (await askServer(config, env, 'resource', 'list')) as ShownResource[]
+  const described = all.filter(({ uri }) => isHttpUrl(uri))
   if (described.length === 0)
-    return [warn('resources', 'no resource has a URI', '`service quickstart`, or `service admin resource create`')]
+    return [
+      warn('resources', 'no resource has an http(s) URI', '`service quickstart`, or `service admin resource create`'),
+    ]
   const found = await Promise.all(described.map((resource) => resourceAt(config, fetcher, resource)))
   return found.flat()
 }
@@ -171,11 +167,13 @@ async function resourceAt(config: Config, fetcher: Fetcher, resource: ShownResou
   const { slug, uri, warning } = resource
   const check = `resource ${slug}`
   const url = metadataUrlOf(uri)
-  const got = await get(fetcher, url)
-  const document = 'reply' in got && got.reply.status === 200 ? jsonOf(got.reply) : {}
+  const result = await get(fetcher, url)
+  const document = 'reply' in result && result.reply.status === 200 ? jsonOf(result.reply) : {}
   const [difference] = differences(config, resource, document)
   const said =
-    'reply' in got ? `answers ${got.reply.status} and ${difference?.message}` : `cannot be fetched: ${got.error}`
+    'reply' in result
+      ? `answers ${result.reply.status} and ${difference?.message}`
+      : `cannot be fetched: ${result.error}`
   return [
     difference ? warn(check, `${url} ${said}`, difference.fix) : ok(check, `${url} names this server`),
     ...(!difference ? missingScopes(config, check, url, resource, document['scopes_supported']) : []),
@@ -201,90 +199,3 @@ function missingScopes(
     ),
   ]
 }
-
-interface ShownProvider {
-  slug: string
-  protocol: string
-}
-interface ShownCheck {
-  usable: boolean
-  reason?: string
-  fix?: string
-}
-
-/** Checks the providers of broker resources from the server, which has their secrets. */
-async function brokerProviders(config: Config, env: Env): Promise<Finding[]> {
-  const all = (await operation(config, env, 'provider', 'list').catch(() => [])) as ShownProvider[]
-  return Promise.all(
-    all
-      .filter(({ protocol }) => protocol === 'oauth')
-      .map(async ({ slug }) => {
-        const check = `broker provider ${slug}`
-        const asked = operation(config, env, 'provider', 'check', {}, { id: slug }) as Promise<ShownCheck>
-        const { reason, fix = '' } = await asked.catch(unchecked)
-        return reason === undefined
-          ? ok(check, 'answers, and accepts the client id and secret')
-          : fail(check, `cannot be used: ${reason}`, fix)
-      }),
-  )
-}
-
-/** One provider that cannot be checked must not end the other checks. */
-const unchecked = (error: Error): ShownCheck => ({
-  usable: false,
-  reason: error.message,
-  fix: 'see the log of the server',
-})
-
-/** Providers and issuers whose hosts requests must not reach. The warning names the key. */
-async function blockedHosts(config: Config, env: Env, resource: 'provider' | 'idp'): Promise<Finding[]> {
-  const all = await operation(config, env, resource, 'list').catch(() => [])
-  return (all as { id: string; warning?: string }[]).flatMap(({ id, warning }) =>
-    warning ? [fail(`${resource} ${id}`, warning, 'add the host to this list if requests may go to it')] : [],
-  )
-}
-
-interface ShownState {
-  slug: string
-  use: string
-  reason?: string
-  since?: string
-  keys?: number
-}
-
-/** The keys of the identity providers whose assertions are accepted, as the server fetches them. */
-async function issuerKeys(config: Config, env: Env): Promise<Finding[]> {
-  const status = await operation(config, env, 'system', 'status').catch(() => ({}))
-  const { providers = [] } = status as { providers?: ShownState[] }
-  return providers
-    .filter(({ use, reason }) => use === 'assertions' && reason !== 'jwks_blocked_address')
-    .map(({ slug, reason, since, keys = 0 }) => {
-      const check = `keys of ${slug}`
-      if (reason)
-        return fail(
-          check,
-          `cannot be fetched since ${since}: ${reason}`,
-          keys > 0
-            ? 'check its jwks_uri, or wait until it is available; the cached keys are used for xaa.jwks_cache_ttl'
-            : 'check its jwks_uri and whether it is available; its assertions get 503 until then',
-        )
-      return keys > 0 ? ok(check, `${keys} published`) : fail(check, 'it publishes none', 'check its jwks_uri')
-    })
-}
-
-/** The failures of clients that a setting can correct. */
-async function clients(config: Config, env: Env): Promise<Finding[]> {
-  const query = { limit: MAX_TRAILS }
-  const trails = await operation(config, env, 'connection', 'list', query).catch(() => [])
-  return clientFindings(trails as ClientTrail[])
-}
-const MAX_TRAILS = 2000
-
-const operation = (
-  config: Config,
-  env: Env,
-  resource: string,
-  word: string,
-  query = {},
-  params = {},
-): Promise<unknown> => runAction(config, env, actionNamed(resource, word), { params, query })

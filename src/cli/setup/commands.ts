@@ -1,15 +1,18 @@
 // `admin apply`, `admin diff` and `admin export`: the set-up as one document that can be kept under version control.
 import type { Command } from 'commander'
+import { actionNamed } from '../../admin/index.ts'
 import type { Env } from '../../config/env.ts'
-import { loadConfig } from '../../config/load.ts'
+import { issuerOf } from '../../config/issuer.ts'
 import type { Config } from '../../config/schema.ts'
 import { formatYaml } from '../../config/yaml.ts'
-import { EXIT, print } from '../output.ts'
+import { DIFFERS, EXIT, print } from '../output.ts'
+import { CommandProgress } from '../progress.ts'
 import { type AdminClient, withSender } from '../send.ts'
+import { adminTargetOf, type TargetFlags } from '../target.ts'
 import { commandAt, type GlobalOptions } from '../tree.ts'
 import { readDocument } from './document.ts'
 import { type Item, KINDS, type Kind } from './kinds.ts'
-import { carryOut, compare, describe, extraOf, kindsNamed, planOf, unlistedIn } from './plan.ts'
+import { carryOut, compare, describe, extraOf, inText, kindsNamed, planOf, unlistedIn } from './plan.ts'
 import { isExported, readPresent, withoutDefaults } from './present.ts'
 import { confirmRemovals, describeRemoval, removalsOf, remove } from './prune.ts'
 
@@ -17,10 +20,11 @@ const FILE = ['-f, --file <file>', 'Document in YAML or JSON. - reads it from st
 
 /** Adds the commands to `service admin`. `exit` takes the exit code of a comparison. */
 export function addSetupCommands(program: Command, env: Env, exit: (code: number) => void): void {
-  const within = (work: (sender: AdminClient, config: Config) => Promise<void>) => {
-    const { config } = loadConfig(program.opts<GlobalOptions>().config, env)
-    return withSender(config, env, (sender) => work(sender, config))
-  }
+  const admin = commandAt(program, 'admin')
+  const within = (work: (sender: AdminClient, config: Config) => Promise<void>) =>
+    withSender(adminTargetOf(admin.optsWithGlobals<GlobalOptions & TargetFlags>(), env), async (sender) =>
+      work(sender, await configOf(sender)),
+    )
   const json = () => program.opts<GlobalOptions>().json
 
   commandAt(program, 'admin apply')
@@ -34,13 +38,15 @@ export function addSetupCommands(program: Command, env: Env, exit: (code: number
     )
 
   commandAt(program, 'admin diff')
-    .description('Prints how the set-up differs from a document. Exits with 1 when it differs.')
+    .description(
+      'Prints how the set-up differs from a document. Exits with 0 when nothing differs, with 2 when something does, and with 1 when it fails.',
+    )
     .requiredOption(...FILE)
     .action(({ file }: { file: string }) =>
       within(async (sender) => {
         const differences = await differencesOf(file, sender)
-        print(differences, json())
-        exit(differences.length > 0 ? EXIT.failed : EXIT.ok)
+        print(json() ? differences : differences.map(inText), json())
+        exit(differences.length > 0 ? DIFFERS : EXIT.ok)
       }),
     )
 
@@ -50,9 +56,9 @@ export function addSetupCommands(program: Command, env: Env, exit: (code: number
     )
     .option('--only <a,b>', `Only these kinds: ${KINDS.map(({ name }) => name).join(', ')}.`)
     .action(({ only = '' }: { only?: string }) =>
-      within(async (sender) => {
+      within(async (sender, config) => {
         const kinds = kindsNamed(only.split(',').filter(Boolean))
-        const document = await setUpOf(sender, kinds)
+        const document = await setUpOf(sender, kinds, issuerOf(config))
         for (const unlisted of unlistedIn(document, kinds))
           process.stderr.write(`note: ${unlisted} before you apply the document at another installation\n`)
         if (json()) print(document, true)
@@ -60,6 +66,10 @@ export function addSetupCommands(program: Command, env: Env, exit: (code: number
       }),
     )
 }
+
+/** The configuration of the server, without secrets. */
+const configOf = async (sender: AdminClient): Promise<Config> =>
+  (await sender.send(actionNamed('config', 'show'), { params: {}, query: {} })) as Config
 
 interface ApplyFlags {
   dryRun?: boolean
@@ -74,14 +84,20 @@ async function apply(file: string, flags: ApplyFlags, sender: AdminClient, confi
   const removals = flags.prune ? await removalsOf(document, presentOf, config) : []
   if (!flags.dryRun) await confirmRemovals(removals, flags.yes ?? false)
   const done: Item[] = []
+  const progress = new CommandProgress('apply')
+  const note = (each: Item): void => {
+    done.push(each)
+    progress.show(done.length, done.length / (plan.length + removals.length))
+  }
   try {
     if (flags.dryRun) done.push(...plan.map(describe), ...removals.map(describeRemoval))
     else {
-      for await (const each of carryOut(plan, sender, presentOf)) done.push(each)
+      for await (const each of carryOut(plan, sender, presentOf)) note(each)
       // Last, so that nothing is removed when a change is refused.
-      for await (const each of remove(removals, sender)) done.push(each)
+      for await (const each of remove(removals, sender)) note(each)
     }
   } finally {
+    progress.end()
     // Printed even when a later change is refused, because secrets are shown only once.
     print([...done, { unchanged: document.wanted.length - plan.length }], json)
   }
@@ -96,8 +112,8 @@ async function differencesOf(file: string, sender: AdminClient): Promise<Item[]>
   return [...changes, ...extra.map(({ kind, key }) => ({ action: 'not in the document', kind: kind.name, key }))]
 }
 
-/** The document of `export`, with these kinds. */
-async function setUpOf(sender: AdminClient, kinds: readonly Kind[]): Promise<Record<string, Item[]>> {
+/** The document of `export`, with these kinds. What names the issuer of this server by default is left out: another installation has its own. */
+async function setUpOf(sender: AdminClient, kinds: readonly Kind[], issuer: string): Promise<Record<string, Item[]>> {
   const presentOf = readPresent(sender)
   const document: Record<string, Item[]> = {}
   for (const kind of kinds) {
@@ -105,8 +121,12 @@ async function setUpOf(sender: AdminClient, kinds: readonly Kind[]): Promise<Rec
     const present = [...(await presentOf(kind))].sort(([a], [b]) => (a < b ? -1 : 1))
     const items = present
       .filter(([, { item }]) => isExported(kind, item))
-      .map(([, { item }]) => withoutDefaults(kind, item))
+      .map(([, { item }]) => withoutDefaults(kind, kind.issuer ? without(item, kind.issuer, issuer) : item))
     if (items.length > 0) document[kind.name] = items
   }
   return document
 }
+
+/** An item without a member, if the member has this value. */
+const without = (item: Item, member: string, value: unknown): Item =>
+  Object.fromEntries(Object.entries(item).filter(([name, each]) => name !== member || each !== value))

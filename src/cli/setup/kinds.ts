@@ -4,6 +4,7 @@ import type { Action } from '../../admin/action.ts'
 import { actionNamed, findAction } from '../../admin/index.ts'
 import type { Config } from '../../config/schema.ts'
 import { POLL } from '../../events/event_types.ts'
+import { comparableEmail } from '../../lib/email.ts'
 import { groupNames, text } from '../../lib/field.ts'
 import { rootTwin } from '../../lib/url.ts'
 
@@ -36,6 +37,8 @@ export interface Kind {
   readonly read?: (shown: Item) => Item
   /** Members that a document never has, because ids differ between installations. */
   readonly without?: readonly string[]
+  /** The member whose default is the issuer of the server. */
+  readonly issuer?: string
   /** Members that a change merges. Every other member is replaced as a whole. */
   readonly merged?: readonly string[]
   /** Members of the key that an item may omit. */
@@ -50,7 +53,7 @@ export interface Kind {
   readonly parents?: Readonly<Record<string, string>>
   /** Other members that name items, which must exist. */
   readonly names?: readonly NamingMember[]
-  /** The query that deletes an item with everything that hinders its deletion. */
+  /** The query parameters that delete an item together with the records that refer to it. */
   readonly removal?: Item
   /** The keys of the items that the configuration creates at every start. */
   readonly configured?: (config: Config) => string[]
@@ -107,18 +110,18 @@ export const KINDS: readonly Kind[] = [
     at: ({ source_slug, target_slug }) => ({ source: String(source_slug), target: String(target_slug) }),
     parents: { source: 'resources', target: 'resources' },
   },
-  { name: 'idps', resource: 'idp', key: ['issuer'], at: byId },
+  { name: 'idps', resource: 'idp', key: ['issuer'], at: byId, issuer: 'audience' },
   {
     name: 'users',
     resource: 'user',
     key: ['email'],
     at: byId,
     changes: z.strictObject({
-      email: text(254).transform((email) => email.toLowerCase()),
+      email: text(254).transform(comparableEmail),
       groups: groupNames().default([]),
     }),
     read: ({ email, groups, operator_groups = groups }) => ({
-      email: String(email).toLowerCase(),
+      email: comparableEmail(String(email)),
       groups: operator_groups,
     }),
     ours: ({ email }) => email !== '',

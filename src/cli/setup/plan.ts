@@ -174,13 +174,24 @@ export const compare = (change: SetupChange): Item => ({
   ...describe(change),
   changes: change.fields.map((name) => ({
     member: name,
-    from: text(change.present?.item[name]),
-    to: text(change.wanted.item[name]),
+    from: masked(change.present?.item[name]),
+    to: masked(change.wanted.item[name]),
   })),
 })
-const text = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value, masked) ?? ''))
+
+/** A difference with its values as text, for people. */
+export const inText = ({ changes, ...difference }: Item): Item => ({
+  ...difference,
+  ...(Array.isArray(changes)
+    ? { changes: changes.map(({ member, from, to }) => ({ member, from: text(from), to: text(to) })) }
+    : {}),
+})
+const text = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
 /** A secret of the document is not printed: the output may be kept in the log of a pipeline. */
-const masked = (name: string, value: unknown): unknown => (name === 'authorization_header' ? '***' : value)
+const masked = (value: unknown): unknown =>
+  value === undefined
+    ? undefined
+    : JSON.parse(JSON.stringify(value, (name, each) => (name === 'authorization_header' ? '***' : each)))
 
 /** Kinds by name, for commands that take some. Throws UsageError for another word. */
 export function kindsNamed(names: readonly string[]): Kind[] {

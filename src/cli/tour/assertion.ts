@@ -1,8 +1,9 @@
 // `service try assertion`: a client assertion (private_key_jwt, RFC 7523 §2.2) made from a private key, and the request that sends it.
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
+import { SignJWT } from 'jose'
 import { issuerOf } from '../../config/issuer.ts'
 import type { Config } from '../../config/schema.ts'
-import { CLIENT_ALGS, isSoundKey, signJws } from '../../crypto/jws.ts'
+import { CLIENT_ALGS, isSoundKey } from '../../crypto/jws.ts'
 import { newId } from '../../lib/id.ts'
 import { parseObject } from '../../lib/json.ts'
 import type { ClientAlg, Jwk } from '../../records/jwk.ts'
@@ -46,8 +47,7 @@ export async function tryAssertion(config: Config, flags: AssertionFlags, now: n
   const lifetime = Math.min(LIFETIME, config.oauth.assertion_max_lifetime)
   const { clientId } = flags
   const claims = { iss: clientId, sub: clientId, aud: issuer, iat: now, exp: now + lifetime, jti: newId() }
-  const head = Buffer.from(JSON.stringify(header)).toString('base64url')
-  const client_assertion = signJws(alg, key, head, JSON.stringify(claims))
+  const client_assertion = await new SignJWT(claims).setProtectedHeader(header).sign(key)
   return {
     header,
     claims,

@@ -39,9 +39,11 @@ export async function tryAuthorize(
 ): Promise<Record<string, unknown>> {
   await checkRunning(config)
   const target = await findResource(sender, resource)
-  await makeOnce(sender, 'client', CLIENT)
   const callback = await openCallback(port)
+  const interruption = awaitInterruption()
+  let made: unknown
   try {
+    made = await makeOnce(sender, 'client', CLIENT)
     const [state, code_verifier] = [newSecret(), newSecret()]
     const asked = {
       response_type: 'code',
@@ -54,15 +56,40 @@ export async function tryAuthorize(
       code_challenge_method: 'S256',
     }
     say(`${config.server.issuer}/oauth/authorize?${new URLSearchParams(asked)}`)
-    const code = readAnswer(await callback.answer(WAIT_MS), state, issuerOf(config))
+    const code = readAnswer(
+      await Promise.race([callback.answer(WAIT_MS), interruption.rejected]),
+      state,
+      issuerOf(config),
+    )
     const { redirect_uri } = callback
     const form = { grant_type: 'authorization_code', client_id: CLIENT.client_id, redirect_uri, code, code_verifier }
     const answer = await requestToken(config, form)
     return { ...answer, ...decodeJwt(String(answer['access_token'])) }
+  } catch (error) {
+    // A client that was made for this and has no token is of no use.
+    const { client_id } = CLIENT
+    if (made) await sender.send(actionNamed('client', 'delete'), { params: { client_id }, query: {} }).catch(() => {})
+    throw error
   } finally {
+    interruption.stop()
     callback.close()
   }
 }
+
+/** Rejects when the user ends the command, until it is stopped. */
+function awaitInterruption(): { rejected: Promise<never>; stop(): void } {
+  let end = (): void => {}
+  const rejected = new Promise<never>((_, reject) => {
+    end = () => reject(new Error('interrupted'))
+  })
+  rejected.catch(() => {})
+  for (const signal of SIGNALS) process.on(signal, end)
+  const stop = () => {
+    for (const signal of SIGNALS) process.off(signal, end)
+  }
+  return { rejected, stop }
+}
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
 /** The code in an answer (RFC 6749 §4.1.2, RFC 9207 §2.4). Throws for an error, and for an answer to another request. */
 function readAnswer(answer: URLSearchParams, state: string, issuer: string): string {

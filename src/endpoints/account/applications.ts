@@ -2,9 +2,11 @@
 import type { Params } from '../../http/message.ts'
 import { html, isolated, type Markup } from '../../lib/html.ts'
 import { newAuditEvent, sentBy } from '../../oauth/audit.ts'
-import { scopeNames } from '../../oauth/resource.ts'
+import { scopeNames } from '../../oauth/tokens/resource.ts'
 import type { Application } from '../../records/application.ts'
-import { dayIn } from '../language.ts'
+import type { Messages } from '../messages/en.ts'
+import { dayIn } from '../pages/language.ts'
+import { descriptionOf } from '../pages/scope_text.ts'
 import { type AccountRequest, type AccountSection, itemList, sectionForm, timesOf } from './section.ts'
 
 const ID = 'applications'
@@ -30,9 +32,10 @@ function item(account: AccountRequest, application: Application): Markup {
   const access = resource ? t.accessTo(isolated(resource.display_name)) : t.accessToAccount
   const unused = unused_since !== undefined && ` · ${t.unusedSince(dayIn(messages, unused_since))}`
   return html`<li class="row"><span><strong>${isolated(client_name)}</strong>
-<span class="soft">${access}</span>${resource?.uri && html` <code>${resource.uri}</code>`}
-${scope && html`<span class="soft">${scopesOf(scope, resource)}</span>`}
-<span class="soft">${timesOf(messages, created_at, last_used_at)}${unused}</span></span>
+<span class="soft">${access}</span>
+<span class="soft">${timesOf(messages, created_at, last_used_at)}${unused}</span>
+${scope && html`<span class="soft">${scopesOf(messages, scope, resource)}</span>`}
+${resource?.uri && html`<code>${resource.uri}</code>`}</span>
 ${sectionForm(
   account,
   ID,
@@ -43,10 +46,10 @@ ${sectionForm(
 }
 
 /** What the scopes allow, in the words of the consent page. */
-const scopesOf = (scope: string, resource: Application['resource']): Markup[] =>
+const scopesOf = (messages: Messages, scope: string, resource: Application['resource']): Markup[] =>
   scopeNames(scope).map((name, i) => {
-    const description = resource?.scopes.find((each) => each.name === name)?.description
-    return html`${i > 0 && ', '}<bdi>${description || name}</bdi>`
+    const found = resource?.scopes.find((each) => each.name === name)
+    return html`${i > 0 && ', '}${descriptionOf(messages, found) ?? isolated(name)}`
   })
 
 async function removeAccess({ app, request, signedIn }: AccountRequest, { client_id, resource_id }: Params) {

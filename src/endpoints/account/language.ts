@@ -1,7 +1,7 @@
 // The language of the pages in this browser. The choice takes precedence over the Accept-Language header.
 import type { Params } from '../../http/message.ts'
 import { html } from '../../lib/html.ts'
-import { LANGUAGES, languageCookie } from '../language.ts'
+import { LANGUAGES, languageCookie } from '../pages/language.ts'
 import { type AccountRequest, type AccountSection, type Submitted, sectionForm } from './section.ts'
 
 const ID = 'language'

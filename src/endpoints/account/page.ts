@@ -4,14 +4,15 @@ import { parseForm, parseParams, type Reply, type Request, redirect } from '../.
 import { OAuthError } from '../../lib/error.ts'
 import { html, isolated, type Markup } from '../../lib/html.ts'
 import { accountName } from '../../records/user.ts'
-import { messagesOf } from '../language.ts'
-import { page } from '../pages.ts'
+import { messagesOf } from '../pages/language.ts'
+import { page } from '../pages/pages.ts'
+import { ACCOUNT_PATH, basePath, pathAndQuery, toLogin } from '../pages/urls.ts'
 import { checkForm, findSignedIn } from '../session.ts'
-import { ACCOUNT_PATH, basePath, pathAndQuery, toLogin } from '../urls.ts'
 import { applicationsSection } from './applications.ts'
 import { connectionsSection } from './connections.ts'
 import { languageSection } from './language.ts'
 import { passwordSection } from './password.ts'
+import { factorSection } from './second_factor.ts'
 import { type AccountRequest, type AccountSection, type FormProblem, purposeOf } from './section.ts'
 import { signInsSection } from './sign_ins.ts'
 
@@ -20,6 +21,7 @@ const SECTIONS: readonly AccountSection[] = [
   applicationsSection,
   signInsSection,
   passwordSection,
+  factorSection,
   connectionsSection,
   languageSection,
 ]
@@ -27,15 +29,15 @@ const SECTIONS: readonly AccountSection[] = [
 /** The account page. */
 export async function showAccount(app: App, request: Request): Promise<Reply> {
   const account = await accountOf(app, request)
-  return account ? accountPage(account, doneOf(request)) : toLogin(app, pathAndQuery(request))
+  return account ? accountPage(account, doneOf(request)) : toLogin(app, request, pathAndQuery(request))
 }
 
 /** Handles a form of the page without a confirmation, and shows the page again. */
 export async function submitAccount(app: App, request: Request): Promise<Reply> {
   const section = SECTIONS.find(({ id }) => id === request.params['section'])
-  if (!section) throw new OAuthError('not_found', 'the account page has no such section')
+  if (!section?.submit) throw new OAuthError('not_found', 'the account page has no such section')
   const account = await accountOf(app, request)
-  if (!account) return toLogin(app, ACCOUNT_PATH)
+  if (!account) return toLogin(app, request, ACCOUNT_PATH)
   const form = parseForm(request)
   checkForm(app, request, account.signedIn, purposeOf(section.id), form.csrf_token)
   const { problem, cookies = [], to } = await section.submit(account, form)
@@ -78,8 +80,9 @@ ${noteOf(account, section, done, problemOf(section))}${body}
     messages.account.title,
     html`<h1>${messages.account.title}</h1>
 <p class="soft">${messages.signedInAs(isolated(accountName(user)))}</p>
+<nav aria-label="${messages.account.parts}">${SECTIONS.map(({ id, heading }) => html`<a href="#${id}">${heading(messages)}</a>\n`)}</nav>
 ${sections}`,
-    { status: refused?.problem.status, headers: refused?.problem.headers },
+    { status: refused?.problem.status, headers: refused?.problem.headers, scripts: true },
   )
 }
 

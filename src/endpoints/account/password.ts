@@ -1,12 +1,15 @@
 // The password of a local account. A change requires the current password, and ends all other sign-ins.
-import { MAX_PASSWORD_BYTES } from '../../crypto/pool.ts'
+import { MAX_PASSWORD_BYTES } from '../../crypto/passwords.ts'
 import type { Params } from '../../http/message.ts'
 import { html, isolated, type Markup } from '../../lib/html.ts'
 import { audit, newAuditEvent, sentBy } from '../../oauth/audit.ts'
-import { MIN_PASSWORD, newPassword } from '../../oauth/new_password.ts'
+import { MIN_PASSWORD, newPassword } from '../../oauth/sign_in/new_password.ts'
+import { verifyPassword } from '../../oauth/sign_in/password_kinds.ts'
 import type { User } from '../../records/user.ts'
-import { beginLogin, delayLogin, endLogin, type LoginResult, loginAttempt } from '../login_limit.ts'
 import type { Messages } from '../messages/en.ts'
+import { waitIn } from '../pages/language.ts'
+import { secretField } from '../pages/secret_field.ts'
+import { beginLogin, delayLogin, endLogin, type LoginResult, loginAttempt } from '../sign_in/login_limit.ts'
 import { type AccountRequest, type AccountSection, type FormProblem, type Submitted, sectionForm } from './section.ts'
 
 const ID = 'password'
@@ -30,10 +33,12 @@ function elsewhere({ signedIn, messages }: AccountRequest): Markup {
 function passwordForm(account: AccountRequest, problem: FormProblem | undefined): Markup {
   const t = account.messages.account.password
   const described = problem && html` aria-describedby="${ID}-problem"`
-  const field = (name: string, label: string, autocomplete: string, more: Markup | false) =>
-    html`<label for="${name}">${label}</label>
-<input type="password" id="${name}" name="${name}" autocomplete="${autocomplete}" required${more}${described}>
-`
+  const field = (
+    name: string,
+    label: string,
+    autocomplete: 'current-password' | 'new-password',
+    more: Markup | false,
+  ) => secretField(account.messages, { name, label, autocomplete, more: html`${more}${described}` })
   const long = html` minlength="${MIN_PASSWORD}"`
   return html`<p class="soft">${t.lead}</p>
 ${sectionForm(
@@ -74,12 +79,12 @@ async function changePassword(account: AccountRequest, form: Params): Promise<Su
 }
 
 /** Guesses of the current password count as failed logins, of the address and of the account. */
-const tooMany = ({ login }: Messages, wait: number): Submitted =>
-  refuse(login.locked_out, 429, { 'retry-after': String(wait) })
+const tooMany = (messages: Messages, wait: number): Submitted =>
+  refuse(messages.login.locked_out(waitIn(messages, wait)), 429, { 'retry-after': String(wait) })
 
 async function isCurrent({ app, signedIn: { user } }: AccountRequest, current = ''): Promise<boolean> {
   if (Buffer.byteLength(current) > MAX_PASSWORD_BYTES) return false
-  return (await app.crypto.verifyPassword(current, user.password_hash)).right
+  return (await verifyPassword(app, current, user.password_hash)).right
 }
 
 /** Stores the new password. False when the password was changed at the same time. */

@@ -2,10 +2,10 @@
 import type { App } from '../../context.ts'
 import type { Params, Request } from '../../http/message.ts'
 import { html, type Markup } from '../../lib/html.ts'
-import { dayIn } from '../language.ts'
 import type { Messages } from '../messages/en.ts'
-import { type SignedIn, sessionToken } from '../session.ts'
-import { ACCOUNT_PATH, basePath } from '../urls.ts'
+import { timeIn } from '../pages/language.ts'
+import { ACCOUNT_PATH, basePath } from '../pages/urls.ts'
+import { formToken, type SignedIn } from '../session.ts'
 
 export interface AccountRequest {
   app: App
@@ -34,7 +34,8 @@ export interface AccountSection {
   readonly id: string
   readonly heading: (messages: Messages) => string
   readonly render: (account: AccountRequest, problem: FormProblem | undefined) => Markup | Promise<Markup>
-  readonly submit: (account: AccountRequest, form: Params) => Promise<Submitted>
+  /** Undefined when its forms have a page of their own. */
+  readonly submit?: (account: AccountRequest, form: Params) => Promise<Submitted>
   /** What the page says after a form was accepted. Undefined when the section itself shows it. */
   readonly done?: (messages: Messages) => string
 }
@@ -45,7 +46,7 @@ export const purposeOf = (id: string): string => `account ${id}`
 /** A form of a section. */
 export const sectionForm = ({ app, signedIn }: AccountRequest, id: string, body: Markup): Markup =>
   html`<form method="post" action="${basePath(app)}${ACCOUNT_PATH}/${id}">
-<input type="hidden" name="csrf_token" value="${sessionToken(app, signedIn, purposeOf(id))}">
+<input type="hidden" name="csrf_token" value="${formToken(app, signedIn, purposeOf(id))}">
 ${body}
 </form>`
 
@@ -53,9 +54,6 @@ ${body}
 export const itemList = (items: readonly Markup[], none: string): Markup =>
   items.length > 0 ? html`<ul>${items}</ul>` : html`<p>${none}</p>`
 
-/** Since when something exists and when it was last used, as one line. */
-export const timesOf = (messages: Messages, created_at: number, last_used_at: number | undefined): string =>
-  [
-    messages.since(dayIn(messages, created_at)),
-    ...(last_used_at === undefined ? [] : [messages.lastUsed(dayIn(messages, last_used_at))]),
-  ].join(' · ')
+/** When something was last used and since when it exists, as one line. */
+export const timesOf = (messages: Messages, created_at: number, last_used_at: number | undefined): Markup =>
+  html`${last_used_at !== undefined && html`${messages.lastUsed(timeIn(messages, last_used_at))} · `}${messages.since(timeIn(messages, created_at))}`

@@ -4,7 +4,7 @@ import { html, type Markup } from '../../lib/html.ts'
 import { isId } from '../../lib/id.ts'
 import { newAuditEvent, sentBy } from '../../oauth/audit.ts'
 import type { Session } from '../../records/session.ts'
-import { browserName } from '../language.ts'
+import { browserName } from '../pages/language.ts'
 import { endSession } from '../session.ts'
 import { type AccountRequest, type AccountSection, itemList, type Submitted, sectionForm, timesOf } from './section.ts'
 
@@ -33,7 +33,7 @@ function item(account: AccountRequest, session: Session): Markup {
   const { id, user_agent, ip, created_at, last_used_at } = session
   const device = browserName(messages, user_agent) ?? t.unknownBrowser
   return html`<li class="row"><span>${device}${id === account.signedIn.session.id && html` <strong>(${t.thisBrowser})</strong>`}
-${ip && html`<code>${ip}</code>`}<span class="soft">${timesOf(messages, created_at, last_used_at)}</span></span>
+<span class="soft">${timesOf(messages, created_at, last_used_at)}</span>${ip && html`<code>${ip}</code>`}</span>
 ${sectionForm(
   account,
   ID,
@@ -57,5 +57,5 @@ async function endSignIns(account: AccountRequest, { others, session_id = '' }: 
   }
   if (isId(session_id)) await app.store.recorded('endUserSession', { user_id, id: session_id }, event)
   if (session_id !== signedIn.session.id) return {}
-  return { cookies: await endSession(app, request, undefined), to: '/login' }
+  return { cookies: [await endSession(app, request, undefined)], to: '/login' }
 }

@@ -9,22 +9,37 @@ export const de: Messages = {
   signedInAs: (user) => html`Angemeldet als ${user}`,
   useAnotherAccount: 'Anderes Konto verwenden',
   returnTo: (place) => `Zurück zu ${place}`,
-  since: (date) => `seit dem ${date}`,
-  lastUsed: (date) => `zuletzt genutzt am ${date}`,
+  tryAgain: 'Erneut versuchen',
+  signInAgain: 'Erneut anmelden',
+  since: (date) => html`seit dem ${date}`,
+  lastUsed: (date) => html`zuletzt genutzt am ${date}`,
 
   links: { support: 'Hilfe und Kontakt', terms: 'Nutzungsbedingungen', privacy: 'Datenschutzerklärung' },
+
+  reveal: { show: 'Passwort anzeigen', hide: 'Passwort verbergen' },
 
   login: {
     title: 'Anmelden',
     lead: (place) => html`Melden Sie sich an, um zu ${place} zu gelangen.`,
+    asked: (application, place) => html`${application} bittet Sie, sich bei ${place} anzumelden.`,
     email: 'E-Mail-Adresse',
     password: 'Passwort',
     submit: 'Anmelden',
     or: 'oder',
     continueWith: (provider) => html`Weiter mit ${provider}`,
     invalid: 'Dieses Formular ist abgelaufen. Bitte melden Sie sich erneut an.',
-    locked_out: 'Zu viele fehlgeschlagene Versuche. Bitte warten Sie, bevor Sie es erneut versuchen.',
-    failure: 'Die E-Mail-Adresse oder das Passwort ist falsch.',
+    locked_out: (wait) => `Zu viele fehlgeschlagene Versuche. Versuchen Sie es in ${wait} erneut.`,
+    failure:
+      'E-Mail-Adresse oder Passwort ist falsch. Wenn Sie einen zweiten Faktor haben, geben Sie auch dessen Code ein.',
+    code: 'Code Ihres zweiten Faktors',
+    codeHint:
+      'Der Code Ihrer Authenticator-App oder ein Wiederherstellungscode. Lassen Sie das Feld leer, wenn Sie keinen zweiten Faktor haben.',
+    keepPassword: 'Sie können das Passwort leer lassen, um das eben eingegebene zu verwenden.',
+    passkey: 'Mit einem Passkey anmelden',
+    passkeyFailed:
+      'Die Anmeldung mit einem Passkey hat nicht funktioniert. Versuchen Sie es noch einmal, oder verwenden Sie Ihr Passwort.',
+    forgot: 'Passwort vergessen?',
+    forgotText: 'Bitten Sie einen Administrator um einen Link, mit dem Sie ein neues Passwort festlegen können.',
   },
 
   start: {
@@ -47,9 +62,10 @@ export const de: Messages = {
     scopes: 'Angeforderte Berechtigungen',
     openId: {
       openid: 'Erfahren, welches Konto Sie hier verwenden',
-      profile: 'Ihren Namen sehen',
+      profile: 'Ihren Namen und Ihr Profil sehen',
       email: 'Ihre E-Mail-Adresse sehen',
       offline_access: 'Den Zugriff behalten, auch wenn Sie abwesend sind',
+      groups: 'Sehen, in welchen Gruppen Sie sind',
     },
     withoutScopes: 'Diese Ressource hat keine einzelnen Berechtigungen. Die Anwendung kann sie vollständig nutzen.',
     deny: 'Ablehnen',
@@ -59,6 +75,14 @@ export const de: Messages = {
     noDecision: 'Die Entscheidung fehlt.',
     nothingAllowed: 'Es wurde nichts zugelassen. Wählen Sie mindestens eine Berechtigung aus, oder lehnen Sie ab.',
     tooMuchAllowed: 'Es wurde mehr zugelassen, als angefordert wurde.',
+  },
+
+  /** After a decision about a consent that the browser does not report to an application. */
+  consentAlone: {
+    allowed: 'Der Zugriff ist erlaubt',
+    allowedText: 'Sie können diese Seite schließen und zu Ihrer Anwendung zurückkehren.',
+    denied: 'Der Zugriff ist abgelehnt',
+    deniedText: 'Sie haben die Anfrage abgelehnt. Sie können diese Seite schließen.',
   },
 
   device: {
@@ -72,7 +96,7 @@ export const de: Messages = {
     submit: 'Weiter',
     unknown:
       'Dieser Code ist nicht bekannt. Vielleicht ist er abgelaufen oder wurde schon verwendet. Prüfen Sie ihn, oder fordern Sie auf Ihrem Gerät einen neuen an.',
-    limited: 'Zu viele falsche Codes. Warten Sie eine Minute, bevor Sie es erneut versuchen.',
+    limited: (wait) => `Zu viele falsche Codes. Versuchen Sie es in ${wait} erneut.`,
     requestedFrom: 'Der Code wurde angefordert von',
     unnamed: 'einem Programm ohne Namen',
     isYours:
@@ -97,6 +121,8 @@ export const de: Messages = {
     heading: (user, resource) => html`${user} darf ${resource} nicht verwenden`,
     access:
       'Die Administration entscheidet, wer Zugriff erhält. Bitten Sie dort um Zugriff, oder verwenden Sie ein anderes Konto.',
+    second_factor:
+      'Dafür ist eine Anmeldung mit einem zweiten Faktor nötig. Melden Sie sich damit noch einmal an; auf der Seite Ihres Kontos können Sie einen hinzufügen.',
     scope_groups:
       'Die Administration entscheidet, wer die Berechtigungen erhält, die die Anwendung anfordert. Fragen Sie dort nach, oder verwenden Sie ein anderes Konto.',
   },
@@ -147,8 +173,41 @@ export const de: Messages = {
       'Der Link wurde bereits verwendet, wurde ersetzt oder ist abgelaufen. Bitten Sie die Administration um einen neuen Link.',
   },
 
+  factor: {
+    heading: 'Zweiter Faktor',
+    lead: 'Ein zweiter Faktor schützt Ihr Konto, wenn andere Ihr Passwort erfahren. Danach fragt jede Anmeldung nach ihm.',
+    needed: 'Ihr Konto oder die Anwendung verlangt einen zweiten Faktor. Fügen Sie einen hinzu, um fortzufahren.',
+    none: 'Sie haben keinen zweiten Faktor.',
+    elsewhere: (provider) => html`Sie melden sich bei ${provider} an. Zweite Faktoren werden dort verwaltet.`,
+    kinds: { totp: 'Authenticator-App', passkey: 'Passkey' },
+    addApp: 'Authenticator-App hinzufügen',
+    addPasskey: 'Passkey hinzufügen',
+    passkeyName: 'Name des Passkeys, zum Beispiel dieses Geräts',
+    passkeyFailed:
+      'Der Passkey wurde nicht hinzugefügt. Versuchen Sie es noch einmal, oder verwenden Sie ein anderes Gerät.',
+    noScript: 'Passkeys brauchen JavaScript und einen Browser, der sie unterstützt.',
+    remove: 'Entfernen',
+    removeFactor: (factor) => `Entfernen: ${factor}`,
+    codesLeft: (count) => `Noch ${count} Wiederherstellungscodes`,
+    newCodes: 'Neue Wiederherstellungscodes',
+    appLead:
+      'Scannen Sie diesen Code mit einer Authenticator-App, zum Beispiel auf Ihrem Telefon. Geben Sie dann die sechs Ziffern ein, die die App anzeigt.',
+    openApp: 'Die App auf diesem Gerät öffnen',
+    byHand: 'Oder geben Sie diesen Schlüssel von Hand in die App ein:',
+    code: 'Code der App',
+    confirm: 'Bestätigen',
+    wrongCode:
+      'Dieser Code ist falsch. Prüfen Sie die Uhrzeit Ihres Telefons, und geben Sie den Code ein, den die App jetzt anzeigt.',
+    codesLead:
+      'Bewahren Sie diese Wiederherstellungscodes sicher auf. Mit jedem können Sie sich einmal zusammen mit Ihrem Passwort anmelden, wenn Sie Ihren zweiten Faktor verlieren. Sie werden nicht noch einmal angezeigt.',
+    tooMany: 'Sie haben so viele Faktoren dieser Art, wie möglich sind. Entfernen Sie zuerst einen.',
+    lost: 'Wenn Sie Ihr Gerät verlieren: Melden Sie sich mit einem Wiederherstellungscode an, oder bitten Sie einen Administrator, Ihre zweiten Faktoren zurückzusetzen.',
+    done: 'Ihre zweiten Faktoren wurden geändert.',
+  },
+
   account: {
     title: 'Ihr Konto',
+    parts: 'Auf dieser Seite',
     applications: {
       heading: 'Anwendungen',
       lead: 'Diese Anwendungen dürfen Ressourcen in Ihrem Namen nutzen.',
@@ -210,7 +269,11 @@ export const de: Messages = {
       unmet_authentication_requirements: 'Die Anwendung verlangt eine Art der Anmeldung, die hier nicht verfügbar ist.',
       login_required: 'Sie sind nicht angemeldet.',
 
+      waiting_request_expired:
+        'Diese Seite war zu lange geöffnet. Bitte kehren Sie zur Anwendung zurück und beginnen Sie von vorn.',
       not_signed_in: 'Sie sind nicht angemeldet. Bitte melden Sie sich an und versuchen Sie es erneut.',
+      no_cookies:
+        'Ihr Browser sendet keine Cookies. Bitte erlauben Sie Cookies für diese Website und versuchen Sie es noch einmal.',
       bad_form: 'Dieses Formular gehört nicht zu Ihrer Sitzung. Bitte gehen Sie zurück und laden Sie die Seite neu.',
       cross_site: 'Die Anfrage kam von einer anderen Website. Solche Anfragen sind nicht erlaubt.',
       repeated_cookie:

@@ -11,23 +11,35 @@ export const en = {
   signedInAs: (user: Markup) => html`Signed in as ${user}`,
   useAnotherAccount: 'Use another account',
   returnTo: (place: string) => `Return to ${place}`,
-  since: (date: string) => `since ${date}`,
-  lastUsed: (date: string) => `last used ${date}`,
+  tryAgain: 'Try again',
+  signInAgain: 'Sign in again',
+  since: (date: Markup) => html`since ${date}`,
+  lastUsed: (date: Markup) => html`last used ${date}`,
 
   /** The links of the operator, below each page. */
   links: { support: 'Support', terms: 'Terms of service', privacy: 'Privacy policy' },
 
+  reveal: { show: 'Show password', hide: 'Hide password' },
+
   login: {
     title: 'Sign in',
     lead: (place: Markup) => html`to continue to ${place}`,
+    asked: (application: Markup, place: Markup) => html`${application} asks you to sign in to ${place}.`,
     email: 'Email',
     password: 'Password',
     submit: 'Sign in',
     or: 'or',
     continueWith: (provider: Markup) => html`Continue with ${provider}`,
     invalid: 'This form has expired. Please sign in again.',
-    locked_out: 'Too many failed attempts. Please wait before you try again.',
-    failure: 'Email or password is wrong.',
+    locked_out: (wait: string) => `Too many failed attempts. Try again in ${wait}.`,
+    failure: 'Email or password is wrong. If you have a second factor, enter its code too.',
+    code: 'Code of your second factor',
+    codeHint: 'The code of your authenticator app, or a recovery code. Leave it empty if you have no second factor.',
+    keepPassword: 'You can leave the password empty to use the one that you have just entered.',
+    passkey: 'Sign in with a passkey',
+    passkeyFailed: 'The sign-in with a passkey did not work. Try again, or use your password.',
+    forgot: 'Forgot your password?',
+    forgotText: 'Ask an administrator for a link with which you can set a new password.',
   },
 
   start: {
@@ -49,9 +61,10 @@ export const en = {
     scopes: 'It wants to',
     openId: {
       openid: 'Know which account you use here',
-      profile: 'See your name',
+      profile: 'See your name and profile',
       email: 'See your email address',
       offline_access: 'Keep its access while you are away',
+      groups: 'See the groups that you are in',
     },
     withoutScopes: 'This resource has no separate permissions. The application can use all of it.',
     deny: 'Deny',
@@ -61,6 +74,14 @@ export const en = {
     noDecision: 'The decision is missing.',
     nothingAllowed: 'Nothing was allowed. Choose at least one item, or deny.',
     tooMuchAllowed: 'More was allowed than asked for.',
+  },
+
+  /** After a decision about a consent that the browser does not report to an application. */
+  consentAlone: {
+    allowed: 'Access is allowed',
+    allowedText: 'You can close this page and go back to your application.',
+    denied: 'Access is denied',
+    deniedText: 'You denied the request. You can close this page.',
   },
 
   device: {
@@ -73,7 +94,7 @@ export const en = {
     submit: 'Continue',
     unknown:
       'This code is not known. It may have expired or been used. Check it, or request a new code on your device.',
-    limited: 'Too many wrong codes. Wait a minute before you try again.',
+    limited: (wait: string) => `Too many wrong codes. Try again in ${wait}.`,
     requestedFrom: 'The code was requested from',
     unnamed: 'a program without a name',
     isYours:
@@ -97,6 +118,8 @@ export const en = {
     title: 'No access',
     heading: (user: Markup, resource: Markup) => html`${user} may not use ${resource}`,
     access: 'An administrator decides who may use it. Ask them for access, or use another account.',
+    second_factor:
+      'It requires a sign-in with a second factor. Sign in again with it; you can add one on the page of your account.',
     scope_groups:
       'An administrator decides who may have the permissions that the application asks for. Ask them, or use another account.',
   },
@@ -145,8 +168,39 @@ export const en = {
     invalid: 'The link was already used, was replaced, or has expired. Please ask an administrator for a new link.',
   },
 
+  factor: {
+    heading: 'Second factor',
+    lead: 'A second factor protects your account if others learn your password. Each sign-in then asks for it.',
+    needed: 'Your account, or the application, requires a second factor. Add one to continue.',
+    none: 'You have no second factor.',
+    elsewhere: (provider: Markup) => html`You sign in at ${provider}. Second factors are managed there.`,
+    kinds: { totp: 'Authenticator app', passkey: 'Passkey' },
+    addApp: 'Add an authenticator app',
+    addPasskey: 'Add a passkey',
+    passkeyName: 'Name of the passkey, for example of this device',
+    passkeyFailed: 'The passkey was not added. Try again, or use another device.',
+    noScript: 'Passkeys need JavaScript and a browser that supports them.',
+    remove: 'Remove',
+    removeFactor: (factor: string) => `Remove ${factor}`,
+    codesLeft: (count: number) => `${count} recovery codes left`,
+    newCodes: 'New recovery codes',
+    appLead:
+      'Scan this code with an authenticator app, for example on your phone. Then enter the six digits that the app shows.',
+    openApp: 'Open the app on this device',
+    byHand: 'Or enter this key into the app by hand:',
+    code: 'Code of the app',
+    confirm: 'Confirm',
+    wrongCode: 'This code is wrong. Check the time on your phone, and enter the code that the app shows now.',
+    codesLead:
+      'Keep these recovery codes in a safe place. Each of them signs you in once, together with your password, if you lose your second factor. They are not shown again.',
+    tooMany: 'You have as many factors of this kind as are possible. Remove one first.',
+    lost: 'If you lose your device: sign in with a recovery code, or ask an administrator to reset your second factors.',
+    done: 'Your second factors were changed.',
+  },
+
   account: {
     title: 'Your account',
+    parts: 'On this page',
     applications: {
       heading: 'Applications',
       lead: 'These applications may use resources in your name.',
@@ -209,7 +263,9 @@ export const en = {
       unmet_authentication_requirements: 'The application requires a kind of sign-in that is not available here.',
       login_required: 'You are not signed in.',
 
+      waiting_request_expired: 'This page was open for too long. Please go back to the application and start again.',
       not_signed_in: 'You are not signed in. Please sign in and try again.',
+      no_cookies: 'Your browser does not send cookies. Please allow cookies for this website and try again.',
       bad_form: 'This form does not belong to your session. Please go back and load the page again.',
       cross_site: 'The request came from another website. Such requests are not allowed.',
       repeated_cookie:

@@ -9,22 +9,36 @@ export const es: Messages = {
   signedInAs: (user) => html`Sesión iniciada como ${user}`,
   useAnotherAccount: 'Usar otra cuenta',
   returnTo: (place) => `Volver a ${place}`,
-  since: (date) => `desde el ${date}`,
-  lastUsed: (date) => `último uso el ${date}`,
+  tryAgain: 'Reintentar',
+  signInAgain: 'Volver a iniciar sesión',
+  since: (date) => html`desde el ${date}`,
+  lastUsed: (date) => html`último uso el ${date}`,
 
   links: { support: 'Ayuda y contacto', terms: 'Condiciones del servicio', privacy: 'Política de privacidad' },
+
+  reveal: { show: 'Mostrar contraseña', hide: 'Ocultar contraseña' },
 
   login: {
     title: 'Iniciar sesión',
     lead: (place) => html`Inicie sesión para continuar en ${place}.`,
+    asked: (application, place) => html`${application} le pide que inicie sesión en ${place}.`,
     email: 'Correo electrónico',
     password: 'Contraseña',
     submit: 'Iniciar sesión',
     or: 'o',
     continueWith: (provider) => html`Continuar con ${provider}`,
     invalid: 'Este formulario ha caducado. Inicie sesión de nuevo.',
-    locked_out: 'Demasiados intentos fallidos. Espere antes de volver a intentarlo.',
-    failure: 'El correo electrónico o la contraseña no son correctos.',
+    locked_out: (wait) => `Demasiados intentos fallidos. Vuelva a intentarlo en ${wait}.`,
+    failure: 'El correo o la contraseña no son correctos. Si tiene un segundo factor, introduzca también su código.',
+    code: 'Código de su segundo factor',
+    codeHint:
+      'El código de su aplicación de autenticación o un código de recuperación. Déjelo vacío si no tiene un segundo factor.',
+    keepPassword: 'Puede dejar la contraseña vacía para usar la que acaba de introducir.',
+    passkey: 'Iniciar sesión con una llave de acceso',
+    passkeyFailed:
+      'El inicio de sesión con una llave de acceso no ha funcionado. Inténtelo de nuevo o use su contraseña.',
+    forgot: '¿Olvidó su contraseña?',
+    forgotText: 'Pida a un administrador un enlace para establecer una contraseña nueva.',
   },
 
   start: {
@@ -46,9 +60,10 @@ export const es: Messages = {
     scopes: 'Permisos solicitados',
     openId: {
       openid: 'Saber qué cuenta utiliza aquí',
-      profile: 'Ver su nombre',
+      profile: 'Ver su nombre y su perfil',
       email: 'Ver su dirección de correo electrónico',
       offline_access: 'Conservar el acceso cuando usted no esté presente',
+      groups: 'Ver los grupos a los que pertenece',
     },
     withoutScopes: 'Este recurso no tiene permisos individuales. La aplicación puede usarlo en su totalidad.',
     deny: 'Denegar',
@@ -58,6 +73,14 @@ export const es: Messages = {
     noDecision: 'Falta la decisión.',
     nothingAllowed: 'No se ha permitido nada. Elija al menos un permiso o deniegue la solicitud.',
     tooMuchAllowed: 'Se ha permitido más de lo solicitado.',
+  },
+
+  /** After a decision about a consent that the browser does not report to an application. */
+  consentAlone: {
+    allowed: 'El acceso está permitido',
+    allowedText: 'Puede cerrar esta página y volver a su aplicación.',
+    denied: 'El acceso está denegado',
+    deniedText: 'Ha denegado la solicitud. Puede cerrar esta página.',
   },
 
   device: {
@@ -70,7 +93,7 @@ export const es: Messages = {
     submit: 'Continuar',
     unknown:
       'Este código no es válido. Puede haber caducado o haberse usado ya. Compruébelo o solicite un código nuevo en su dispositivo.',
-    limited: 'Demasiados códigos incorrectos. Espere un minuto antes de volver a intentarlo.',
+    limited: (wait) => `Demasiados códigos incorrectos. Vuelva a intentarlo en ${wait}.`,
     requestedFrom: 'El código se solicitó desde',
     unnamed: 'un programa sin nombre',
     isYours:
@@ -94,6 +117,8 @@ export const es: Messages = {
     title: 'Sin acceso',
     heading: (user, resource) => html`${user} no puede usar ${resource}`,
     access: 'Un administrador decide quién puede usar este recurso. Pídale acceso o use otra cuenta.',
+    second_factor:
+      'Requiere un inicio de sesión con un segundo factor. Inicie sesión de nuevo con él; puede añadir uno en la página de su cuenta.',
     scope_groups:
       'Un administrador decide quién puede tener los permisos que solicita la aplicación. Pregúntele o use otra cuenta.',
   },
@@ -142,8 +167,40 @@ export const es: Messages = {
     invalid: 'El enlace ya se ha usado, se ha reemplazado o ha caducado. Pida un enlace nuevo a un administrador.',
   },
 
+  factor: {
+    heading: 'Segundo factor',
+    lead: 'Un segundo factor protege su cuenta si otros averiguan su contraseña. Después se le pedirá en cada inicio de sesión.',
+    needed: 'Su cuenta o la aplicación exige un segundo factor. Añada uno para continuar.',
+    none: 'No tiene ningún segundo factor.',
+    elsewhere: (provider) => html`Usted inicia sesión en ${provider}. Los segundos factores se gestionan allí.`,
+    kinds: { totp: 'Aplicación de autenticación', passkey: 'Llave de acceso' },
+    addApp: 'Añadir una aplicación de autenticación',
+    addPasskey: 'Añadir una llave de acceso',
+    passkeyName: 'Nombre de la llave de acceso, por ejemplo de este dispositivo',
+    passkeyFailed: 'La llave de acceso no se ha añadido. Inténtelo de nuevo o use otro dispositivo.',
+    noScript: 'Las llaves de acceso necesitan JavaScript y un navegador compatible.',
+    remove: 'Eliminar',
+    removeFactor: (factor) => `Eliminar: ${factor}`,
+    codesLeft: (count) => `Quedan ${count} códigos de recuperación`,
+    newCodes: 'Nuevos códigos de recuperación',
+    appLead:
+      'Escanee este código con una aplicación de autenticación, por ejemplo en su teléfono. Después introduzca los seis dígitos que muestra la aplicación.',
+    openApp: 'Abrir la aplicación en este dispositivo',
+    byHand: 'O introduzca esta clave a mano en la aplicación:',
+    code: 'Código de la aplicación',
+    confirm: 'Confirmar',
+    wrongCode:
+      'Este código no es correcto. Compruebe la hora de su teléfono e introduzca el código que la aplicación muestra ahora.',
+    codesLead:
+      'Guarde estos códigos de recuperación en un lugar seguro. Cada uno permite iniciar sesión una vez, junto con su contraseña, si pierde su segundo factor. No se mostrarán de nuevo.',
+    tooMany: 'Tiene todos los factores de este tipo que son posibles. Elimine antes uno.',
+    lost: 'Si pierde su dispositivo, inicie sesión con un código de recuperación o pida a un administrador que restablezca sus segundos factores.',
+    done: 'Sus segundos factores se han cambiado.',
+  },
+
   account: {
     title: 'Su cuenta',
+    parts: 'En esta página',
     applications: {
       heading: 'Aplicaciones',
       lead: 'Estas aplicaciones pueden usar recursos en su nombre.',
@@ -205,7 +262,10 @@ export const es: Messages = {
       unmet_authentication_requirements: 'La aplicación exige un tipo de inicio de sesión que no está disponible aquí.',
       login_required: 'No ha iniciado sesión.',
 
+      waiting_request_expired:
+        'Esta página estuvo abierta demasiado tiempo. Vuelva a la aplicación y empiece de nuevo.',
       not_signed_in: 'No ha iniciado sesión. Inicie sesión e inténtelo de nuevo.',
+      no_cookies: 'Su navegador no envía cookies. Permita las cookies de este sitio web e inténtelo de nuevo.',
       bad_form: 'Este formulario no pertenece a su sesión. Vuelva atrás y cargue la página de nuevo.',
       cross_site: 'La solicitud provino de otro sitio web. Esas solicitudes no están permitidas.',
       repeated_cookie:

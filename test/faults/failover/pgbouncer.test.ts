@@ -1,8 +1,8 @@
 // A real PgBouncer in front of a real PostgreSQL: it works with its defaults, and unsupported modes are refused at start.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createStore } from '../../../src/store/index.ts'
-import { openPostgres } from '../../../src/store/postgres.ts'
-import { connectedTo, preparePostgres } from '../../../src/store/postgres_client.ts'
+import { connectedTo, preparePostgres } from '../../../src/store/postgres/client.ts'
+import { openPostgres } from '../../../src/store/postgres/driver.ts'
 import { Metrics } from '../../../src/telemetry/metrics.ts'
 import { settingsOf } from '../../store/postgres_server.ts'
 import { silentLog } from '../../support/log.ts'

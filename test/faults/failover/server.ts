@@ -4,7 +4,7 @@ import { appendFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from '
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type PostgresPrograms, packagedPostgres, unprivileged } from '../../../bench/peers/postgres_server.ts'
-import { connectedTo } from '../../../src/store/postgres_client.ts'
+import { connectedTo } from '../../../src/store/postgres/client.ts'
 import { freePort } from '../../support/free_port.ts'
 import { eventually } from '../../support/wire.ts'
 

@@ -1,11 +1,12 @@
 // Rules of the sessions of the admin page.
 import { expect, test } from 'vitest'
 import { digest, newId } from '../../../src/lib/id.ts'
+import type { AdminSession } from '../../../src/records/admin_session.ts'
 import { aUser, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
 
 export function adminSessionRules(bench: Bench): void {
-  const aSession = (owner: { user_id?: string; api_key_id?: string; config_key?: string }) => {
+  const aSession = (owner: Partial<AdminSession>) => {
     const id = newId()
     return { id, hash: digest(id), created_at: NOW, expires_at: NOW + 60, ...owner }
   }
@@ -14,7 +15,11 @@ export function adminSessionRules(bench: Bench): void {
   test('the session of a person has its active user until it expires', async () => {
     const user = aUser()
     await bench.store.createUser(user)
-    const session = aSession({ user_id: user.id })
+    const [provider, issuer, subject, actor_id] = ['default', 'https://id.example.com', 'up-ada', 'admin:ada']
+    const session = aSession({
+      user_id: user.id,
+      identity: { provider, issuer, subject, groups: ['a', 'b'], actor_id },
+    })
     await bench.store.createAdminSession(session)
     expect(await find(session)).toEqual({ session, user })
     expect(await find(session, NOW + 59)).toBeDefined()

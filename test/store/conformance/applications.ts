@@ -27,7 +27,14 @@ export function applicationRules(bench: Bench): void {
     await bench.store.createAuthorizationRequest(request)
     const consent = { id: newId(), user_id, client_id, resource_id: resource.id, scope, redirect_hosts: {} }
     const code = { code_hash: newBearer('ac').hash, code_expires_at: NOW + 60 }
-    await bench.store.approveAuthorizationRequest({ id: request.id, scope, ...code, consent, now: NOW })
+    await bench.store.approveAuthorizationRequest({
+      id: request.id,
+      session_id: request.session_id,
+      scope,
+      ...code,
+      consent,
+      now: NOW,
+    })
     const { family, refresh, issuance } = redemption({ user: aUser(), request, consent })
     await bench.store.redeemCode({ family, refresh, issuance: { ...issuance, ...token }, now: NOW })
     return { client_id, resource, consent, refresh, issuance }
@@ -35,9 +42,11 @@ export function applicationRules(bench: Bench): void {
 
   /** A sign-in of the user at a client without a resource. */
   const unnamed = async (user_id: string, client_id: string, created_at = NOW) => {
-    const request = aRequest({ user_id, client_id, resource: undefined })
+    const code = { code_hash: newBearer('ac').hash, code_expires_at: NOW + 60 }
+    const request = aRequest({ user_id, client_id, resource: undefined, ...code })
     await bench.store.createAuthorizationRequest(request)
-    const family = aFamily({ client_id, user_id, authorization_id: request.id, consent_id: undefined, created_at })
+    const { id: authorization_id, scope } = request
+    const family = aFamily({ client_id, user_id, authorization_id, scope, consent_id: undefined, created_at })
     const refresh = aRefreshToken(family)
     const issuance = issuanceOf({ ...family, consent_id: undefined })
     await bench.store.redeemCode({ family, refresh, issuance, now: NOW })

@@ -1,6 +1,6 @@
 // Rules of the counts of tokens that clients with a daily limit got.
 import { expect, test } from 'vitest'
-import type { CountsPlace } from '../../../src/store/client_token_counts.ts'
+import type { CountsPlace } from '../../../src/store/clients/client_token_counts.ts'
 import type { Store } from '../../../src/store/index.ts'
 import { NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'

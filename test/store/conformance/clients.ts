@@ -158,8 +158,20 @@ export function clientRules(bench: Bench): void {
       redirect_hosts: {},
     }
     const code = { code_hash: client.secrets?.[0]?.hash ?? '', code_expires_at: NOW + 60 }
-    await bench.store.approveAuthorizationRequest({ id: request.id, scope: 'a', ...code, consent, now: NOW })
-    const family = aFamily({ client_id: client.client_id, user_id: request.user_id, authorization_id: request.id })
+    await bench.store.approveAuthorizationRequest({
+      id: request.id,
+      session_id: request.session_id,
+      scope: 'a',
+      ...code,
+      consent,
+      now: NOW,
+    })
+    const family = aFamily({
+      client_id: client.client_id,
+      user_id: request.user_id,
+      authorization_id: request.id,
+      scope: 'a',
+    })
     const issuance = issuanceOf(family, { expires_at: NOW - 1 })
     await bench.store.redeemCode({ family, issuance, now: NOW })
     expect(await remove(client)).toBe('has_tokens')

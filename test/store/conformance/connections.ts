@@ -1,7 +1,7 @@
 // Rules of operations on broker providers and on the connections of users to them.
 import { describe, expect, test } from 'vitest'
 import { newId } from '../../../src/lib/id.ts'
-import type { ConnectState } from '../../../src/records/connect_state.ts'
+import type { ConnectState } from '../../../src/records/broker_grant.ts'
 import { aBrokerGrant, aProvider, aResource, aSlug, aUser, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
 

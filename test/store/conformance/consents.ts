@@ -14,6 +14,7 @@ export function consentRules(bench: Bench): void {
     const renewed = { ...consent, id: newId(), scope }
     const done = await bench.store.approveAuthorizationRequest({
       id: again.id,
+      session_id: again.session_id,
       scope,
       ...code,
       consent: renewed,
@@ -39,7 +40,13 @@ export function consentRules(bench: Bench): void {
     const request = aRequest()
     await bench.store.createAuthorizationRequest(request)
     const code = { code_hash: newBearer('ac').hash, code_expires_at: NOW + 60 }
-    await bench.store.approveAuthorizationRequest({ id: request.id, scope: 'a', ...code, now: NOW })
+    await bench.store.approveAuthorizationRequest({
+      id: request.id,
+      session_id: request.session_id,
+      scope: 'a',
+      ...code,
+      now: NOW,
+    })
     expect(await bench.store.listConsents(request)).toEqual([])
     expect((await bench.store.findCode({ id: request.id }))?.request.consent_id).toBeUndefined()
   })

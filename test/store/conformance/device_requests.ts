@@ -1,7 +1,7 @@
 // Rules of device authorization requests (RFC 8628).
 import { expect, test } from 'vitest'
 import { newId } from '../../../src/lib/id.ts'
-import type { NewDeviceRequest } from '../../../src/store/device_requests.ts'
+import type { NewDeviceRequest } from '../../../src/store/tokens/device_requests.ts'
 import { aDeviceRequest, aFamily, aRequest, aUser, issuanceOf, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
 
@@ -20,8 +20,9 @@ export function deviceRequestRules(bench: Bench): void {
     aRequest({ id, client_id: device.client_id, user_id, redirect_uri: '', expires_at: device.expires_at })
   const claim = (device: NewDeviceRequest, user_id?: string, now = NOW) =>
     bench.store.claimDeviceRequest({ request: requestOf(device, user_id), now })
+  const approvalOf = (id: string) => ({ id, session_id: newId(), scope: 'files:read' })
   const approve = ({ id, hash, expires_at }: NewDeviceRequest, now = NOW) =>
-    bench.store.approveDeviceRequest({ id, scope: 'files:read', code_hash: hash, code_expires_at: expires_at, now })
+    bench.store.approveDeviceRequest({ ...approvalOf(id), code_hash: hash, code_expires_at: expires_at, now })
   const deny = ({ id }: NewDeviceRequest, now = NOW) => bench.store.denyDeviceRequest({ id, now })
 
   test('a device request is found by its id, and by its user code until it expires', async () => {
@@ -70,7 +71,7 @@ export function deviceRequestRules(bench: Bench): void {
     const [device, first, second] = [await add(), aUser(), aUser()]
     expect(await claim(device, first.id)).toBe(true)
     expect(await claim(device, second.id)).toBe(true)
-    const pending = await bench.store.findAuthorizationRequest({ id: device.id, now: NOW })
+    const pending = await bench.store.findAuthorizationRequest({ id: device.id })
     expect(pending?.user_id).toBe(second.id)
   })
 
@@ -97,7 +98,7 @@ export function deviceRequestRules(bench: Bench): void {
       await store.createDeviceRequest(device)
       await store.claimDeviceRequest({ request: requestOf(device), now: NOW })
       const { id, hash, expires_at } = device
-      const approval = { id, scope: 'files:read', code_hash: hash, code_expires_at: expires_at, now: NOW }
+      const approval = { ...approvalOf(id), code_hash: hash, code_expires_at: expires_at, now: NOW }
       const [denied, ...approved] = await Promise.all([
         other.store.denyDeviceRequest({ id, now: NOW }),
         store.approveDeviceRequest(approval),

@@ -1,7 +1,7 @@
 // Rules of failed logins.
 import { expect, test } from 'vitest'
 import { newId } from '../../../src/lib/id.ts'
-import type { FailureKey } from '../../../src/store/login_failures.ts'
+import type { FailureKey } from '../../../src/store/people/login_failures.ts'
 import { aUser, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
 

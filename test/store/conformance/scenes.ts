@@ -2,8 +2,7 @@
 import { newBearer, newId } from '../../../src/lib/id.ts'
 import type { AuthorizationRequest } from '../../../src/records/authorization_request.ts'
 import type { Issuance } from '../../../src/records/issuance.ts'
-import type { RefreshToken } from '../../../src/records/refresh_token.ts'
-import type { TokenFamily } from '../../../src/records/token_family.ts'
+import type { RefreshToken, TokenFamily } from '../../../src/records/token_family.ts'
 import type { User } from '../../../src/records/user.ts'
 import type { Store } from '../../../src/store/index.ts'
 import { aFamily, aRefreshToken, aRequest, aUser, issuanceOf, NOW } from '../../support/records.ts'
@@ -32,6 +31,7 @@ export async function approved(store: Store, more: Partial<AuthorizationRequest>
   const consent = { id: newId(), user_id: user.id, client_id, resource_id: newId(), scope, redirect_hosts }
   await store.approveAuthorizationRequest({
     id: request.id,
+    session_id: request.session_id,
     scope,
     code_hash: newBearer('ac').hash,
     code_expires_at: NOW + 60,

@@ -55,15 +55,26 @@ export function sessionRules(bench: Bench): void {
     expect(await bench.store.listSessions({ user_id: user.id, now: NOW })).toEqual(made.reverse())
   })
 
-  test('one session of a user is ended with its codes, and never one of another user', async () => {
+  /** An unused code and an undecided request of a session. */
+  const codeAndRequest = async (user_id: string, session_id: string) => {
+    const made = [
+      aRequest({ user_id, session_id, code_hash: newId(), code_expires_at: NOW + 60 }),
+      aRequest({ user_id, session_id }),
+    ] as const
+    for (const each of made) await bench.store.createAuthorizationRequest(each)
+    return made
+  }
+  const left = (...requests: readonly { id: string }[]) =>
+    Promise.all(requests.map(async ({ id }) => (await bench.store.findAuthorizationRequest({ id })) !== undefined))
+
+  test('one session of a user is ended with its codes but not its undecided requests, and never one of another user', async () => {
     const scene = await signedIn(bench.store)
     const [mine, kept, theirs] = [await session(scene.user), await session(scene.user), await session(await created())]
     const end = (id: string) => bench.store.endUserSession({ user_id: scene.user.id, id })
     expect([await end(theirs.id), await end(newId())]).toEqual([false, false])
-    const request = aRequest({ user_id: scene.user.id, session_id: mine.id })
-    await bench.store.createAuthorizationRequest(request)
+    const [code, request] = await codeAndRequest(scene.user.id, mine.id)
     expect([await end(mine.id), await end(mine.id)]).toEqual([true, false])
-    expect(await bench.store.findAuthorizationRequest({ id: request.id, now: NOW })).toBeUndefined()
+    expect(await left(code, request)).toEqual([false, true])
     const live = (await Promise.all([mine, kept, theirs].map(({ id }) => at(id)))).map((found) => found !== undefined)
     expect(live).toEqual([false, true, true])
   })
@@ -72,10 +83,9 @@ export function sessionRules(bench: Bench): void {
     const scene = await signedIn(bench.store)
     const [mine, one, two] = [await session(scene.user), await session(scene.user), await session(scene.user)]
     const theirs = await session(await created())
-    const request = aRequest({ user_id: scene.user.id, session_id: one.id })
-    await bench.store.createAuthorizationRequest(request)
+    const [code, request] = await codeAndRequest(scene.user.id, one.id)
     expect(await bench.store.endOtherSessions({ user_id: scene.user.id, id: mine.id })).toBe(2)
-    expect(await bench.store.findAuthorizationRequest({ id: request.id, now: NOW })).toBeUndefined()
+    expect(await left(code, request)).toEqual([false, true])
     const live = await Promise.all([mine, one, two, theirs].map(({ id }) => at(id)))
     expect(live.map((found) => found !== undefined)).toEqual([true, false, false, true])
   })

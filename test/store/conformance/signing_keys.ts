@@ -1,7 +1,7 @@
 // Rules of signing keys in the database.
 import { expect, test } from 'vitest'
 import { newId } from '../../../src/lib/id.ts'
-import type { SealedKey } from '../../../src/store/signing_keys.ts'
+import type { SealedKey } from '../../../src/store/tokens/signing_keys.ts'
 import { NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
 

@@ -17,6 +17,13 @@ export function systemRules(bench: Bench): void {
     expect(await store.findSetting({ name: newId() })).toBeUndefined()
   })
 
+  test('a setting is raised, and never lowered, also by two callers at once', async () => {
+    const name = newId()
+    const { store } = bench
+    await Promise.all(['1', '3', '2'].map((value) => store.raiseSetting({ name, value, now: NOW })))
+    expect(await store.findSetting({ name })).toBe('3')
+  })
+
   test('issuers are stored with the time from which they were in force, and the first one has no start', async () => {
     const { store, close } = await bench.open()
     expect(await store.listIssuers()).toEqual([])

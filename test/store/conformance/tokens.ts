@@ -11,28 +11,27 @@ export function tokenRules(bench: Bench): void {
   const isLive = async (id: string) => (await bench.store.findTokenState({ id }))?.live
 
   describe('authorization requests', () => {
-    const pending = (id: string, now = NOW) => bench.store.findAuthorizationRequest({ id, now })
+    const find = (id: string) => bench.store.findAuthorizationRequest({ id })
+    const deny = (id: string) => bench.store.denyAuthorizationRequest({ id, now: NOW })
 
-    test('an authorization request can be decided until it expires', async () => {
-      const full = aRequest({ dpop_jkt: 'jkt', asked_scope: 'files:read files:write' })
+    test('an authorization request is found in any state', async () => {
+      const full = aRequest({ dpop_jkt: 'jkt', sealed: 'sealed', asked_scope: 'files:read files:write' })
       const bare = aRequest({ resource: undefined, state: undefined, redirect_uri_sent: false })
       for (const request of [full, bare]) {
         await bench.store.createAuthorizationRequest(request)
-        expect(await pending(request.id)).toEqual(request)
-        expect(await pending(request.id, NOW + 599)).toBeDefined()
-        expect(await pending(request.id, NOW + 600)).toBeUndefined()
+        expect(await find(request.id)).toEqual(request)
       }
     })
 
     test('a request becomes a code once, with the approved scopes', async () => {
       const request = aRequest()
       await bench.store.createAuthorizationRequest(request)
-      const approval = { id: request.id, scope: 'less', ...code(), now: NOW }
+      const approval = { id: request.id, session_id: newId(), scope: 'less', ...code(), now: NOW }
       expect(await bench.store.findCode({ id: request.id })).toBeUndefined()
       expect(await bench.store.approveAuthorizationRequest(approval)).toBe(true)
-      expect(await pending(request.id)).toBeUndefined()
       expect((await bench.store.findCode({ id: request.id }))?.request).toEqual({
         ...request,
+        session_id: approval.session_id,
         scope: 'less',
         code_hash: approval.code_hash,
         code_expires_at: NOW + 60,
@@ -44,7 +43,14 @@ export function tokenRules(bench: Bench): void {
     test('of two concurrent decisions one is applied', async () => {
       const request = aRequest()
       await bench.store.createAuthorizationRequest(request)
-      const approve = () => bench.store.approveAuthorizationRequest({ id: request.id, scope: 'a', ...code(), now: NOW })
+      const approve = () =>
+        bench.store.approveAuthorizationRequest({
+          id: request.id,
+          session_id: request.session_id,
+          scope: 'a',
+          ...code(),
+          now: NOW,
+        })
       expect((await Promise.all([approve(), approve(), approve()])).filter(Boolean).length).toBe(1)
     })
 
@@ -52,19 +58,22 @@ export function tokenRules(bench: Bench): void {
       const request = aRequest({ expires_at: NOW })
       await bench.store.createAuthorizationRequest(request)
       for (const id of [request.id, newId()])
-        expect(await bench.store.approveAuthorizationRequest({ id, scope: 'a', ...code(), now: NOW })).toBe(false)
+        expect(
+          await bench.store.approveAuthorizationRequest({ id, session_id: newId(), scope: 'a', ...code(), now: NOW }),
+        ).toBe(false)
       expect(await bench.store.findCode({ id: request.id })).toBeUndefined()
     })
 
-    test('a denied request is deleted, and an approved one cannot be denied', async () => {
+    test('a denied request is kept, but not approved, and an approved one cannot be denied', async () => {
       const request = aRequest()
       await bench.store.createAuthorizationRequest(request)
-      expect(await bench.store.deleteAuthorizationRequest({ id: request.id })).toBe(true)
-      expect(await pending(request.id)).toBeUndefined()
-      expect(await bench.store.deleteAuthorizationRequest({ id: request.id })).toBe(false)
+      expect([await deny(request.id), await deny(request.id)]).toEqual([true, false])
+      expect(await find(request.id)).toEqual({ ...request, denied_at: NOW, expires_at: NOW })
+      const approval = { id: request.id, session_id: newId(), scope: 'a', ...code(), now: NOW - 1 }
+      expect(await bench.store.approveAuthorizationRequest(approval)).toBe(false)
       const scene = await approved(bench.store)
-      expect(await bench.store.deleteAuthorizationRequest({ id: scene.request.id })).toBe(false)
-      expect(await bench.store.findCode({ id: scene.request.id })).toBeDefined()
+      expect(await deny(scene.request.id)).toBe(false)
+      expect((await bench.store.findCode({ id: scene.request.id }))?.request.denied_at).toBeUndefined()
     })
   })
 

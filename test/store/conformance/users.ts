@@ -30,6 +30,18 @@ export function userRules(bench: Bench): void {
     expect(await bench.store.findUserByEmail({ email: 'nobody@example.com' })).toBeUndefined()
   })
 
+  test('the profile of a user is read back, and an update replaces it', async () => {
+    const user = await created({ given_name: 'Ada', family_name: 'Lovelace', locale: 'en-GB' })
+    expect(await find(user)).toEqual(user)
+    const { locale: _, ...rest } = user
+    const next = { ...rest, given_name: '', preferred_username: 'ada' }
+    expect(await update(next)).toBe('updated')
+    const found = await find(user)
+    expect(found).toMatchObject({ family_name: 'Lovelace', preferred_username: 'ada' })
+    expect([found?.given_name, found?.locale]).toEqual([undefined, undefined])
+    expect(await bench.store.findPerson({ id: user.id, version: 2 })).toMatchObject({ family_name: 'Lovelace' })
+  })
+
   test('groups of operators and groups of the provider are stored separately, and an update replaces both', async () => {
     const user = await created({ operator_groups: ['admins', 'agents,ops'], provider_groups: ['all'] })
     expect(await find(user)).toEqual(user)
@@ -213,6 +225,112 @@ export function userRules(bench: Bench): void {
     const other = await created()
     expect(await update({ ...other, email: user.email.toLowerCase() })).toBe('exists')
     expect((await find(other))?.email).toBe(other.email)
+  })
+
+  describe('an address of an internationalised domain', () => {
+    const LETTERS = 'José.Ñ@Bücher.example'
+    const A_LABELS = 'jose\u0301.ñ@xn--bcher-kva.example'
+    const FORMS = [LETTERS, A_LABELS, LETTERS.toUpperCase(), 'josé.ñ@XN--BCHER-KVA.example', 'josé.ñ@ｂücher。example']
+
+    test('belongs to one user in any form, and is found in any form', async () => {
+      for (const email of [LETTERS, A_LABELS]) {
+        const { store, close } = await bench.open()
+        const user = aUser({ email })
+        expect(await store.createUser(user)).toBe('created')
+        const other = aUser()
+        await store.createUser(other)
+        for (const form of FORMS) {
+          expect((await store.findUserByEmail({ email: form }))?.id, form).toBe(user.id)
+          expect((await store.listUsers({ email: form, limit: 10, offset: 0 })).map(({ id }) => id)).toEqual([user.id])
+          expect(await store.createUser(aUser({ email: form })), form).toBe('exists')
+          expect(await store.updateUser({ user: { ...other, email: form }, signOut: false, now: NOW })).toBe('exists')
+          const twins = { users: [aUser({ email: form }), aUser()], skip: false, dry_run: false }
+          expect(await store.importUsers(twins)).toEqual({ created: 0, taken: [0] })
+          const federated = aUser({ provider: 'oidc', provider_issuer: 'https://idp.example', provider_sub: form })
+          expect(await store.saveFederatedUser({ user: { ...federated, email: form } })).toBe('email_taken')
+        }
+        for (const different of ['jose.ñ@bücher.example', 'josé.ñ@bucher.example', 'josé.ñ@xn--bcher-kva.example.org'])
+          expect(await store.findUserByEmail({ email: different })).toBeUndefined()
+        const found = async (q: string) =>
+          (await store.listUsersWith({ q, order: 'oldest', rows: 10 })).rows.map(({ id }) => id)
+        for (const q of ['bücher.example', 'BÜCHER', 'xn--bcher-kva']) expect(await found(q), q).toEqual([user.id])
+        await close()
+      }
+    })
+
+    test.each([
+      ['bar.example', 'xn--bar-.example'],
+      ['bar.example', 'xn--bar-.xn--example-'],
+      ['münchen.example', 'mxn--nchen-jva.example'],
+      ['foomünchen.example', 'fooxn--mnchen-3ya.example'],
+      ['mu\u0308nchen.example', 'a.mxn--nchen-jva.example'],
+      ['xn--mnchen-3ya.ü.1', 'münchen.ü.1'],
+    ])('%s is another address than %s', async (one, other) => {
+      const { store, sql, close } = await bench.open()
+      const [first, second] = [aUser({ email: `a@${one}` }), aUser({ email: `a@${other}` })]
+      expect(await store.createUser(first)).toBe('created')
+      expect(await store.findUserByEmail({ email: second.email as string })).toBeUndefined()
+      const imported = { users: [second], skip: false, dry_run: false }
+      expect(await store.importUsers(imported)).toEqual({ created: 1, taken: [] })
+      for (const user of [first, second])
+        for (const email of [user.email as string, (user.email as string).toUpperCase()])
+          expect((await store.findUserByEmail({ email }))?.id).toBe(user.id)
+      const { rows } = await store.listUsersWith({ q: other, order: 'oldest', rows: 10 })
+      expect(rows.map(({ id }) => id)).toEqual([second.id])
+      // An account is not found by its key alone.
+      await sql(`UPDATE users SET email_key = 'b@${one}' WHERE id = '${second.id}'`)
+      expect(await store.findUserByEmail({ email: `b@${one}` })).toBeUndefined()
+      await close()
+    })
+
+    test.each([
+      ['letters', 'ada@bücher.example'],
+      ['A-labels', 'ada@xn--bcher-kva.example'],
+    ])(
+      'an account of an earlier version with %s is found in both forms, keeps its email, and no second one is made',
+      async (_form, email) => {
+        const { store, sql, close } = await bench.open()
+        const user = aUser({ email })
+        await store.createUser(user)
+        await sql(`UPDATE users SET email_key = '${email}' WHERE id = '${user.id}'`)
+        for (const form of ['Ada@bücher.example', 'ada@XN--bcher-kva.example']) {
+          expect((await store.findUserByEmail({ email: form }))?.id).toBe(user.id)
+          expect(await store.createUser(aUser({ email: form }))).toBe('exists')
+          const skipping = { users: [aUser({ email: form })], skip: true, dry_run: false }
+          expect(await store.importUsers(skipping)).toEqual({ created: 0, taken: [0] })
+        }
+        expect(await store.updateUser({ user: { ...user, name: 'Ada' }, signOut: false, now: NOW })).toBe('updated')
+        expect((await store.findUserByEmail({ email }))?.name).toBe('Ada')
+        await close()
+      },
+    )
+
+    test('two accounts of an earlier version, one of each form, stay apart', async () => {
+      const { store, sql, close } = await bench.open()
+      const [letters, labels] = [
+        aUser({ email: 'ada@bücher.example' }),
+        aUser({
+          email: 'x@example.com',
+          provider: 'oidc',
+          provider_issuer: 'https://idp.example',
+          provider_sub: 'ada',
+        }),
+      ]
+      for (const user of [letters, labels]) await store.createUser(user)
+      labels.email = 'ada@xn--bcher-kva.example'
+      await sql(`UPDATE users SET email = '${labels.email}', email_key = '${labels.email}' WHERE id = '${labels.id}'`)
+      const ofEmail = async (email: string) => (await store.findUserByEmail({ email }))?.id
+      for (const _round of [1, 2]) {
+        expect(await ofEmail('Ada@Bücher.example')).toBe(letters.id)
+        expect(await ofEmail('Ada@xn--bcher-kva.example')).toBe(labels.id)
+        expect(await store.saveFederatedUser({ user: { ...labels, name: 'Again' } })).toMatchObject({
+          user: { id: labels.id, email: labels.email, name: 'Again' },
+        })
+        const stored = await store.findUser({ id: letters.id })
+        expect(await store.updateUser({ user: stored as User, signOut: false, now: NOW })).toBe('updated')
+      }
+      await close()
+    })
   })
 
   test('several users may have no email', async () => {

@@ -1,0 +1,294 @@
+// Admin operations on clients. The fields and their rules are those of oauth/clients/client_metadata.ts.
+import { z } from 'zod'
+import { longestLife } from '../../config/lifetimes.ts'
+import type { App } from '../../context.ts'
+import { offeredGrantTypes } from '../../grants/index.ts'
+import { bool, int, name, word } from '../../lib/field.ts'
+import { idFloor, idTime } from '../../lib/id.ts'
+import { DAY } from '../../lib/time.ts'
+import { inspectDocument, isUrlShaped } from '../../oauth/clients/cimd.ts'
+import { checkClient, newClient, type Offered, offeredToAll } from '../../oauth/clients/client_metadata.ts'
+import { setByOperator } from '../../oauth/clients/document_client.ts'
+import { checkFederated } from '../../oauth/clients/federated_credential.ts'
+import type { Client } from '../../records/client.ts'
+import { type ActionResult, type AdminResource, action, type Recorder } from '../action.ts'
+import * as answers from '../answers/answers.ts'
+import { AFTER, cursorOf, order, q, search } from '../lists.ts'
+import { changedFields, conflict, invalid, notFound, retryStale } from '../outcome.ts'
+import { checkClientChange } from '../rights.ts'
+import { sharedFaultsIn, withHostWarning } from '../unreachable.ts'
+import { clientScopesFlag, defaultResourceFlag, jwksFlag } from './client_flags.ts'
+import { limitFlags, limitsAfter } from './client_limits.ts'
+import {
+  changedByOperator,
+  checkDocumentMembers,
+  clientJson,
+  creatable,
+  defaultResourceOf,
+  fixed,
+  patchable,
+  readKeys,
+  secretsJson,
+  withoutNulls,
+} from './client_members.ts'
+import { changeClient, getClient } from './client_record.ts'
+import { rotateSecret } from './client_secrets.ts'
+import { federatedFlag } from './federated_flag.ts'
+
+const offeredBy = ({ config }: App): Offered => ({
+  grant_types: offeredGrantTypes(config),
+  ...offeredToAll(config),
+})
+
+/** Maximum number of tokens that are counted for a client. One more means: at least that many. */
+const COUNTED = 1000
+
+/** Adds to clients when they last got a token, and how many in the last 24 hours. */
+async function withActivity({ store, clock }: App, found: Client[]) {
+  const client_ids = found.map(({ client_id }) => client_id)
+  const seen = await store.readClientActivity({ client_ids, since: idFloor(clock.now() - DAY), cap: COUNTED })
+  return found.map((client, i) => {
+    const { last_id, tokens = 0 } = seen[i] ?? {}
+    const last_used_at = last_id === undefined ? client.last_used_at : idTime(last_id)
+    return { client: { ...client, last_used_at }, tokens_24h: tokens }
+  })
+}
+
+/** A page of clients. Only the hosts of clients that operators registered are looked up: others could name very many slow hosts. */
+async function shownInList(app: App, found: Client[], activity: boolean) {
+  const entries = activity ? await withActivity(app, found) : found.map((client) => ({ client }))
+  const faultOf = sharedFaultsIn(app)
+  return Promise.all(
+    entries.map(async ({ client, ...counts }) => ({
+      ...(client.registration_source === 'admin' ? await withKeyWarning(app, client, faultOf) : clientJson(client)),
+      ...counts,
+    })),
+  )
+}
+
+/** A client with its secrets, which lists of clients do not show. */
+async function shownAlone(app: App, stored: Client) {
+  const [seen] = await withActivity(app, [stored])
+  const { client = stored, ...counts } = seen ?? {}
+  return { ...(await withKeyWarning(app, client)), ...counts, ...(await secretsJson(app, client)) }
+}
+
+/** A client with a warning when its keys cannot be fetched. */
+const withKeyWarning = (app: App, client: Client, faultOf?: ReturnType<typeof sharedFaultsIn>) => {
+  const federated = client.federated_credentials ?? []
+  const issuers = federated.map(({ jwks_uri, issuer }) => ['xaa', jwks_uri ?? issuer] as const)
+  return withHostWarning(app, clientJson(client), [['cimd', client.jwks_uri], ...issuers], faultOf)
+}
+
+export const clients: AdminResource = {
+  name: 'client',
+  doc: 'OAuth clients.',
+  lookup: { name: { doc: 'Name of the client, if no other client has it.', query: 'q', member: 'client_name' } },
+  columns: ['client_name', 'status', 'client_id', 'registration_source', 'grant_types'],
+  actions: {
+    list: action({
+      method: 'GET',
+      path: '/admin/clients',
+      doc: 'Lists clients, oldest first by default.',
+      answer: z.array(answers.client),
+      query: z.strictObject({
+        status: word(['active', 'suspended']).optional().describe('Only clients with this status.'),
+        source: word(['admin', 'dcr', 'cimd']).optional().describe('Only clients that were registered this way.'),
+        limit: int(1, 100_000).prefault(50).describe('Maximum number of items.'),
+        offset: int(0, 1_000_000_000).prefault(0).describe('Number of items to skip.'),
+        after: name(2048).optional().describe(AFTER),
+        q: q.describe('Only clients with this text in their name or id. Case is ignored.'),
+        order,
+        activity: bool()
+          .prefault(false)
+          .describe('Add the time of last use and the number of tokens of the last 24 hours.'),
+      }),
+      async run(app, { query: { after, q, activity, ...query } }) {
+        const { store } = app
+        const last = await cursorOf('client', after, async (client_id) => {
+          const client = await store.findClient({ client_id })
+          return client && { id: client_id, created_at: client.issued_at }
+        })
+        const page = { ...query, after: last }
+        const { status, source, order } = query
+        // An index serves one of the two filters, not both.
+        const found = await (q === undefined && (status === undefined || source === undefined)
+          ? store.listClients(page)
+          : search((window) => store.listClientsWith({ q: q ?? '', status, source, order, ...window }), page))
+        return { shown: await shownInList(app, found, activity) }
+      },
+    }),
+    create: action({
+      method: 'POST',
+      path: '/admin/clients',
+      doc: 'Creates a client. The client_secret of a confidential client is returned only in this response.',
+      answer: answers.newClientAnswer,
+      status: 201,
+      body: creatable,
+      audit: 'client_created',
+      count: ['core_clients_registered_total', { source: 'admin' }],
+      cli: {
+        flags: {
+          name: { field: 'client_name' },
+          scopes: clientScopesFlag,
+          federated: federatedFlag,
+          'auth-method': { field: 'token_endpoint_auth_method' },
+          'jwks-file': jwksFlag,
+          'default-resource': defaultResourceFlag,
+          ...limitFlags,
+        },
+        without: ['response_types'],
+      },
+      async run(app, { body }, by) {
+        const { client_id, agent, default_resource, limits = null, jwks, ...fields } = body
+        const metadata = { ...fields, jwks: readKeys(jwks) }
+        checkClient(metadata, offeredBy(app))
+        checkFederated(app.config, metadata)
+        const uri = await defaultResourceOf(app, default_resource)
+        const made = newClient({ ...metadata, is_agent: agent }, 'admin', app.clock.now(), client_id)
+        const { client_secret } = made
+        const client = { ...made.client, default_resource: uri, limits: limitsAfter(undefined, limits) }
+        await checkClientChange(app, by, client)
+        const { client_id: id, client_name, grant_types } = client
+        const change = { client_id: id, detail: { client_name, grant_types } }
+        if ((await by.record('createClient', client, change)) === 'exists')
+          throw conflict('a client with this client_id exists already', 'client_exists')
+        const { client_id: _, ...shown } = await withKeyWarning(app, client)
+        return { shown: { client_id: id, ...(client_secret ? { client_secret } : {}), ...shown } }
+      },
+    }),
+    get: action({
+      method: 'GET',
+      path: '/admin/clients/{client_id}',
+      doc: 'Shows a client.',
+      answer: answers.clientWithSecrets,
+      cli: { command: 'client show', flags: { id: { field: 'client_id' } } },
+      run: async (app, { params }) => ({ shown: await shownAlone(app, await getClient(app, params.client_id)) }),
+    }),
+    update: action({
+      method: 'PATCH',
+      path: '/admin/clients/{client_id}',
+      doc: 'Changes the named members of a client. For a client with a metadata document the named members limit the document, even after it changes. An empty scope or list removes the limit. For a client that registered itself, the scope becomes a limit. Before, it was only a default. If a resource with which tokens of a provider can be obtained lists the client, further keys, federated credentials and redirect URIs need the capability admin.',
+      answer: answers.clientWithSecrets,
+      body: patchable,
+      audit: 'client_updated',
+      cli: {
+        flags: {
+          id: { field: 'client_id' },
+          name: { field: 'client_name' },
+          scopes: clientScopesFlag,
+          'jwks-file': jwksFlag,
+          federated: federatedFlag,
+          'default-resource': defaultResourceFlag,
+          ...limitFlags,
+        },
+        without: Object.keys(fixed),
+      },
+      run: (app, { params, body }, by) =>
+        retryStale(async () => {
+          const client = await getClient(app, params.client_id)
+          const { token_endpoint_auth_method, agent, default_resource, limits, jwks, ...rest } = body
+          const patch = withoutNulls(jwks === undefined ? rest : { ...rest, jwks: readKeys(jwks) })
+          const refixed = changedFields(client, { token_endpoint_auth_method, is_agent: agent })
+          if (refixed.length > 0)
+            throw invalid(`${refixed.join(', ')} cannot be changed; create a new client`, 'fixed_field')
+          if (client.registration_source === 'cimd' && (jwks ?? rest.jwks_uri) !== undefined)
+            throw invalid('the keys of this client are those of its metadata document', 'document_keys')
+          checkDocumentMembers(client, rest)
+          const next = {
+            ...setByOperator(client, patch),
+            updated_at: app.clock.now(),
+            default_resource:
+              default_resource === undefined ? client.default_resource : await defaultResourceOf(app, default_resource),
+            limits: limits === undefined ? client.limits : limitsAfter(client.limits, limits),
+          }
+          const fields = changedByOperator(client, next, Object.keys(patch))
+          if (fields.length === 0) return { shown: await shownAlone(app, client) }
+          await checkClientChange(app, by, next, client)
+          checkClient(next, offeredBy(app), client)
+          if (patch.federated_credentials) checkFederated(app.config, next)
+          const change = { client_id: client.client_id, detail: { fields } }
+          if ((await by.record('updateClient', next, change)) === 'stale') return 'stale'
+          return { shown: await shownAlone(app, next) }
+        }),
+    }),
+    suspend: action({
+      method: 'PATCH',
+      path: '/admin/clients/{client_id}/suspend',
+      doc: 'Suspends an active client. It gets no new tokens.',
+      answer: answers.clientStatus,
+      tool: { name: 'suspend_client', title: 'Suspend a client' },
+      audit: 'client_suspended',
+      cli: { flags: { id: { field: 'client_id' } } },
+      run: (app, { params }, by) => changeStatus(app, params.client_id, 'active', 'suspended', by),
+    }),
+    reactivate: action({
+      method: 'PATCH',
+      path: '/admin/clients/{client_id}/reactivate',
+      doc: 'Ends the suspension of a client.',
+      answer: answers.clientStatus,
+      tool: { name: 'reactivate_client', title: 'End the suspension of a client' },
+      audit: 'client_reactivated',
+      cli: { flags: { id: { field: 'client_id' } } },
+      run: (app, { params }, by) => changeStatus(app, params.client_id, 'suspended', 'active', by),
+    }),
+    fetchDocument: action({
+      method: 'POST',
+      path: '/admin/clients/{client_id}/fetch-document',
+      doc: 'Fetches the metadata document of a client now, and shows the document and its errors. If the client is not stored yet and its document is valid, the client is stored.',
+      answer: answers.fetchedDocument,
+      tool: { name: 'fetch_client_document', title: 'Fetch the metadata document of a client' },
+      audit: 'client_document_fetched',
+      cli: { flags: { id: { field: 'client_id' } } },
+      async run(app, { params: { client_id } }, caller) {
+        const client = await app.store.findClient({ client_id })
+        if (!client && !isUrlShaped(client_id)) throw notFound('client')
+        if (client && client.registration_source !== 'cimd')
+          throw invalid('the client has no metadata document', 'no_document')
+        const shown = await inspectDocument(app, client_id, caller)
+        return { shown, noted: { client_id, detail: { usable: shown.problem === undefined } } }
+      },
+    }),
+    rotateSecret,
+    delete: action({
+      method: 'DELETE',
+      path: '/admin/clients/{client_id}',
+      doc: 'Deletes a client with its consents and streams, and removes it from the policies of resources. A client with live tokens is deleted only with force.',
+      status: 204,
+      query: z.strictObject({
+        force: bool().prefault(false).describe('Delete it even if it has live tokens, and revoke them.'),
+      }),
+      audit: 'client_deleted',
+      tool: { name: 'delete_client', title: 'Delete a client', destructive: 'get', counts: ['client_id', 'client_id'] },
+      cli: { flags: { id: { field: 'client_id' } } },
+      async run(app, { params: { client_id }, query: { force } }, by) {
+        const now = app.clock.now()
+        const oldest = idFloor(now - longestLife(app.config))
+        const change = { client_id, detail: { force } }
+        const outcome = await by.record('deleteClient', { client_id, force, now, oldest }, change)
+        if (outcome === undefined) throw notFound('client')
+        if (outcome === 'has_tokens') throw conflict('the client has live tokens; force revokes them', 'has_tokens')
+        if (outcome !== 'deleted')
+          throw conflict(
+            `the exchange list of ${outcome.only_at} contains only this client, and an empty list would allow other clients; change the list first`,
+            'only_exchange',
+          )
+        return {}
+      },
+    }),
+  },
+}
+
+async function changeStatus(
+  app: App,
+  client_id: string,
+  from: Client['status'],
+  to: Client['status'],
+  by: Recorder,
+): Promise<ActionResult> {
+  await changeClient(app, client_id, by, (client) => {
+    if (client.status !== from) throw conflict(`the client is ${client.status} already`, 'wrong_state')
+    return { ...client, status: to }
+  })
+  return { shown: { status: to } }
+}

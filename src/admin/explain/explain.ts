@@ -1,0 +1,130 @@
+// Explains the outcome of a token request: every rule that is evaluated, its result, where it is set and how to change it.
+import { z } from 'zod'
+import { issuerOf } from '../../config/issuer.ts'
+import type { App } from '../../context.ts'
+import type { Grant } from '../../grants/grant.ts'
+import { grants } from '../../grants/index.ts'
+import { OAuthError } from '../../lib/error.ts'
+import { name, text, word } from '../../lib/field.ts'
+import { newId } from '../../lib/id.ts'
+import { idTokenClaims } from '../../oauth/openid.ts'
+import { claimsOf, withUserClaims } from '../../oauth/tokens/access_token.ts'
+import { nameOf } from '../../oauth/tokens/resource.ts'
+import { type AdminResource, action } from '../action.ts'
+import * as answers from '../answers/service.ts'
+import { invalid } from '../outcome.ts'
+import { EXPLAINED_GRANTS } from './grants.ts'
+import { EXPLAINED_RULES, type ExplainedRequest, type ExplainedRule, type Scene } from './rules.ts'
+import type { WouldIssue } from './steps.ts'
+import { refusalAnswer, TRY_DOC } from './try.ts'
+
+async function explain(app: App, asked: ExplainedRequest, grant: Grant) {
+  const explained = EXPLAINED_GRANTS.get(grant.type)
+  if (!explained) throw invalid('this grant cannot be explained', 'unknown_grant')
+  if (explained.user && asked.user === undefined) throw invalid('user is required for this grant', 'missing_user')
+  if (!explained.signIn && asked.resource === undefined)
+    throw invalid('resource is required for this grant', 'missing_resource')
+  const scene: Scene = { asked, grant }
+  const outcomes = new Map<ExplainedRule, 'passed' | 'failed'>()
+  const steps = () =>
+    explained.rules.map((rule) => {
+      const { where, change } = EXPLAINED_RULES[rule]
+      return { rule, outcome: outcomes.get(rule) ?? 'not_reached', where: where(scene), change: change(scene) }
+    })
+  try {
+    const issued = await explained.decide(app, scene, async (rules, check) => {
+      try {
+        const result = await check()
+        for (const rule of rules) outcomes.set(rule, 'passed')
+        return result
+      } catch (error) {
+        if (error instanceof OAuthError) noteFailure(outcomes, rules, error)
+        throw error
+      }
+    })
+    const claims = issued.resource?.backend_kind === 'broker' ? {} : claimsFor(app, grant, issued)
+    return { ok: true, steps: steps(), ...claims }
+  } catch (error) {
+    if (!(error instanceof OAuthError) || error.status >= 500) throw error
+    return { ok: false, steps: steps(), refusal: refusalAnswer(error) }
+  }
+}
+
+/** The rule that refused failed, and the rules before it passed. */
+function noteFailure(outcomes: Map<ExplainedRule, string>, rules: readonly ExplainedRule[], error: OAuthError): void {
+  const reason = error.more.about?.['rule'] ?? error.reason
+  const at = rules.findIndex((rule) => EXPLAINED_RULES[rule].reasons.test(reason))
+  const failed = at < 0 ? rules.length - 1 : at
+  for (const [i, rule] of rules.entries()) if (i <= failed) outcomes.set(rule, i < failed ? 'passed' : 'failed')
+}
+
+/** The claims of the access token, without its id, and those of the ID token, if there is one. */
+function claimsFor(app: App, grant: Grant, { resource, lifetime, client, about, identity, ...issued }: WouldIssue) {
+  const now = app.clock.now()
+  const { sub, scope, act } = issued
+  const issuance = {
+    ...{
+      id: newId(),
+      grant_type: grant.name,
+      client_id: client.client_id,
+      sub,
+      resource: resource && nameOf(resource),
+      scope,
+      act,
+    },
+    ...{ issued_at: now, expires_at: now + Math.floor(lifetime), kid: '', is_agent: client.is_agent, ip: '' },
+  }
+  const issuer = issuerOf(app.config)
+  const key = app.keyring.current(resource?.access_token_typ)
+  const { jti, ...claims } = withUserClaims(app, key, claimsOf(issuance, issuer), { about, identity })
+  return {
+    claims,
+    ...(identity ? { id_token: idTokenClaims(issuer, issuance, identity) } : {}),
+  }
+}
+
+const types = grants.map(({ type }) => type) as [string, ...string[]]
+
+export const tryExplain: AdminResource = {
+  name: 'try',
+  doc: TRY_DOC,
+  actions: {
+    explain: action({
+      method: 'POST',
+      path: '/admin/try/explain',
+      doc: 'Explains whether a token would be issued: every rule in order, its outcome, where it is set and how to change it. Nothing is issued or changed.',
+      answer: answers.explained,
+      needs: 'viewer',
+      tool: { name: 'explain', title: 'Why a token is or is not issued' },
+      body: z.strictObject({
+        grant: word(types).describe('The grant_type of the request.'),
+        client_id: name(2048).describe('The client that the user signed in to, or that sends the request.'),
+        user: name()
+          .optional()
+          .describe('Id or email of the user. Required for every grant except client_credentials.'),
+        resource: name(2048)
+          .optional()
+          .describe(
+            'URI of the resource; for an exchange also the slug of a broker resource. Only a sign-in with the scope openid needs none.',
+          ),
+        scope: text(8192).optional().describe('Scope of the request.'),
+        actor: name(2048)
+          .optional()
+          .describe(
+            'For a token exchange: the client that exchanges the token of client_id. The new token names it in act.',
+          ),
+        source: name(2048)
+          .optional()
+          .describe(
+            'For a token exchange: URI of the resource that the exchanged token is for. Its fronting link is checked.',
+          ),
+      }),
+      cli: { rows: 'steps', beforeRows: true },
+      async run(app, { body }) {
+        const grant = grants.find(({ type }) => type === body.grant)
+        if (!grant) throw invalid('grant names no grant_type', 'unknown_grant')
+        return { shown: await explain(app, body, grant) }
+      },
+    }),
+  },
+}

@@ -1,0 +1,213 @@
+// Sign-in to the admin page: of people at an upstream provider, and with an API key, which the page exchanges for a cookie once.
+import type { App } from '../../context.ts'
+import { htmlReply, json, NO_STORE, type Reply, type Request, redirect } from '../../http/message.ts'
+import type { Route } from '../../http/route.ts'
+import { OAuthError } from '../../lib/error.ts'
+import { html } from '../../lib/html.ts'
+import { newId } from '../../lib/id.ts'
+import { audit, sentBy } from '../../oauth/audit.ts'
+import { providerNamed } from '../../oauth/federation/oidc_providers.ts'
+import {
+  finishUpstreamSignIn,
+  type SignInPlace,
+  startUpstreamSignIn,
+  type UpstreamSignIn,
+} from '../../oauth/federation/upstream_sign_in.ts'
+import { browserKey } from '../../oauth/sign_in/pending_login.ts'
+import type { Gatekeeper, Operator } from '../gatekeeper.ts'
+import { finishLocal, startLocal } from './local_sign_in.ts'
+import {
+  adminIdentityOf,
+  adminProviders,
+  callbackUrl,
+  capabilityOfPerson,
+  PAGE_PATH,
+  SIGN_IN_PATH,
+  startUrl,
+} from './people.ts'
+import {
+  ADMIN_SESSION_SECONDS,
+  endAdminSession,
+  findAdminPageSession,
+  isSecurePage,
+  startAdminSession,
+} from './session.ts'
+
+const SESSION_PATH = '/admin/ui/session'
+
+/** The routes of the sign-in to the admin page. Only the page uses them. */
+export function signInRoutes(app: App, { guard, operatorOf, operatorOfSession }: Gatekeeper): Route[] {
+  const showSession = async (request: Request): Promise<Reply> => {
+    const found = await findAdminPageSession(app, request)
+    return json(200, { operator: shown(found && operatorOfSession(found)), providers: shownProviders(app) }, NO_STORE)
+  }
+  return [
+    { method: 'GET', path: SESSION_PATH, handle: showSession },
+    {
+      method: 'POST',
+      path: SESSION_PATH,
+      guard: guard('viewer'),
+      handle: (request) => enterWithKey(app, request, operatorOf(request)),
+    },
+    {
+      method: 'DELETE',
+      path: SESSION_PATH,
+      guard: guard('viewer'),
+      handle: (request) => signOut(app, request, operatorOf(request)),
+    },
+    ...(app.config.admin.sign_in.local ? localRoutes(app) : []),
+    ...(app.config.admin.sign_in.enabled ? providerRoutes(app) : []),
+  ]
+}
+
+const LOCAL_PATH = `${SIGN_IN_PATH}/local`
+const localRoutes = (app: App): Route[] => [
+  {
+    method: 'GET',
+    path: `${LOCAL_PATH}/start`,
+    hasEffects: true,
+    handle: (request) => startLocal(app, request, adminSignIn(app)),
+    renderError,
+  },
+  {
+    method: 'GET',
+    path: `${LOCAL_PATH}/callback`,
+    hasEffects: true,
+    handle: (request) => finishLocal(app, request, adminSignIn(app)),
+    renderError,
+  },
+]
+
+const providerRoutes = (app: App): Route[] =>
+  ['', '/{provider}'].flatMap((suffix): Route[] => [
+    {
+      method: 'GET',
+      path: `${SIGN_IN_PATH}/start${suffix}`,
+      hasEffects: true,
+      handle: (request) => start(app, request),
+      renderError,
+    },
+    {
+      method: 'GET',
+      path: `${SIGN_IN_PATH}/callback${suffix}`,
+      hasEffects: true,
+      handle: (request) => finish(app, request),
+      renderError,
+    },
+  ])
+
+/** What the page shows of the operator. */
+const shown = (operator: Operator | undefined) =>
+  operator && { actor_id: operator.actor_id, capability: operator.capability }
+
+/** The links of the sign-in page. They have the configured address, which the provider returns the browser to. */
+function shownProviders(app: App) {
+  const { local, url } = app.config.admin.sign_in
+  return [
+    ...(local ? [{ name: 'a passkey', url: new URL(`${LOCAL_PATH}/start`, url).href }] : []),
+    ...adminProviders(app).map(({ slug, settings }) => ({
+      name: settings.display_name || new URL(settings.issuer).host,
+      url: startUrl(app, slug),
+    })),
+  ]
+}
+
+/** Starts a session for the holder of a key. */
+async function enterWithKey(app: App, request: Request, operator: Operator): Promise<Reply> {
+  const isSecure = isSecurePage(request)
+  if (!operator.key || isSecure === undefined)
+    throw new OAuthError('invalid_request', 'this exchanges an admin API key for a session of the admin page', {
+      reason: 'not_the_admin_page',
+    })
+  const cookie = await startAdminSession(app, operator.key, isSecure)
+  await audit(app, { action: 'admin_ui_login', actor_id: operator.actor_id, ...sentBy(request), detail: {} })
+  const reply = json(200, { operator: shown(operator) }, NO_STORE)
+  return { ...reply, headers: { ...reply.headers, 'set-cookie': cookie } }
+}
+
+/** Ends the session of the browser. */
+async function signOut(app: App, request: Request, { actor_id, session }: Operator): Promise<Reply> {
+  if (!session) throw new OAuthError('invalid_request', 'this request has no session', { reason: 'no_session' })
+  const cookie = await endAdminSession(app, request, session)
+  const { user_id } = session.session
+  await audit(app, { action: 'admin_ui_logout', actor_id, ...sentBy(request), detail: user_id ? { user_id } : {} })
+  return { status: 204, headers: { ...NO_STORE, 'set-cookie': cookie }, body: '' }
+}
+
+/** The sign-in of people. Its cookies are sent with the return from the provider, which is a navigation from another site. */
+function adminSignIn(app: App): SignInPlace {
+  const isSecure = app.config.admin.sign_in.url.startsWith('https:')
+  const [prefix, path] = isSecure ? ['__Host-', '/'] : ['', SIGN_IN_PATH]
+  const write = (name: string, value: string, maxAge: number) =>
+    `${name}=${value}; Path=${path}; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`
+  return {
+    cookies: { prefix: `${prefix}service_admin_oidc_`, write },
+    browserOf: (request) => browserKey(request, `${prefix}service_admin_browser`, write),
+    redirectUri: ({ slug }) => callbackUrl(app, slug),
+    failed: 'admin_ui_login_failed',
+    enter: (request, signedIn, cookie) => enterAsPerson(app, request, { ...signedIn, isSecure, cookie }),
+  }
+}
+
+function providerOf(app: App, request: Request) {
+  const provider = providerNamed(app, request.params['provider'])
+  if (!adminProviders(app).includes(provider)) throw new OAuthError('not_found', 'there is no such page')
+  return provider
+}
+const start = (app: App, request: Request): Promise<Reply> =>
+  startUpstreamSignIn(app, request, adminSignIn(app), providerOf(app, request), {
+    target: PAGE_PATH,
+    reauthenticate: false,
+  })
+const finish = (app: App, request: Request): Promise<Reply> =>
+  finishUpstreamSignIn(app, request, adminSignIn(app), providerOf(app, request))
+
+/** Starts the session of a person whose groups give a capability. */
+async function enterAsPerson(
+  app: App,
+  request: Request,
+  {
+    provider,
+    identity: { issuer, claims },
+    login,
+    user,
+    isSecure,
+    cookie,
+  }: UpstreamSignIn & { isSecure: boolean; cookie: string },
+): Promise<Reply> {
+  const identity = adminIdentityOf(provider, user)
+  if (!capabilityOfPerson(app, identity, user))
+    throw new OAuthError('access_denied', 'none of your groups may use the admin page', {
+      reason: 'admin_no_capability',
+      about: { user_id: user.id, found: user.provider_groups.join(' ') || 'no groups' },
+    })
+  const started = await startAdminSession(app, { user_id: user.id, identity }, isSecure)
+  await saveUpstreamSid(app, user.id, issuer, claims['sid'])
+  const detail = { provider: provider.slug, user_id: user.id }
+  await audit(app, { action: 'admin_ui_login', actor_id: identity.actor_id, ...sentBy(request), detail })
+  return redirect(login.target, { 'set-cookie': [started, cookie] })
+}
+
+const MAX_SID = 255
+/** Records the session at the provider, because a logout token may name only the session. */
+async function saveUpstreamSid(app: App, user_id: string, issuer: string, sid: unknown): Promise<void> {
+  if (typeof sid !== 'string' || sid.length > MAX_SID) return
+  const expires_at = app.clock.now() + ADMIN_SESSION_SECONDS
+  await app.store.saveFederatedSession({ id: newId(), issuer, sid, user_id, expires_at })
+}
+
+/** The page that is shown when a sign-in failed. */
+function renderError({ status, message, more: { headers } }: OAuthError, { id }: Request): Reply {
+  const page = html`<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>The sign-in failed · Admin</title>
+<h1>The sign-in failed</h1>
+<p>${message[0]?.toUpperCase()}${message.slice(1)}.</p>
+<p>Request <code>${id}</code></p>
+<p><a href="${PAGE_PATH}">Back to the admin page</a></p>
+</html>
+`
+  return htmlReply(status, page.text, headers)
+}

@@ -1,0 +1,50 @@
+// Which resources a user may use, and why: the decision of every grant, for all resources.
+import { z } from 'zod'
+import { int } from '../../lib/field.ts'
+import { admittedBy, decideAccess } from '../../oauth/tokens/access.ts'
+import type { Resource } from '../../records/resource.ts'
+import { type Person, personOf } from '../../records/user.ts'
+import { action } from '../action.ts'
+import * as answers from '../answers/people.ts'
+import { notFound } from '../outcome.ts'
+
+export const userAccess = action({
+  method: 'GET',
+  path: '/admin/users/{id}/access',
+  doc: 'Shows for each resource, oldest first, whether the user may use it, by which rule, and with which scopes.',
+  answer: z.array(answers.accessOfUser),
+  query: z.strictObject({
+    limit: int(1, 500).prefault(100).describe('Maximum number of items.'),
+    offset: int(0, 1_000_000_000).prefault(0).describe('Number of items to skip.'),
+  }),
+  async run({ store }, { params, query }) {
+    const user = await store.findUser({ id: params.id })
+    if (!user) throw notFound('user')
+    const person = personOf(user)
+    const isDisabled = user.status !== 'active'
+    return { shown: (await store.listResources(query)).map((resource) => accessJson(resource, person, isDisabled)) }
+  },
+})
+
+function accessJson(resource: Resource, person: Person, isDisabled: boolean) {
+  const { slug, display_name, access, scopes } = resource
+  const names = scopes.map(({ name }) => name)
+  // Users are asked for a second factor where a resource requires one.
+  const decided = decideAccess(resource, person, names, { amr: ['mfa'] })
+  const refused_by = isDisabled ? 'user_inactive' : decided.refused_by
+  const scope = isDisabled ? [] : decided.scope
+  const rule = admittedBy(access, person)
+  return {
+    slug,
+    display_name,
+    allowed: refused_by === undefined,
+    ...(rule ? { admitted_by: rule } : {}),
+    ...(refused_by ? { refused_by } : {}),
+    groups: rule === 'groups' ? access.groups.filter((name) => person.isIn.has(name)) : [],
+    scopes: [...scope],
+    // Without access the user gets no scope, whatever the scopes say.
+    missing_scopes: rule ? scopes.filter(({ name }) => !scope.includes(name)).map(missing) : [],
+  }
+}
+
+const missing = ({ name, groups = [] }: Resource['scopes'][number]) => ({ name, groups })

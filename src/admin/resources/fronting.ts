@@ -1,0 +1,201 @@
+// Admin operations on fronting links: the scopes that a gateway (source) may obtain at a resource behind it (target).
+import { z } from 'zod'
+import type { App } from '../../context.ts'
+import { quoteNames } from '../../lib/bounded.ts'
+import { bool, distinct, int, scopeName, slug } from '../../lib/field.ts'
+import { rfc3339 } from '../../lib/time.ts'
+import { catalogOf } from '../../oauth/tokens/resource.ts'
+import type { FrontingLink } from '../../records/fronting_link.ts'
+import type { Resource } from '../../records/resource.ts'
+import { linkDetail } from '../../store/recorded.ts'
+import { type AdminResource, action, type FlagRule, type Recorder } from '../action.ts'
+import * as answers from '../answers/answers.ts'
+import { changedFields, conflict, invalid, notFound, retryStale } from '../outcome.ts'
+import { checkLinkChange } from '../rights.ts'
+import { getResource } from './resources.ts'
+
+const scope_map = z
+  .record(scopeName().min(1, 'must not be empty'), distinct(scopeName().min(1, 'must not be empty'), true))
+  .refine((map) => Object.keys(map).length > 0, 'must map a scope')
+  .meta({ minProperties: 1 })
+  .describe('For each scope of the source, the scopes of the target that it allows.')
+
+/** A link in the form of the admin API. */
+const linkJson = (link: FrontingLink) => ({
+  source_slug: link.source_slug,
+  target_slug: link.target_slug,
+  scope_map: link.scope_map,
+  created_by: link.created_by,
+  created_at: rfc3339(link.created_at),
+  updated_at: rfc3339(link.updated_at),
+})
+
+/** `read:repo+org,write:repo`, split at the first colon; `gw:read->repo` for names with colons; or JSON. */
+const scopeMapFlag: FlagRule = {
+  field: 'scope_map',
+  doc: 'Scopes of the source with the scopes of the target: read:repo+org,write:repo. For names with colons: gw:read->repo:read, or JSON.',
+  value: 'a:b+c,d:e',
+  read: (values) => {
+    const text = values.join(',')
+    return text.startsWith('{') ? jsonOf(text) : Object.fromEntries(text.split(',').map(entryOf))
+  },
+}
+const jsonOf = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+const entryOf = (entry: string): [string, string[]] => {
+  const [name = '', targets = ''] = entry.split(entry.includes('->') ? /->(.*)/ : /:(.*)/)
+  return [name.trim(), targets.split('+').flatMap((each) => each.trim() || [])]
+}
+
+interface Ends {
+  source: string
+  target: string
+}
+async function getLink({ store }: App, { source, target }: Ends): Promise<FrontingLink> {
+  const link = await store.findFrontingLink({ source_slug: source, target_slug: target })
+  if (!link) throw notFound('fronting link')
+  return link
+}
+
+/** Returns the two resources after the checks of a scope map that need no other link. `before` is the map that it replaces. */
+async function checkedEnds(
+  app: App,
+  by: Recorder,
+  { source, target }: Ends,
+  map: FrontingLink['scope_map'],
+  before?: FrontingLink['scope_map'],
+): Promise<Resource[]> {
+  if (source === target) throw invalid('a resource cannot front itself', 'fronting_self')
+  const front = await getResource(app, source)
+  const behind = await getResource(app, target)
+  if (front.backend_kind !== 'mint') throw invalid('source must be a mint resource', 'fronting_source_kind')
+  const check = (end: string, names: readonly string[], resource: Resource) => {
+    const unknown = names.filter((name) => !catalogOf(resource).includes(name))
+    if (unknown.length > 0)
+      throw invalid(`scope_map names scopes that the ${end} does not declare: ${quoteNames(unknown)}`, 'fronting_scope')
+  }
+  check('source', Object.keys(map), front)
+  check('target', Object.values(map).flat(), behind)
+  checkLinkChange(by, behind, map, before)
+  return [front, behind]
+}
+
+export const frontingLinks: AdminResource = {
+  name: 'fronting',
+  doc: 'Fronting links. With a link, a gateway obtains tokens for a resource behind it without another consent of the user.',
+  actions: {
+    list: action({
+      method: 'GET',
+      path: '/admin/fronting',
+      doc: 'Lists fronting links, oldest first.',
+      answer: z.array(answers.link),
+      query: z.strictObject({
+        source: slug().optional().describe('Only links of this gateway.'),
+        target: slug().optional().describe('Only links to this resource.'),
+        limit: int(1, 500).prefault(100).describe('Maximum number of items.'),
+        offset: int(0, 1_000_000_000).prefault(0).describe('Number of items to skip.'),
+      }),
+      run: async ({ store }, { query: { source, target, ...page } }) => ({
+        shown: (await store.listFrontingLinks({ source_slug: source, target_slug: target, ...page })).map(linkJson),
+      }),
+    }),
+    create: action({
+      method: 'POST',
+      path: '/admin/fronting',
+      doc: 'Creates a fronting link. The scopes must exist, and the links must not form a cycle. A link to a broker resource needs the capability admin.',
+      answer: answers.link,
+      status: 201,
+      dryRun: true,
+      query: z.strictObject({ dry_run: bool().prefault(false).describe('Only check the input, and create nothing.') }),
+      body: z.strictObject({
+        source: slug().describe('The gateway: a mint resource.'),
+        target: slug().describe('The resource behind the gateway.'),
+        scope_map,
+      }),
+      audit: 'fronting_link_created',
+      cli: { flags: { 'scope-map': scopeMapFlag } },
+      run: (app, { query: { dry_run }, body: { scope_map, ...ends } }, by) =>
+        retryStale(async () => {
+          const now = app.clock.now()
+          const [source_slug, target_slug] = [ends.source, ends.target]
+          const link = {
+            source_slug,
+            target_slug,
+            scope_map,
+            created_by: by.actor_id,
+            created_at: now,
+            updated_at: now,
+          }
+          const write = { link, ends: await checkedEnds(app, by, ends, scope_map), dry_run }
+          const outcome = await (dry_run
+            ? app.store.createFrontingLink(write)
+            : by.record('createFrontingLink', write, { detail: linkDetail(link) }))
+          if (outcome === 'stale') return outcome
+          if (outcome === 'exists') throw conflict('a fronting link between them exists already', 'fronting_exists')
+          if (outcome === 'cycle') throw invalid('the target leads back to the source', 'fronting_cycle')
+          return { shown: linkJson(link), ...(dry_run ? { dry: true } : {}) }
+        }),
+    }),
+    get: action({
+      method: 'GET',
+      path: '/admin/fronting/{source}/{target}',
+      doc: 'Shows a fronting link.',
+      answer: answers.link,
+      run: async (app, { params }) => ({ shown: linkJson(await getLink(app, params)) }),
+    }),
+    update: action({
+      method: 'PATCH',
+      path: '/admin/fronting/{source}/{target}',
+      doc: 'Replaces the scope map of a fronting link. To reach further scopes of a broker resource needs the capability admin.',
+      answer: answers.link,
+      body: z.strictObject({ scope_map: scope_map.optional() }),
+      audit: 'fronting_link_updated',
+      cli: { flags: { 'scope-map': scopeMapFlag } },
+      run: (app, { params, body }, by) =>
+        retryStale(async () => {
+          const link = await getLink(app, params)
+          if (changedFields(link, body).length === 0) return { shown: linkJson(link) }
+          const next = { ...link, ...body, updated_at: app.clock.now() }
+          const ends = await checkedEnds(app, by, params, next.scope_map, link.scope_map)
+          const outcome = await by.record('updateFrontingLink', { link: next, ends }, { detail: linkDetail(next) })
+          if (outcome === 'stale') return outcome
+          if (!outcome) throw notFound('fronting link')
+          return { shown: linkJson(next) }
+        }),
+    }),
+    delete: action({
+      method: 'DELETE',
+      path: '/admin/fronting/{source}/{target}',
+      doc: 'Deletes a fronting link. No new tokens are issued through it. Issued tokens stay valid until they expire.',
+      status: 204,
+      audit: 'fronting_link_deleted',
+      async run(_app, { params: { source, target } }, by) {
+        const ends = { source_slug: source, target_slug: target }
+        if (!(await by.record('deleteFrontingLink', ends, { detail: {} }))) throw notFound('fronting link')
+        return {}
+      },
+    }),
+    ofResource: action({
+      method: 'GET',
+      path: '/admin/resources/{slug}/fronting',
+      doc: 'Shows the fronting links of a resource: those to others (fronts) and those to it (fronted_by).',
+      answer: answers.linksOfResource,
+      async run(app, { params }) {
+        const { slug } = await getResource(app, params.slug)
+        const links = await app.store.listFrontingLinks({ slug })
+        return {
+          shown: {
+            slug,
+            fronts: links.filter(({ source_slug }) => source_slug === slug).map(linkJson),
+            fronted_by: links.filter(({ target_slug }) => target_slug === slug).map(linkJson),
+          },
+        }
+      },
+    }),
+  },
+}

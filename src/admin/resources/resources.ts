@@ -1,0 +1,292 @@
+// Admin operations on resources. The fields and their rules are those of config/records.ts.
+import { z } from 'zod'
+import { type ResourceRecord, resourceFields, resourceRecord } from '../../config/records.ts'
+import type { App } from '../../context.ts'
+import { quoteNames } from '../../lib/bounded.ts'
+import { bool, int, name, slug, text, word } from '../../lib/field.ts'
+import { newId } from '../../lib/id.ts'
+import { rfc3339 } from '../../lib/time.ts'
+import { canonicalUrl } from '../../lib/url.ts'
+import { narrows } from '../../oauth/tokens/access.ts'
+import { nameOf } from '../../oauth/tokens/resource.ts'
+import { newResource, resourceFieldsOf } from '../../oauth/tokens/resource_record.ts'
+import type { Resource, ResourcePolicy } from '../../records/resource.ts'
+import { type AdminResource, action, type Change, type Recorder } from '../action.ts'
+import * as answers from '../answers/answers.ts'
+import { AFTER, cursorOf, q } from '../lists.ts'
+import { changedFields, conflict, invalid, notFound, parsed, retryStale } from '../outcome.ts'
+import { revokeFitting } from '../revocations.ts'
+import { checkResourceChange } from '../rights.ts'
+import { getProvider } from './providers.ts'
+import { checkedResource, checkPublished, checkUri } from './resource_check.ts'
+import { accessFlag, scopeMapFlag, scopesFlag } from './resource_flags.ts'
+
+/** Without defaults, so that a patch keeps the members that it does not name. */
+const patchable = z.strictObject({ ...resourceFields, scopes: resourceFields.scopes.removeDefault() }).partial()
+
+/** A resource in the form of the admin API. */
+async function resourceJson({ store }: App, { policy: { connect, ...policy }, ...resource }: Resource) {
+  const name = resource.broker_provider_slug
+  const provider = name === undefined ? undefined : await store.findProvider({ name })
+  return {
+    id: resource.id,
+    slug: resource.slug,
+    uri: resource.uri ?? '',
+    backend_kind: resource.backend_kind,
+    broker_provider_id: provider?.id ?? '',
+    broker_provider_slug: name ?? '',
+    display_name: resource.display_name,
+    scopes: resource.scopes,
+    access_token_typ: resource.access_token_typ ?? 'at+jwt',
+    access: resource.access,
+    token_claims: resource.token_claims,
+    policy: resource.backend_kind === 'broker' ? { ...policy, connect } : policy,
+    ...warningOf(resource.uri),
+    created_at: rfc3339(resource.created_at),
+    updated_at: rfc3339(resource.updated_at),
+  }
+}
+
+/** A URI that is not in canonical form is stored as written, but clients cannot send it, because URL parsers rewrite it. */
+function warningOf(uri: string | undefined): { warning?: string } {
+  const canonical = uri === undefined ? undefined : canonicalUrl(uri)
+  if (canonical === undefined || canonical === uri) return {}
+  return { warning: `clients cannot send this URI: they send ${canonical} instead; register that form` }
+}
+
+/** Finds a resource by id or slug. Throws not_found. */
+export async function getResource({ store }: App, name: string): Promise<Resource> {
+  const resource = await store.findResourceByName({ name })
+  if (!resource) throw notFound('resource')
+  return resource
+}
+
+/** Writes a resource that was read before, with the event whose detail has these members. Throws conflict for a taken slug or uri, invalid_request for unknown clients. */
+export async function writeResource(
+  app: App,
+  stored: Resource,
+  next: Resource,
+  by: Recorder,
+  detail: Change['detail'],
+): Promise<Resource | 'stale'> {
+  await checkResourceChange(app, by, next, stored)
+  await checkClients(app, next.policy, stored.policy)
+  await checkUri(app, next)
+  const changed = { ...next, updated_at: app.clock.now() }
+  const isMoved = stored.backend_kind === 'mint' && next.backend_kind === 'mint' && next.uri !== stored.uri
+  const written = isMoved ? { ...changed, uri_before: stored.uri } : changed
+  const narrowed = narrows(stored, next) ? { narrowed: true } : {}
+  const outcome = await by.record('updateResource', written, { detail: { ...facts(next), ...detail, ...narrowed } })
+  checkOutcome(outcome)
+  return outcome === 'stale' ? outcome : changed
+}
+
+const facts = ({ id, slug }: Resource) => ({ resource_id: id, slug })
+
+function checkOutcome(outcome: string): void {
+  if (outcome === 'exists') throw conflict('a resource with this slug or uri exists already', 'resource_exists')
+  if (outcome === 'no_provider') throw notFound('broker provider')
+}
+
+/** A policy may only add clients that exist. Clients that it names already may have been deleted since. */
+async function checkClients({ store }: App, policy: ResourcePolicy, before?: ResourcePolicy): Promise<void> {
+  const idsOf = (each?: ResourcePolicy) => [
+    ...(each?.exchange.allowed_client_ids ?? []),
+    ...(each?.runtime.client_ids ?? []),
+  ]
+  const old = idsOf(before)
+  const added = idsOf(policy).filter((id) => !old.includes(id))
+  const known = added.length > 0 ? await store.listKnownClients({ client_ids: added }) : []
+  const unknown = added.filter((id) => !known.includes(id))
+  if (unknown.length > 0) throw invalid(`policy names unknown clients: ${quoteNames(unknown, ', ')}`, 'unknown_client')
+}
+
+/** Resolves the provider of a resource to its slug. Throws not_found, or invalid_request when id and slug name different providers. */
+async function withProvider<R extends Pick<ResourceRecord, 'broker_provider_id' | 'broker_provider_slug'>>(
+  app: App,
+  { broker_provider_id: id, ...written }: R,
+) {
+  if (id === undefined) return written
+  const { slug } = await getProvider(app, id)
+  if (written.broker_provider_slug !== undefined && written.broker_provider_slug !== slug)
+    throw invalid('broker_provider_id and broker_provider_slug name different providers', 'two_providers')
+  return { ...written, broker_provider_slug: slug }
+}
+
+/** Refuses changes that fronting links depend on: the slug, the kind, and the scopes of their maps. Throws invalid_request. */
+async function checkLinks({ store }: App, stored: Resource, next: Pick<Resource, 'slug' | 'backend_kind' | 'scopes'>) {
+  const links = await store.listFrontingLinks({ slug: stored.slug })
+  if (links.length === 0) return
+  const refuse = (what: string) => invalid(`fronting links refer to ${what}: delete them first`, 'fronting_link')
+  if (next.slug !== stored.slug) throw refuse('its slug')
+  if (next.backend_kind !== stored.backend_kind) throw refuse('its backend_kind')
+  const used = links.flatMap(({ source_slug, scope_map }) =>
+    source_slug === stored.slug ? Object.keys(scope_map) : Object.values(scope_map).flat(),
+  )
+  const gone = [...new Set(used)].filter((name) => !next.scopes.some((scope) => scope.name === name))
+  if (gone.length > 0) throw refuse(`scopes that would be removed (${quoteNames(gone)})`)
+}
+
+const bySlug = { slug: { field: 'id', doc: 'Slug or id of the resource.' } } as const
+const providerFlag = { 'broker-provider': { field: 'broker_provider_slug' } } as const
+const without = ['policy', 'broker_provider_id']
+
+export const resources: AdminResource = {
+  name: 'resource',
+  doc: 'Resources: the MCP servers that tokens are for.',
+  lookup: {
+    slug: { doc: 'Slug of the resource.' },
+    name: { doc: 'Display name of the resource, if no other resource has it.', query: 'q', member: 'display_name' },
+  },
+  columns: ['slug', 'uri', 'backend_kind', 'display_name', 'id'],
+  actions: {
+    list: action({
+      method: 'GET',
+      path: '/admin/resources',
+      doc: 'Lists resources, oldest first.',
+      answer: z.union([z.array(answers.resource), answers.resource]),
+      query: z
+        .strictObject({
+          slug: slug().optional().describe('Show the resource with this slug. No other parameter may be set.'),
+          backend_kind: word(['mint', 'broker']).optional().describe('Only resources of this kind.'),
+          broker_provider_slug: slug().optional().describe('Only resources of this provider.'),
+          broker_provider_id: text(256).optional().describe('Only resources of the provider with this id.'),
+          limit: int(1, 500).optional().describe('Maximum number of items. Default: 100.'),
+          offset: int(0, 1_000_000_000).optional().describe('Number of items to skip.'),
+          q: q.describe('Only resources with this text in their name, slug or URI. Case is ignored.'),
+          after: name().optional().describe(AFTER),
+        })
+        .refine(
+          ({ slug, ...filters }) => slug === undefined || Object.values(filters).every((each) => each === undefined),
+          { path: ['slug'], message: 'takes no other parameter' },
+        ),
+      cli: { flags: providerFlag, without: ['slug', 'broker_provider_id'] },
+      async run(app, { query: { slug, limit = 100, offset, after: last, ...given } }) {
+        if (slug !== undefined) return { shown: await resourceJson(app, await getResource(app, slug)) }
+        const filter = await withProvider(app, given)
+        const after = await cursorOf('resource', last, (name) => app.store.findResourceByName({ name }))
+        const found = await app.store.listResources({ ...filter, after, limit, offset })
+        return { shown: await Promise.all(found.map((each) => resourceJson(app, each))) }
+      },
+    }),
+    create: action({
+      method: 'POST',
+      path: '/admin/resources',
+      doc: 'Creates a resource. A broker resource needs the capability admin, and so does a server of a mint resource if it could exchange into a broker resource.',
+      answer: answers.resource,
+      status: 201,
+      body: resourceRecord,
+      audit: 'resource_created',
+      count: ['ext_resource_server_ops_total', { op: 'create' }],
+      cli: { flags: { ...providerFlag, scopes: scopesFlag, 'scope-map': scopeMapFlag, access: accessFlag }, without },
+      async run(app, { body }, by) {
+        const resource = newResource(await withProvider(app, body), app.clock.now())
+        await checkResourceChange(app, by, resource)
+        await checkClients(app, resource.policy)
+        await checkUri(app, resource)
+        checkOutcome(await by.record('createResource', resource, { detail: facts(resource) }))
+        return { shown: await resourceJson(app, resource) }
+      },
+    }),
+    get: action({
+      method: 'GET',
+      path: '/admin/resources/{id}',
+      doc: 'Shows a resource by its id or slug.',
+      answer: answers.resource,
+      cli: { flags: bySlug },
+      run: async (app, { params }) => ({ shown: await resourceJson(app, await getResource(app, params.id)) }),
+    }),
+    check: action({
+      method: 'GET',
+      path: '/admin/resources/{id}/check',
+      doc: 'Fetches the metadata that the server of a resource publishes, and shows how it differs from the registration.',
+      ...checkedResource,
+      cli: { flags: bySlug },
+      run: async (app, { params }) => ({ shown: await checkPublished(app, await getResource(app, params.id)) }),
+    }),
+    update: action({
+      method: 'PATCH',
+      path: '/admin/resources/{id}',
+      doc: 'Changes the named members of a resource. If tokens of a provider can be obtained with it, a further scope, upstream scope or client, other texts of its scopes, and another name, URI, kind or provider need the capability admin.',
+      answer: answers.resource,
+      body: patchable,
+      audit: 'resource_updated',
+      count: ['ext_resource_server_ops_total', { op: 'update' }],
+      cli: {
+        flags: { ...bySlug, ...providerFlag, scopes: scopesFlag, 'scope-map': scopeMapFlag, access: accessFlag },
+        without: [...without, 'slug'],
+      },
+      run: (app, { params, body }, by) =>
+        retryStale(async () => {
+          const stored = await getResource(app, params.id)
+          const patched = resourceFieldsOf(mergeResource(stored, await withProvider(app, body)))
+          const fields = changedFields(stored, patched)
+          if (fields.length === 0) return { shown: await resourceJson(app, stored) }
+          await checkLinks(app, stored, patched)
+          const written = await writeResource(app, stored, { ...stored, ...patched }, by, { fields })
+          return written === 'stale' ? written : { shown: await resourceJson(app, written) }
+        }),
+    }),
+    delete: action({
+      method: 'DELETE',
+      path: '/admin/resources/{id}',
+      doc: 'Deletes a resource. If fronting links, consents, issued tokens or the default_resource of a client refer to it, it is deleted only with cascade. The record of its tokens is kept.',
+      status: 204,
+      tool: { name: 'delete_resource', title: 'Delete a resource', destructive: 'get', counts: ['resource', 'uri'] },
+      query: z.strictObject({
+        cascade: bool()
+          .prefault(false)
+          .describe(
+            'Delete its fronting links, and revoke its consents, sign-ins and live tokens. Clients keep it as their default_resource, and their requests that name no resource are refused.',
+          ),
+      }),
+      long: true,
+      audit: 'resource_deleted',
+      count: ['ext_resource_server_ops_total', { op: 'delete' }],
+      cli: { flags: bySlug },
+      async run(app, { params, query: { cascade } }, by) {
+        const resource = await getResource(app, params.id)
+        const { id } = resource
+        const change = { event_id: newId(), detail: { ...facts(resource), resource: nameOf(resource), cascade } }
+        const deletion = await by.record('deleteResource', { id, cascade, now: app.clock.now() }, change)
+        if (!deletion) throw notFound('resource')
+        const { outcome, links } = deletion
+        const dependents = links.map(({ source_slug, target_slug }) => ({ source_slug, target_slug }))
+        if (outcome !== 'deleted') throw conflict(USES[outcome], outcome, links.length > 0 ? { dependents } : undefined)
+        if (!cascade) return {}
+        const sweep = { dry_run: false, onProgress: by.onProgress }
+        const toll = await revokeFitting(app, { resource: nameOf(resource), but_userinfo: true }, sweep)
+        const detail = { ...change.detail, cascaded_links: links.length, ...toll }
+        await app.store.completeAudit({ id: change.event_id, detail })
+        return {}
+      },
+    }),
+  },
+}
+
+/** What keeps a resource from being deleted without cascade. */
+const USES = {
+  has_links: 'fronting links refer to it; cascade deletes them',
+  has_consents: 'users consented to it; cascade revokes the consents',
+  has_issuances: 'tokens were issued for it; cascade revokes the live ones',
+  has_clients: 'it is the default_resource of a client; with cascade, its requests without a resource are refused',
+}
+
+/** Applies a patch to a stored resource and checks the result as a whole. Throws invalid_request. */
+function mergeResource(stored: Resource, patch: z.output<typeof patchable>): z.output<typeof resourceRecord> {
+  const { slug, uri, backend_kind, scopes, access, token_claims } = stored
+  // A change to a mint resource removes the provider.
+  const broker_provider_slug = patch.backend_kind === 'mint' ? undefined : stored.broker_provider_slug
+  const written = {
+    slug,
+    uri,
+    backend_kind,
+    broker_provider_slug,
+    scopes,
+    access,
+    token_claims,
+    access_token_typ: stored.access_token_typ,
+    display_name: stored.display_name || undefined,
+  }
+  return parsed(resourceRecord, { ...written, ...patch, policy: { ...stored.policy, ...patch.policy } })
+}

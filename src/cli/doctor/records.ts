@@ -1,0 +1,166 @@
+// Checks of records, which doctor reads from the running server by the admin API.
+
+import { type ClientTrail, clientFindings } from '../../admin/clients/client_findings.ts'
+import { type Finding, fail, ok, warn } from '../../admin/finding.ts'
+import { actionNamed } from '../../admin/index.ts'
+import type { Env } from '../../config/env.ts'
+import type { Config } from '../../config/schema.ts'
+import { runAction, withSender } from '../send.ts'
+import { checkReferences } from './references.ts'
+
+/** Checks providers, keys of issuers, clients, and references between records. */
+export async function checkRecords(config: Config, env: Env): Promise<Finding[]> {
+  return [
+    ...(await unlessUnread('broker providers', brokerProviders(config, env))),
+    ...(await unlessUnread('addresses of providers', blockedHosts(config, env, 'provider'))),
+    ...(await unlessUnread('addresses of identity providers', blockedHosts(config, env, 'idp'))),
+    ...(await unlessUnread('keys of identity providers', issuerKeys(config, env))),
+    ...(await unlessUnread('scim', scimProviders(config, env))),
+    ...(await unlessUnread('what the server noticed', noticed(config, env))),
+    ...(await unlessUnread('clients', clients(config, env))),
+    ...(await unlessUnread(
+      'references',
+      withSender({ config, env }, (sender) => checkReferences(sender, config)),
+    )),
+  ]
+}
+
+/** The findings. A check that could not be made is a warning: without it, the records would look right. */
+export const unlessUnread = (check: string, findings: Promise<Finding[]>): Promise<Finding[]> =>
+  findings.catch((error: Error) => [
+    warn(check, `not checked: ${error.message}`, 'use the admin.api_key of the running server, or see its log'),
+  ])
+
+interface ShownProvider {
+  slug: string
+  protocol: string
+}
+interface ShownCheck {
+  usable: boolean
+  reason?: string
+  fix?: string
+}
+
+/** Checks the providers of broker resources from the server, which has their secrets. */
+async function brokerProviders(config: Config, env: Env): Promise<Finding[]> {
+  const all = (await askServer(config, env, 'provider', 'list')) as ShownProvider[]
+  return Promise.all(
+    all
+      .filter(({ protocol }) => protocol === 'oauth')
+      .map(async ({ slug }) => {
+        const check = `broker provider ${slug}`
+        const asked = askServer(config, env, 'provider', 'check', {}, { id: slug }) as Promise<ShownCheck>
+        const { reason, fix = '' } = await asked.catch(unchecked)
+        return reason === undefined
+          ? ok(check, 'answers, and accepts the client id and secret')
+          : fail(check, `cannot be used: ${reason}`, fix)
+      }),
+  )
+}
+
+/** One provider that cannot be checked must not end the other checks. */
+const unchecked = (error: Error): ShownCheck => ({
+  usable: false,
+  reason: error.message,
+  fix: 'see the log of the server',
+})
+
+/** Providers and issuers whose hosts requests must not reach. The warning names the key. */
+async function blockedHosts(config: Config, env: Env, resource: 'provider' | 'idp'): Promise<Finding[]> {
+  const all = await askServer(config, env, resource, 'list')
+  return (all as { id: string; warning?: string }[]).flatMap(({ id, warning }) =>
+    warning ? [fail(`${resource} ${id}`, warning, 'add the host to this list if requests may go to it')] : [],
+  )
+}
+
+interface ShownState {
+  slug: string
+  use: string
+  reason?: string
+  since?: string
+  keys?: number
+}
+
+/** The keys of the identity providers whose assertions are accepted, as the server fetches them. */
+async function issuerKeys(config: Config, env: Env): Promise<Finding[]> {
+  const status = await askServer(config, env, 'system', 'status')
+  const { providers = [] } = status as { providers?: ShownState[] }
+  return providers
+    .filter(({ use, reason }) => use === 'assertions' && reason !== 'jwks_blocked_address')
+    .map(({ slug, reason, since, keys = 0 }) => {
+      const check = `keys of ${slug}`
+      if (reason)
+        return fail(
+          check,
+          `cannot be fetched since ${since}: ${reason}`,
+          keys > 0
+            ? 'check its jwks_uri, or wait until it is available; the cached keys are used for xaa.jwks_cache_ttl'
+            : 'check its jwks_uri and whether it is available; its assertions get 503 until then',
+        )
+      return keys > 0 ? ok(check, `${keys} published`) : fail(check, 'it publishes none', 'check its jwks_uri')
+    })
+}
+
+interface ShownScim {
+  slug: string
+  scim?: { people: number; groups: number; last_call_at?: string; last_error?: string; last_error_at?: string }
+}
+
+/** What providers manage over SCIM: those with a key. */
+async function scimProviders(config: Config, env: Env): Promise<Finding[]> {
+  if (!config.scim.enabled) return []
+  const { providers = [] } = (await askServer(config, env, 'system', 'status')) as { providers?: ShownScim[] }
+  const shown = providers.flatMap(({ slug, scim }) => (scim ? [{ slug, scim }] : []))
+  if (shown.length === 0) return [warn('scim', 'no provider has a SCIM key', CREATE_SCIM_KEY)]
+  return shown.map(({ slug, scim: { people, groups, last_call_at, last_error, last_error_at } }) => {
+    const check = `scim ${slug}`
+    const counts = `${people} people and ${groups} groups`
+    if (last_call_at === undefined)
+      return warn(check, `${counts}; the provider has not called`, 'see docs/guides/scim.md')
+    const since = `${counts}; last call ${last_call_at}`
+    return last_error === undefined || (last_error_at ?? '') < last_call_at
+      ? ok(check, since)
+      : warn(check, `${since}, refused: ${last_error}`, 'see the table of reasons in docs/guides/scim.md')
+  })
+}
+const CREATE_SCIM_KEY = '`service admin api-key create --name NAME --capability scim --provider SLUG`'
+
+interface Noticed {
+  attention?: { kind: string; text: string }[]
+  concerns?: { key: string; because: string; instead: string }[]
+}
+
+/** What only the running server can know of its surroundings. */
+async function noticed(config: Config, env: Env): Promise<Finding[]> {
+  const { attention = [], concerns = [] } = (await askServer(config, env, 'system', 'status')) as Noticed
+  return [
+    ...attention
+      .filter(({ kind }) => kind in REMEDIES)
+      .map(({ kind, text }) => fail(kind, text, REMEDIES[kind as keyof typeof REMEDIES])),
+    ...concerns
+      .filter(({ key }) => key === 'server.trusted_proxies')
+      .map(({ key, because, instead }) => warn(key, because, instead)),
+  ]
+}
+const REMEDIES = {
+  instances: 'give all instances the same configuration; `service admin instance list` shows which one differs',
+  database: 'see DatabaseWentBack in docs/operate/runbook.md',
+}
+
+/** The failures of clients that a setting can correct. */
+async function clients(config: Config, env: Env): Promise<Finding[]> {
+  const query = { limit: MAX_TRAILS }
+  const trails = await askServer(config, env, 'connection', 'list', query)
+  return clientFindings(trails as ClientTrail[])
+}
+const MAX_TRAILS = 2000
+
+/** Runs an operation of the admin API on the running server. */
+export const askServer = (
+  config: Config,
+  env: Env,
+  resource: string,
+  word: string,
+  query = {},
+  params = {},
+): Promise<unknown> => runAction({ config, env }, actionNamed(resource, word), { params, query })

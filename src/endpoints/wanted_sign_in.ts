@@ -1,0 +1,31 @@
+// What an authorization request wants of the sign-in. It is read from the request that the login returns to, on each step of the way: the browser can
+// change every link, and a link that is made again would have to repeat it.
+import type { App } from '../context.ts'
+import { parseParams, splitTarget } from '../http/message.ts'
+import { PATHS } from '../oauth/metadata.ts'
+import { adminMaxAge, isAdminUri } from '../oauth/tokens/admin_resource.ts'
+import { placeOfTarget } from './pages/urls.ts'
+
+interface Wanted {
+  /** Maximum seconds since the sign-in: 0 with prompt=login. Undefined when the request requires no new sign-in. */
+  max_age?: number
+  /** Authentication context classes, separated by spaces. */
+  acr_values?: string
+  /** The account that the application expects. */
+  login_hint?: string
+}
+
+/** Maximum length of a hint that is passed on. */
+const MAX_HINT = 1024
+
+/** What the authorization request at `target`, a path of safeRedirect(), wants of the sign-in. Nothing for other paths. Throws invalid_request for a malformed query. */
+export function wantedBy(app: App, target: string): Wanted {
+  const { path, query } = splitTarget(placeOfTarget(app, target))
+  if (path !== PATHS.authorize) return {}
+  const { prompt, max_age = '', acr_values, login_hint, resource } = parseParams(query, 'resource')
+  const hints = { acr_values, login_hint: login_hint?.slice(0, MAX_HINT) }
+  if (prompt?.split(' ').includes('login')) return { max_age: 0, ...hints }
+  const asked = app.config.oauth.openid && /^\d{1,9}$/.test(max_age) ? Number(max_age) : undefined
+  if (isAdminUri(app.config, resource)) return { max_age: adminMaxAge(asked), ...hints }
+  return asked === undefined ? hints : { max_age: asked, ...hints }
+}

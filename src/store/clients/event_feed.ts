@@ -1,0 +1,128 @@
+// The audit trail in the order in which its events became visible. A reader that continues after the last event that it read misses none.
+//
+// SQLite has one writer at a time, so a trigger numbers the events. PostgreSQL has several: an event has the number of its transaction, and
+// is read when every transaction with a smaller number has ended. So no event can become visible before one that was read.
+import type { AuditEvent } from '../../records/audit_event.ts'
+import type { FeedPlace, IssuedPlace } from '../../records/event_receiver.ts'
+import { all, idBytes, maybeNum, num, type Op, one, type Row } from '../op.ts'
+import { EVENT_COLUMNS, ISSUANCE_COLUMNS, ISSUED_ACTIONS, issuanceEvent, readEvent, readIssuance } from '../record.ts'
+
+/** An event and its place. */
+export interface FeedEvent extends FeedPlace {
+  event: AuditEvent
+}
+
+const NEXT = '(SELECT COALESCE(max(feed_order), 0) + 1 FROM audit_events)'
+
+/** The first place that cannot be read yet, on PostgreSQL. */
+export function* readPostgresFeedEnd(): Op<number> {
+  const row = yield* one(`SELECT LEAST(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, ${NEXT}) AS n`)
+  return num(row?.n)
+}
+
+/** The first place that cannot be read yet, on SQLite. */
+export function* readSqliteFeedEnd(): Op<number> {
+  return num((yield* one(`SELECT ${NEXT} AS n`))?.n)
+}
+
+/** The next events after a place and before an end, in order. */
+export function* listFeed(w: {
+  after: FeedPlace
+  end: number
+  limit: number
+  /** Only events of these actions; by default all. */
+  actions?: readonly string[]
+}): Op<FeedEvent[]> {
+  const wanted = w.actions ? `AND action IN (${w.actions.map(() => '?').join(', ')})` : ''
+  const rows = yield* all(
+    `SELECT feed_order, ${EVENT_COLUMNS} FROM audit_events WHERE (feed_order, id) > (?, ?) AND feed_order < ? ${wanted} ORDER BY feed_order, id LIMIT ?`,
+    w.after.feed_order,
+    idBytes(w.after.event_id),
+    w.end,
+    ...(w.actions ?? []),
+    w.limit,
+  )
+  return rows.map((row) => {
+    const event = readEvent(row)
+    return { event, feed_order: num(row.feed_order), event_id: event.id }
+  })
+}
+
+/** Events that wait for a receiver. */
+export interface WaitingEvents {
+  /** Their number, counted up to a limit. */
+  pending: number
+  /** The time of the oldest one. */
+  oldest_at?: number
+}
+
+const waitingOf = (row: Row | undefined): WaitingEvents => {
+  const oldest_at = maybeNum(row?.oldest_at ?? null)
+  return { pending: num(row?.n), ...(oldest_at === undefined ? {} : { oldest_at }) }
+}
+
+/** The events of some actions after a place, counted up to a limit. */
+export function* measureFeed(w: {
+  after: FeedPlace
+  actions: readonly string[]
+  since: number
+  limit: number
+}): Op<WaitingEvents> {
+  const marks = w.actions.map(() => '?').join(', ')
+  const row = yield* one(
+    `SELECT count(*) AS n, min(created_at) AS oldest_at FROM (SELECT created_at FROM audit_events
+       WHERE (feed_order, id) > (?, ?) AND created_at >= ? AND action IN (${marks}) ORDER BY feed_order, id LIMIT ?) waiting`,
+    w.after.feed_order,
+    idBytes(w.after.event_id),
+    w.since,
+    ...w.actions,
+    w.limit,
+  )
+  return waitingOf(row)
+}
+
+/** An event that is an issued token, and its place. */
+export interface IssuedEvent extends IssuedPlace {
+  event: AuditEvent
+}
+
+const isIssuedBy = (actions: readonly string[]): string =>
+  `(${actions.map((action) => ISSUED_ACTIONS[action]?.[0] ?? '1 = 0').join(' OR ')})`
+
+/** The next issued tokens after an id and before an id, as events of some actions, in the order of ids. */
+export function* listIssuedFeed(w: {
+  after: string
+  before: string
+  actions: readonly string[]
+  limit: number
+}): Op<IssuedEvent[]> {
+  const rows = yield* all(
+    `SELECT ${ISSUANCE_COLUMNS} FROM issuances WHERE id > ? AND id < ? AND ${isIssuedBy(w.actions)} ORDER BY id LIMIT ?`,
+    idBytes(w.after),
+    idBytes(w.before),
+    w.limit,
+  )
+  return rows.map((row) => {
+    const event = issuanceEvent(readIssuance(row))
+    return { event, issued_id: event.id }
+  })
+}
+
+/** The issued tokens after an id, counted up to a limit. */
+export function* measureIssuedFeed(w: { after: string; actions: readonly string[]; limit: number }): Op<WaitingEvents> {
+  const row = yield* one(
+    `SELECT count(*) AS n, min(issued_at) AS oldest_at FROM (SELECT issued_at FROM issuances
+       WHERE id > ? AND ${isIssuedBy(w.actions)} ORDER BY id LIMIT ?) waiting`,
+    idBytes(w.after),
+    w.limit,
+  )
+  return waitingOf(row)
+}
+
+/** An event by its id. */
+export function* findAuditEvent({ id }: { id: string }): Op<AuditEvent | undefined> {
+  const row = yield* one(`SELECT ${EVENT_COLUMNS} FROM audit_events WHERE id = ?`, idBytes(id))
+  if (row) return readEvent(row)
+  const issued = yield* one(`SELECT ${ISSUANCE_COLUMNS} FROM issuances WHERE id = ?`, idBytes(id))
+  return issued && issuanceEvent(readIssuance(issued))
+}

@@ -1,0 +1,126 @@
+// Operations on fronting links: which scopes a resource may obtain at the resource behind it.
+import type { FrontingLink } from '../../records/fronting_link.ts'
+import type { Resource } from '../../records/resource.ts'
+import { all, change, decoded, forUpdate, is, num, type Op, one, type Row, str, where } from '../op.ts'
+
+const COLUMNS = 'source_slug, target_slug, scope_map, created_by, created_at, updated_at'
+const read = (row: Row): FrontingLink => ({
+  source_slug: str(row.source_slug),
+  target_slug: str(row.target_slug),
+  scope_map: decoded(row.scope_map),
+  created_by: str(row.created_by),
+  created_at: num(row.created_at),
+  updated_at: num(row.updated_at),
+})
+
+/** The two resources of a link. */
+export type Ends = Pick<FrontingLink, 'source_slug' | 'target_slug'>
+
+/** The link from one resource to another. */
+export function* findFrontingLink({ source_slug, target_slug }: Ends): Op<FrontingLink | undefined> {
+  const row = yield* one(
+    `SELECT ${COLUMNS} FROM fronting_links WHERE source_slug = ? AND target_slug = ?`,
+    source_slug,
+    target_slug,
+  )
+  return row && read(row)
+}
+
+const EVERY = 1_000_000
+export interface FrontingFilter {
+  source_slug?: string
+  target_slug?: string
+  /** Only links with this resource at one end. */
+  slug?: string
+  /** Every link by default. */
+  limit?: number
+  offset?: number
+}
+/** In order of creation. */
+export function* listFrontingLinks(f: FrontingFilter): Op<FrontingLink[]> {
+  const filter = where(
+    is('source_slug', f.source_slug),
+    is('target_slug', f.target_slug),
+    f.slug === undefined ? undefined : ['(source_slug = ? OR target_slug = ?)', f.slug, f.slug],
+  )
+  const rows = yield* all(
+    `SELECT ${COLUMNS} FROM fronting_links ${filter.sql} ORDER BY created_at, source_slug, target_slug LIMIT ? OFFSET ?`,
+    ...filter.params,
+    f.limit ?? EVERY,
+    f.offset ?? 0,
+  )
+  return rows.map(read)
+}
+
+export interface LinkWrite {
+  link: FrontingLink
+  /** The versions of the resources that the link was validated against. */
+  ends: readonly Resource[]
+  /** Validates only; writes nothing. */
+  dry_run: boolean
+}
+
+/** Adds a link. `stale`: a resource was changed in the meantime. `cycle`: the links behind the target lead back to the source. */
+export function* createFrontingLink({
+  link,
+  ends,
+  dry_run,
+}: LinkWrite): Op<'created' | 'exists' | 'cycle' | 'stale' | undefined> {
+  const { source_slug, target_slug } = link
+  // Two links may form a cycle only together: one operation waits here until it can see the link of the other.
+  yield* forUpdate('SELECT source_slug FROM fronting_links ORDER BY created_at, source_slug, target_slug LIMIT 1')
+  if (yield* findFrontingLink(link)) return 'exists'
+  const circle = yield* one(
+    `WITH RECURSIVE behind (slug) AS (
+       SELECT target_slug FROM fronting_links WHERE source_slug = ?
+       UNION SELECT l.target_slug FROM fronting_links l JOIN behind b ON l.source_slug = b.slug
+     ) SELECT slug FROM behind WHERE slug = ?`,
+    target_slug,
+    source_slug,
+  )
+  if (circle) return 'cycle'
+  if (dry_run) return undefined
+  if (!(yield* areUnchanged(ends))) return 'stale'
+  const added = yield* change(
+    'INSERT INTO fronting_links (source_slug, target_slug, scope_map, created_by, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
+    source_slug,
+    target_slug,
+    JSON.stringify(link.scope_map),
+    link.created_by,
+    link.created_at,
+    link.updated_at,
+  )
+  return added === 1 ? 'created' : 'exists'
+}
+
+/** Replaces the scope map. Undefined when the link does not exist. */
+export function* updateFrontingLink({ link, ends }: Omit<LinkWrite, 'dry_run'>): Op<'updated' | 'stale' | undefined> {
+  if (!(yield* areUnchanged(ends))) return 'stale'
+  const changed = yield* change(
+    'UPDATE fronting_links SET scope_map = ?, updated_at = ? WHERE source_slug = ? AND target_slug = ?',
+    JSON.stringify(link.scope_map),
+    link.updated_at,
+    link.source_slug,
+    link.target_slug,
+  )
+  return changed === 1 ? 'updated' : undefined
+}
+
+/** Whether resources still have the versions that were read. They are locked, so that a concurrent change waits for the commit. */
+function* areUnchanged(resources: readonly Resource[]): Op<boolean> {
+  for (const { id, version } of [...resources].sort((a, b) => (a.id < b.id ? -1 : 1))) {
+    if ((yield* change('UPDATE resources SET version = version + 1 WHERE id = ? AND version = ?', id, version)) === 0)
+      return false
+  }
+  return true
+}
+
+/** Deletes a link. Returns the deleted link. */
+export function* deleteFrontingLink({ source_slug, target_slug }: Ends): Op<FrontingLink | undefined> {
+  const row = yield* one(
+    `DELETE FROM fronting_links WHERE source_slug = ? AND target_slug = ? RETURNING ${COLUMNS}`,
+    source_slug,
+    target_slug,
+  )
+  return row && read(row)
+}

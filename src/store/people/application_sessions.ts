@@ -1,0 +1,60 @@
+// Operations on the applications of sessions, which are notified when a session ends (OpenID Connect Back-Channel Logout 1.0).
+import type { ApplicationSession, DueLogout } from '../../records/session.ts'
+import { all, change, idBytes, idText, num, type Op, str } from '../op.ts'
+
+/** Records that a user signed in to an application within a session that has not ended. */
+export function* noteApplication(a: Omit<ApplicationSession, 'user_id' | 'expires_at'>): Op<void> {
+  yield* change(
+    `INSERT INTO application_sessions (id, session_id, client_id, sid, user_id, expires_at, ended, attempts, retry_at)
+     SELECT ?, s.id, ?, ?, s.user_id, s.expires_at, 0, 0, 0 FROM sessions s WHERE s.id = ? ON CONFLICT DO NOTHING`,
+    idBytes(a.id),
+    a.client_id,
+    a.sid,
+    idBytes(a.session_id),
+  )
+}
+
+/** The applications of a session belong to another one from now on: the same person signed in again in the same browser. */
+export function* moveApplications(w: { from: string; to: string; expires_at: number }): Op<void> {
+  yield* change(
+    'UPDATE application_sessions SET session_id = ?, expires_at = ? WHERE session_id = ? AND ended = 0',
+    idBytes(w.to),
+    w.expires_at,
+    idBytes(w.from),
+  )
+}
+
+/** The next logouts that applications must be notified of, except for some clients. */
+export function* listDueLogouts(w: { now: number; except: readonly string[]; limit: number }): Op<DueLogout[]> {
+  const others = w.except.length > 0 ? `AND client_id NOT IN (${w.except.map(() => '?').join(', ')})` : ''
+  const rows = yield* all(
+    `SELECT id, client_id, sid, user_id, expires_at, attempts FROM application_sessions
+     WHERE ended = 1 AND retry_at <= ? ${others} ORDER BY retry_at LIMIT ?`,
+    w.now,
+    ...w.except,
+    w.limit,
+  )
+  return rows.map((row) => ({
+    id: idText(row.id),
+    client_id: str(row.client_id),
+    sid: str(row.sid),
+    user_id: str(row.user_id),
+    expires_at: num(row.expires_at),
+    attempts: num(row.attempts),
+  }))
+}
+
+/** Removes a logout that an application has accepted, or that it cannot be notified of. */
+export function* settleLogout({ id }: { id: string }): Op<void> {
+  yield* change('DELETE FROM application_sessions WHERE id = ?', idBytes(id))
+}
+
+/** Records a failed attempt. */
+export function* postponeLogout(w: { id: string; retry_at: number; expires_at: number }): Op<void> {
+  yield* change(
+    'UPDATE application_sessions SET attempts = attempts + 1, retry_at = ?, expires_at = ? WHERE id = ?',
+    w.retry_at,
+    w.expires_at,
+    idBytes(w.id),
+  )
+}

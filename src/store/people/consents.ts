@@ -1,0 +1,74 @@
+// Operations on consents.
+import type { Consent } from '../../records/consent.ts'
+import { all, change, decoded, idBytes, idText, maybeNum, num, type Op, one, type Row, str } from '../op.ts'
+import { endFamilies } from '../tokens/families.ts'
+
+const COLUMNS = 'id, user_id, client_id, resource_id, scope, redirect_hosts, created_at, updated_at, revoked_at'
+
+const read = (row: Row): Consent => ({
+  id: idText(row.id),
+  user_id: str(row.user_id),
+  client_id: str(row.client_id),
+  resource_id: str(row.resource_id),
+  scope: str(row.scope),
+  redirect_hosts: row.redirect_hosts === null ? {} : decoded(row.redirect_hosts),
+  created_at: num(row.created_at),
+  updated_at: num(row.updated_at),
+  revoked_at: maybeNum(row.revoked_at),
+})
+
+/** The consent in force. */
+export function* findConsent({
+  user_id,
+  client_id,
+  resource_id,
+}: Pick<Consent, 'user_id' | 'client_id' | 'resource_id'>): Op<Consent | undefined> {
+  const row = yield* one(
+    `SELECT ${COLUMNS} FROM consent_grants WHERE user_id = ? AND client_id = ? AND resource_id = ? AND revoked_at IS NULL`,
+    user_id,
+    client_id,
+    resource_id,
+  )
+  return row && read(row)
+}
+
+/** Consents and grants of one client that are read to tell whether it has several users. */
+const MAX_READ = 100
+
+/** The users who consented to a client, also if they revoked it: at most two. A consent without a resource is known by its first token. */
+export function* listConsenters({ client_id }: Pick<Consent, 'client_id'>): Op<string[]> {
+  const rows = yield* all(
+    `SELECT DISTINCT user_id FROM (
+       SELECT user_id FROM (SELECT user_id FROM consent_grants WHERE client_id = ? LIMIT ${MAX_READ}) AS consents
+       UNION ALL
+       SELECT user_id FROM (SELECT user_id FROM token_families WHERE client_id = ? LIMIT ${MAX_READ}) AS families
+     ) AS found LIMIT 2`,
+    client_id,
+    client_id,
+  )
+  return rows.map(({ user_id }) => str(user_id))
+}
+
+/** The consent with this id, in force or revoked. */
+export function* findConsentById({ id }: { id: string }): Op<Consent | undefined> {
+  const row = yield* one(`SELECT ${COLUMNS} FROM consent_grants WHERE id = ?`, idBytes(id))
+  return row && read(row)
+}
+
+/** Every consent of a user, revoked ones included, oldest first. */
+export function* listConsents({ user_id }: { user_id: string }): Op<Consent[]> {
+  return (yield* all(`SELECT ${COLUMNS} FROM consent_grants WHERE user_id = ? ORDER BY id`, user_id)).map(read)
+}
+
+export interface RevokedConsent {
+  consent: Consent
+  families: number
+}
+/** Revokes a consent and every token that depends on it. Tokens contain the id of their consent. */
+export function* revokeConsent({ id, now }: { id: string; now: number }): Op<RevokedConsent | undefined> {
+  const consent = yield* findConsentById({ id })
+  if (!consent) return undefined
+  yield* change('UPDATE consent_grants SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL', now, idBytes(id))
+  const families = yield* endFamilies('consent_id', idBytes(id), 'consent_revoked', now)
+  return { consent, families }
+}

@@ -1,0 +1,184 @@
+// Operations on the second factors of local users, and on their recovery codes.
+
+import type { Session } from '../../records/session.ts'
+import type { User } from '../../records/user.ts'
+import { type Factor, MAX_FACTORS } from '../../records/user.ts'
+import {
+  all,
+  change,
+  columnsOf,
+  forUpdate,
+  idBytes,
+  idText,
+  insertRows,
+  maybeEncoded,
+  maybeIdBytes,
+  maybeIdText,
+  maybeNum,
+  maybeStr,
+  num,
+  type Op,
+  one,
+  orNull,
+  type Row,
+  str,
+} from '../op.ts'
+import { readUser, USER_COLUMNS } from './user_rows.ts'
+import { signOutUser } from './users.ts'
+
+const COLUMNS =
+  'id, user_id, kind, name, created_at, last_used_at, secret, secret_clear, last_step, credential_id, public_key, counter'
+
+const readFactor = (row: Row): Factor => ({
+  id: idText(row.id),
+  user_id: str(row.user_id),
+  kind: row.kind as Factor['kind'],
+  name: str(row.name),
+  created_at: num(row.created_at),
+  last_used_at: maybeNum(row.last_used_at),
+  secret: maybeStr(row.secret),
+  secret_clear: maybeStr(row.secret_clear),
+  last_step: maybeNum(row.last_step),
+  credential_id: maybeIdText(row.credential_id),
+  public_key: maybeIdText(row.public_key),
+  counter: maybeNum(row.counter),
+})
+
+/** The factors of a user, oldest first. */
+export function* listFactors({ user_id }: { user_id: string }): Op<Factor[]> {
+  return (yield* all(`SELECT ${COLUMNS} FROM user_factors WHERE user_id = ? ORDER BY id`, user_id)).map(readFactor)
+}
+
+/** The number of unused recovery codes of a user. */
+export function* countRecoveryCodes({ user_id }: { user_id: string }): Op<number> {
+  return Number((yield* one('SELECT count(*) AS n FROM recovery_codes WHERE user_id = ?', user_id))?.n)
+}
+
+interface NewFactor {
+  factor: Factor
+  /** Hashes of recovery codes, which are stored with the first factor. */
+  codes: readonly string[]
+  /** The session in which the factor was added, and how its user has signed in with the factor. */
+  session: Pick<Session, 'id' | 'amr' | 'acr'>
+}
+
+/** Adds a factor. `first` says whether its recovery codes are in force. Undefined when the user has too many, or the factor was added before. */
+export function* addFactor({ factor: f, codes, session }: NewFactor): Op<{ first: boolean } | undefined> {
+  yield* forUpdate('SELECT id FROM users WHERE id = ?', f.user_id)
+  const before = yield* listFactors(f)
+  if (before.filter(({ kind }) => kind === f.kind).length >= MAX_FACTORS) return undefined
+  const added = yield* change(
+    `INSERT INTO user_factors (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    idBytes(f.id),
+    f.user_id,
+    f.kind,
+    f.name,
+    f.created_at,
+    orNull(f.last_used_at),
+    orNull(f.secret),
+    orNull(f.secret_clear),
+    orNull(f.last_step),
+    maybeIdBytes(f.credential_id),
+    maybeIdBytes(f.public_key),
+    orNull(f.counter),
+  )
+  if (added === 0) return undefined
+  const first = before.length === 0
+  if (first) yield* replaceCodes(f.user_id, codes)
+  yield* change(
+    'UPDATE sessions SET amr = ?, acr = ? WHERE id = ? AND user_id = ?',
+    maybeEncoded(session.amr),
+    orNull(session.acr),
+    idBytes(session.id),
+    f.user_id,
+  )
+  return { first }
+}
+
+function* replaceCodes(user_id: string, hashes: readonly string[]): Op<void> {
+  yield* change('DELETE FROM recovery_codes WHERE user_id = ?', user_id)
+  yield* insertRows(
+    'recovery_codes (user_id, hash)',
+    hashes.map((hash) => [user_id, idBytes(hash)]),
+  )
+}
+
+/** Replaces the recovery codes of a user who has a factor. Returns whether the user has one. */
+export function* replaceRecoveryCodes({ user_id, codes }: { user_id: string; codes: readonly string[] }): Op<boolean> {
+  yield* forUpdate('SELECT id FROM users WHERE id = ?', user_id)
+  if ((yield* listFactors({ user_id })).length === 0) return false
+  yield* replaceCodes(user_id, codes)
+  return true
+}
+
+/** Removes a factor of a user. Recovery codes go with the last one. Returns what was removed. */
+export function* removeFactor({ user_id, id }: { user_id: string; id: string }): Op<Pick<Factor, 'kind'> | undefined> {
+  yield* forUpdate('SELECT id FROM users WHERE id = ?', user_id)
+  const row = yield* one('DELETE FROM user_factors WHERE id = ? AND user_id = ? RETURNING kind', idBytes(id), user_id)
+  if (!row) return undefined
+  if ((yield* listFactors({ user_id })).length === 0) yield* replaceCodes(user_id, [])
+  return { kind: row.kind as Factor['kind'] }
+}
+
+/** Removes every factor and recovery code of a user. */
+function* forgetFactors(user_id: string): Op<number> {
+  yield* replaceCodes(user_id, [])
+  return yield* change('DELETE FROM user_factors WHERE user_id = ?', user_id)
+}
+
+/** Removes every factor of a user, and ends the sessions and refresh tokens. Returns the number of factors. */
+export function* resetFactors({ user_id, now }: { user_id: string; now: number }): Op<number> {
+  const factors = yield* forgetFactors(user_id)
+  if (factors > 0) yield* signOutUser({ id: user_id, now })
+  return factors
+}
+
+/** Uses the code of a time step. Returns false when a code of this or a later step was used before. */
+export function* useTotpStep({ id, step, now }: { id: string; step: number; now: number }): Op<boolean> {
+  return (
+    (yield* change(
+      'UPDATE user_factors SET last_step = ?, last_used_at = ? WHERE id = ? AND last_step < ?',
+      step,
+      now,
+      idBytes(id),
+      step,
+    )) === 1
+  )
+}
+
+/** Uses a recovery code up. Returns whether the user had it. */
+export function* useRecoveryCode({ user_id, hash }: { user_id: string; hash: string }): Op<boolean> {
+  return (yield* change('DELETE FROM recovery_codes WHERE user_id = ? AND hash = ?', user_id, idBytes(hash))) === 1
+}
+
+/** The passkey with a credential id, and its active local user. */
+export function* findPasskey({
+  credential_id,
+}: {
+  credential_id: string
+}): Op<{ factor: Factor; user: User } | undefined> {
+  const row = yield* one(`SELECT ${COLUMNS} FROM user_factors WHERE credential_id = ?`, idBytes(credential_id))
+  if (!row) return undefined
+  const factor = readFactor(row)
+  const found = yield* one(
+    `SELECT ${columnsOf('u', USER_COLUMNS)} FROM users u WHERE u.id = ? AND u.status = ? AND u.provider = ?`,
+    factor.user_id,
+    'active',
+    'local',
+  )
+  return found && { factor, user: readUser(found) }
+}
+
+/** Records the use of a passkey. Returns false when its counter shows a copy of the authenticator, or when it was removed. */
+export function* usePasskey({ id, counter, now }: { id: string; counter: number; now: number }): Op<boolean> {
+  return (
+    (yield* change(
+      'UPDATE user_factors SET counter = ?, last_used_at = ? WHERE id = ? AND (counter < ? OR (counter = 0 AND ? = 0))',
+      counter,
+      now,
+      idBytes(id),
+      counter,
+      counter,
+    )) === 1
+  )
+}

@@ -1,0 +1,50 @@
+// Operations on groups: the names that users have.
+import { all, num, type Op, str, where } from '../op.ts'
+
+export interface GroupCount {
+  name: string
+  /** Number of users in it, at most `cap`. */
+  users: number
+}
+
+/**
+ * Groups that have users, after a name, in the order of the database. Each group costs one lookup in the index, and at most `cap` users of
+ * a group are counted. So the cost of a page does not depend on the number of users. PostgreSQL uses the index because of the order, and
+ * because it does not know the limit when it plans. Otherwise, with wrong statistics, as after an import, it would read the whole table for
+ * each group.
+ */
+export function* listGroups({ after, limit, cap }: { after?: string; limit: number; cap: number }): Op<GroupCount[]> {
+  const { sql, params } = where(after === undefined ? undefined : ['name > ?', after])
+  const rows = yield* all(
+    `WITH RECURSIVE named(name, place) AS (
+       SELECT MIN(name), 1 FROM user_groups ${sql}
+       UNION ALL
+       SELECT (SELECT MIN(g.name) FROM user_groups g WHERE g.name > named.name), place + 1
+       FROM named WHERE name IS NOT NULL AND place < ?
+     )
+     SELECT name, (SELECT COUNT(*) FROM (
+       SELECT 1 FROM user_groups g WHERE g.name = named.name ORDER BY g.created_at, g.user_id LIMIT (SELECT CAST(? AS BIGINT))) AS first) AS users
+     FROM named WHERE name IS NOT NULL ORDER BY name`,
+    ...params,
+    limit,
+    cap,
+  )
+  return rows.map(({ name, users }) => ({ name: str(name), users: num(users) }))
+}
+
+const NAMES_AT_ONCE = 64
+/** The groups of a list that have no users. */
+export function* listEmptyGroups({ names }: { names: readonly string[] }): Op<string[]> {
+  const empty = new Set<string>()
+  for (let at = 0; at < names.length; at += NAMES_AT_ONCE) {
+    // The number of parameters is constant, so that one statement is prepared.
+    const part = Array.from({ length: NAMES_AT_ONCE }, (_, i) => names[at + i] ?? str(names[at]))
+    const rows = yield* all(
+      `SELECT column1 AS name FROM (VALUES ${part.map(() => '(?)').join(', ')}) AS n
+       WHERE NOT EXISTS (SELECT 1 FROM user_groups g WHERE g.name = n.column1)`,
+      ...part,
+    )
+    for (const { name } of rows) empty.add(str(name))
+  }
+  return [...empty]
+}

@@ -1,0 +1,54 @@
+// Operations on the one-time links with which users set a password.
+import { equalSecrets } from '../../lib/id.ts'
+import type { PasswordLink, User } from '../../records/user.ts'
+import { change, columnsOf, forUpdate, idBytes, idText, type Op, one } from '../op.ts'
+import { readUser, USER_COLUMNS } from './user_rows.ts'
+import { updateUser } from './users.ts'
+
+/** Records a link. It replaces the earlier link of the user. */
+export function* savePasswordLink(link: PasswordLink): Op<void> {
+  yield* change(
+    `INSERT INTO password_links (id, user_id, hash, created_at, expires_at) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (user_id) DO UPDATE SET
+       id = excluded.id, hash = excluded.hash, created_at = excluded.created_at, expires_at = excluded.expires_at`,
+    idBytes(link.id),
+    link.user_id,
+    idBytes(link.hash),
+    link.created_at,
+    link.expires_at,
+  )
+}
+
+interface PresentedLink {
+  id: string
+  hash: string
+  now: number
+}
+
+/** The user who may set a password with a link. Undefined when the link is wrong, expired or used, or when the user is disabled. */
+export function* findLinkedUser({ id, hash, now }: PresentedLink): Op<User | undefined> {
+  const row = yield* one(
+    `SELECT l.hash AS link_hash, ${columnsOf('u', USER_COLUMNS)} FROM password_links l JOIN users u ON u.id = l.user_id
+     WHERE l.id = ? AND l.expires_at > ? AND u.status = ? AND u.provider = ?`,
+    idBytes(id),
+    now,
+    'active',
+    'local',
+  )
+  return row && equalSecrets(idText(row.link_hash), hash) ? readUser(row) : undefined
+}
+
+/**
+ * Sets the password of the user of a link, which uses the link up and ends the sessions and refresh tokens of the user. False when the link
+ * is not valid, as in findLinkedUser().
+ */
+export function* usePasswordLink({ password_hash, ...link }: PresentedLink & { password_hash: string }): Op<boolean> {
+  const found = yield* findLinkedUser(link)
+  if (!found) return false
+  // Of several uses at the same time, the first one deletes the link before the others read it again.
+  yield* forUpdate('SELECT id FROM users WHERE id = ?', found.id)
+  const user = yield* findLinkedUser(link)
+  if (!user) return false
+  yield* updateUser({ user: { ...user, password_hash, updated_at: link.now }, signOut: true, now: link.now })
+  return true
+}

@@ -1,0 +1,271 @@
+// Operations on the groups that a provider manages over SCIM. The names of the groups of a person are the provider groups of the user.
+import { isDeepStrictEqual } from 'node:util'
+import type { ScimGroup } from '../../records/scim.ts'
+import { groupsOf, type User } from '../../records/user.ts'
+import {
+  all,
+  type Condition,
+  change,
+  insertRows,
+  maybeStr,
+  num,
+  type Op,
+  one,
+  orNull,
+  type Row,
+  str,
+  where,
+} from '../op.ts'
+import { changeIds, forIds, groupsOfPeople, nameKey } from './scim_people.ts'
+import type { ScimChange } from './scim_users.ts'
+import { addGroups } from './user_groups.ts'
+import { readUser, USER_COLUMNS, writeProviderGroups } from './user_rows.ts'
+
+const COLUMNS = 'g.id, g.provider, g.name, g.external_id, g.created_at, g.updated_at'
+
+const readGroup = (row: Row): ScimGroup => ({
+  id: str(row.id),
+  provider: str(row.provider),
+  displayName: str(row.name),
+  externalId: maybeStr(row.external_id),
+  created_at: num(row.created_at),
+  updated_at: num(row.updated_at),
+})
+
+export interface ScimGroupFilter {
+  provider: string
+  id?: string
+  displayName?: string
+  externalId?: string
+  member?: string
+}
+
+const conditions = (f: ScimGroupFilter): (Condition | undefined)[] => [
+  ['g.provider = ?', f.provider],
+  f.id === undefined ? undefined : ['g.id = ?', f.id],
+  f.displayName === undefined ? undefined : ['g.name_key = ?', nameKey(f.displayName)],
+  f.externalId === undefined ? undefined : ['g.external_id = ?', f.externalId],
+  f.member === undefined
+    ? undefined
+    : ['EXISTS (SELECT 1 FROM scim_members m WHERE m.group_id = g.id AND m.user_id = ?)', f.member],
+]
+
+/** One page of the groups of a provider, oldest first, and the number of all that match. */
+export function* listScimGroups({
+  limit,
+  offset,
+  ...filter
+}: ScimGroupFilter & { limit: number; offset: number }): Op<{ total: number; groups: ScimGroup[] }> {
+  const { sql, params } = where(...conditions(filter))
+  const total = num((yield* one(`SELECT COUNT(*) AS n FROM scim_groups g ${sql}`, ...params))?.n)
+  if (limit === 0 || total === 0) return { total, groups: [] }
+  const rows = yield* all(
+    `SELECT ${COLUMNS} FROM scim_groups g ${sql} ORDER BY g.created_at, g.id LIMIT ? OFFSET ?`,
+    ...params,
+    limit,
+    offset,
+  )
+  return { total, groups: rows.map(readGroup) }
+}
+
+/** A group of a provider. */
+export function* findScimGroup({ id, provider }: { id: string; provider: string }): Op<ScimGroup | undefined> {
+  return (yield* listScimGroups({ id, provider, limit: 1, offset: 0 })).groups[0]
+}
+
+/** The ids of the members of groups, by group. Undefined when they are more than `most` together. */
+export function* listScimMembers({
+  ids,
+  most,
+}: {
+  ids: readonly string[]
+  most: number
+}): Op<Record<string, string[]> | undefined> {
+  const members: Record<string, string[]> = {}
+  let found = 0
+  for (const id of ids) {
+    const rows = yield* all(
+      'SELECT m.user_id FROM scim_members m JOIN users u ON u.id = m.user_id WHERE m.group_id = ? ORDER BY m.user_id LIMIT ?',
+      id,
+      most - found + 1,
+    )
+    found += rows.length
+    if (found > most) return undefined
+    members[id] = rows.map(({ user_id }) => str(user_id))
+  }
+  return members
+}
+
+/** A change of the members of a group. `clear` removes all of them. */
+export type MemberStep = { add: readonly string[] } | { remove: readonly string[] } | { clear: true }
+
+interface GroupChange {
+  id: string
+  provider: string
+  displayName?: string
+  /** Empty to remove it. */
+  externalId?: string
+  steps: readonly MemberStep[]
+  now: number
+}
+
+/**
+ * Locks the groups of a provider: two changes never compute the groups of one person at the same time. From the first change on, the groups
+ * claim of the provider is not read.
+ */
+function* lockProvider(provider: string, now: number): Op<void> {
+  yield* change(
+    `INSERT INTO scim_providers (provider, groups_since) VALUES (?, ?) ON CONFLICT (provider)
+     DO UPDATE SET groups_since = COALESCE(scim_providers.groups_since, excluded.groups_since)`,
+    provider,
+    now,
+  )
+}
+
+const isTaken = (provider: string, displayName: string, id: string) =>
+  one(
+    'SELECT 1 AS found FROM scim_groups WHERE provider = ? AND name_key = ? AND id <> ?',
+    provider,
+    nameKey(displayName),
+    id,
+  )
+
+/** Adds a group with members. `displayName` when another group has the name. */
+export function* createScimGroup({
+  group,
+  members,
+}: {
+  group: ScimGroup
+  members: readonly string[]
+}): Op<ScimChange | 'displayName'> {
+  const { id, provider, displayName, externalId, created_at: now } = group
+  yield* lockProvider(provider, now)
+  if (yield* isTaken(provider, displayName, id)) return 'displayName'
+  yield* change(
+    'INSERT INTO scim_groups (id, provider, name, name_key, external_id, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
+    id,
+    provider,
+    displayName,
+    nameKey(displayName),
+    orNull(externalId),
+    now,
+    now,
+  )
+  const people = yield* changeMembers({ id, provider, steps: [{ add: members }] })
+  return { id, events: [...(yield* changePeople(people, provider, now)), told('created', group)] }
+}
+
+/** Changes a group that exists. Undefined when there is none; `displayName` when another group has the name. */
+export function* changeScimGroup(c: GroupChange): Op<ScimChange | 'displayName' | undefined> {
+  const { id, provider, now } = c
+  yield* lockProvider(provider, now)
+  const known = yield* findScimGroup(c)
+  if (!known) return undefined
+  const { displayName = known.displayName, externalId = known.externalId } = c
+  if (displayName !== known.displayName && (yield* isTaken(provider, displayName, id))) return 'displayName'
+  const people = yield* changeMembers(c)
+  const fields = [
+    ...(displayName === known.displayName ? [] : ['displayName']),
+    ...(externalId === known.externalId ? [] : ['externalId']),
+    ...(people.size > 0 ? ['members'] : []),
+  ]
+  if (fields.length === 0) return { id, events: [] }
+  yield* change(
+    'UPDATE scim_groups SET name = ?, name_key = ?, external_id = ?, updated_at = ? WHERE id = ?',
+    displayName,
+    nameKey(displayName),
+    externalId || null,
+    now,
+    id,
+  )
+  if (fields.includes('displayName')) for (const each of yield* membersOf(id)) people.add(each)
+  const events = yield* changePeople(people, provider, now)
+  return { id, events: [...events, told('updated', { ...known, displayName }, { fields })] }
+}
+
+/** Deletes a group of a provider. Undefined when there is none. */
+export function* deleteScimGroup({
+  id,
+  provider,
+  now,
+}: {
+  id: string
+  provider: string
+  now: number
+}): Op<ScimChange | undefined> {
+  yield* lockProvider(provider, now)
+  const known = yield* findScimGroup({ id, provider })
+  if (!known) return undefined
+  const people = new Set(yield* membersOf(id))
+  yield* change('DELETE FROM scim_members WHERE group_id = ?', id)
+  yield* change('DELETE FROM scim_groups WHERE id = ?', id)
+  return { id, events: [...(yield* changePeople(people, provider, now)), told('deleted', known)] }
+}
+
+const told = (what: 'created' | 'updated' | 'deleted', group: ScimGroup, more: object = {}) => ({
+  action: `group_${what}`,
+  detail: { group_id: group.id, group: group.displayName, provider: group.provider, ...more },
+})
+
+function* membersOf(group_id: string): Op<string[]> {
+  const rows = yield* all('SELECT user_id FROM scim_members WHERE group_id = ?', group_id)
+  return rows.map(({ user_id }) => str(user_id))
+}
+
+/** Applies steps to the members of a group. Returns who was added or removed. People of other providers are left out. */
+function* changeMembers({ id, provider, steps }: Pick<GroupChange, 'id' | 'provider' | 'steps'>): Op<Set<string>> {
+  const before = new Set(yield* membersOf(id))
+  const after = new Set(before)
+  for (const step of steps) {
+    if ('clear' in step) after.clear()
+    else if ('remove' in step) for (const each of step.remove) after.delete(each)
+    else for (const each of step.add) after.add(each)
+  }
+  const removed = [...before].filter((each) => !after.has(each))
+  const wanted = [...after].filter((each) => !before.has(each))
+  const rows = yield* forIds(
+    wanted,
+    (list) => `SELECT user_id FROM scim_users WHERE user_id IN ${list} AND provider = ?`,
+    provider,
+  )
+  const added = rows.map(({ user_id }) => str(user_id))
+  yield* changeIds(removed, (list) => `DELETE FROM scim_members WHERE user_id IN ${list} AND group_id = ?`, id)
+  yield* insertRows(
+    'scim_members (group_id, user_id)',
+    added.map((each) => [id, each]),
+    'ON CONFLICT DO NOTHING',
+  )
+  return new Set([...removed, ...added])
+}
+
+/** Writes the groups of people into their accounts. Returns an event for each account that has changed. */
+function* changePeople(people: ReadonlySet<string>, provider: string, now: number): Op<ScimChange['events']> {
+  const ids = [...people].sort()
+  const groups = yield* groupsOfPeople(ids)
+  const rows = yield* forIds(ids, (list) => `SELECT ${USER_COLUMNS} FROM users WHERE id IN ${list} ORDER BY id`)
+  const changed = rows.flatMap((row): { before: User; after: User }[] => {
+    const before = readUser(row)
+    const provider_groups = (groups.get(before.id) ?? []).map(({ displayName }) => displayName).sort()
+    return isDeepStrictEqual(before.provider_groups, provider_groups)
+      ? []
+      : [{ before, after: { ...before, provider_groups } }]
+  })
+  const users = changed.map(({ after }) => after)
+  yield* writeProviderGroups(users, now)
+  const listed = changed.filter(({ before, after }) => !isDeepStrictEqual(groupsOf(before), groupsOf(after)))
+  yield* changeIds(
+    listed.map(({ after }) => after.id),
+    (list) => `DELETE FROM user_groups WHERE user_id IN ${list}`,
+  )
+  yield* addGroups(listed.map(({ after }) => after))
+  return changed.map(({ before, after }) => ({
+    action: 'user_claims_changed',
+    detail: { user_id: after.id, provider, fields: ['provider_groups'], ...difference(before, after) },
+  }))
+}
+
+function difference({ provider_groups: before }: User, { provider_groups: after }: User) {
+  const added = after.filter((each) => !before.includes(each))
+  const removed = before.filter((each) => !after.includes(each))
+  return { ...(added.length > 0 ? { added } : {}), ...(removed.length > 0 ? { removed } : {}) }
+}

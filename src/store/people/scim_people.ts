@@ -1,0 +1,145 @@
+// Reads of the people that a provider manages over SCIM.
+import type { ScimAttributes, ScimProvider, ScimUser } from '../../records/scim.ts'
+import { all, type Condition, change, decoded, maybeStr, num, type Op, one, type Row, str, where } from '../op.ts'
+import { hasEmail } from './user_rows.ts'
+
+/** The columns of a person (`s`) without those of the account. */
+export const OWN_COLUMNS =
+  's.user_id, s.provider, s.user_name, s.external_id, s.attributes, s.version, s.created_at, s.updated_at'
+const COLUMNS = `${OWN_COLUMNS}, u.status`
+const FROM = 'scim_users s JOIN users u ON u.id = s.user_id'
+
+/** A person from its row, and the status of the account. */
+export const readPersonRow = (row: Row, groups: ScimUser['groups'] = []): ScimUser => ({
+  id: str(row.user_id),
+  provider: str(row.provider),
+  userName: str(row.user_name),
+  externalId: maybeStr(row.external_id),
+  ...decoded<ScimAttributes>(row.attributes),
+  active: row.status === 'active',
+  version: num(row.version),
+  created_at: num(row.created_at),
+  updated_at: num(row.updated_at),
+  groups,
+})
+
+/** What people are looked for by. Each attribute is compared as RFC 7643 says: userName and emails in any case. */
+export interface ScimUserFilter {
+  provider: string
+  id?: string
+  userName?: string
+  externalId?: string
+  displayName?: string
+  email?: string
+}
+
+/** The form in which names are compared. */
+export const nameKey = (text: string) => text.toLowerCase()
+const conditions = (f: ScimUserFilter): (Condition | undefined)[] => [
+  ['s.provider = ?', f.provider],
+  f.id === undefined ? undefined : ['s.user_id = ?', f.id],
+  f.userName === undefined ? undefined : ['s.user_name_key = ?', nameKey(f.userName)],
+  f.externalId === undefined ? undefined : ['s.external_id = ?', f.externalId],
+  f.displayName === undefined ? undefined : ['s.display_key = ?', nameKey(f.displayName)],
+  f.email === undefined
+    ? undefined
+    : ['EXISTS (SELECT 1 FROM scim_emails e WHERE e.user_id = s.user_id AND e.email_key = ?)', nameKey(f.email)],
+]
+
+/** One page of the people of a provider, oldest first, and the number of all that match. */
+export function* listScimUsers({
+  limit,
+  offset,
+  ...filter
+}: ScimUserFilter & { limit: number; offset: number }): Op<{ total: number; people: ScimUser[] }> {
+  const { sql, params } = where(...conditions(filter))
+  const total = num((yield* one(`SELECT COUNT(*) AS n FROM ${FROM} ${sql}`, ...params))?.n)
+  if (limit === 0 || total === 0) return { total, people: [] }
+  const rows = yield* all(
+    `SELECT ${COLUMNS} FROM ${FROM} ${sql} ORDER BY s.created_at, s.user_id LIMIT ? OFFSET ?`,
+    ...params,
+    limit,
+    offset,
+  )
+  const groups = yield* groupsOfPeople(rows.map((row) => str(row.user_id)))
+  return { total, people: rows.map((row) => readPersonRow(row, groups.get(str(row.user_id)))) }
+}
+
+/** A person of a provider. */
+export function* findScimUser({ id, provider }: { id: string; provider: string }): Op<ScimUser | undefined> {
+  const { people } = yield* listScimUsers({ id, provider, limit: 1, offset: 0 })
+  return people[0]
+}
+
+const AT_ONCE = 64
+/** As many values as a statement has; the first one is repeated. */
+const filled = (ids: readonly string[], from: number): string[] =>
+  Array.from({ length: AT_ONCE }, (_, i) => ids[from + i] ?? str(ids[from]))
+/** The text of a list of AT_ONCE parameters. */
+const LIST = `(${Array(AT_ONCE).fill('?').join(', ')})`
+
+/** Runs a query for parts of a list of ids; LIST in its text is the part. */
+export function* forIds(ids: readonly string[], sql: (list: string) => string, ...more: string[]): Op<Row[]> {
+  const found: Row[] = []
+  for (let from = 0; from < ids.length; from += AT_ONCE)
+    found.push(...(yield* all(sql(LIST), ...filled(ids, from), ...more)))
+  return found
+}
+/** Runs a change for parts of a list of ids. */
+export function* changeIds(ids: readonly string[], sql: (list: string) => string, ...more: string[]): Op<number> {
+  let changed = 0
+  for (let from = 0; from < ids.length; from += AT_ONCE)
+    changed += yield* change(sql(LIST), ...filled(ids, from), ...more)
+  return changed
+}
+
+/** The groups of people, by id. */
+export function* groupsOfPeople(ids: readonly string[]): Op<Map<string, ScimUser['groups'][number][]>> {
+  const rows = yield* forIds(
+    ids,
+    (list) =>
+      `SELECT m.user_id, g.id, g.name FROM scim_members m JOIN scim_groups g ON g.id = m.group_id WHERE m.user_id IN ${list} ORDER BY g.name`,
+  )
+  const groups = new Map<string, ScimUser['groups'][number][]>()
+  for (const { user_id, id, name } of rows) {
+    const mine = groups.get(str(user_id)) ?? []
+    if (mine.length === 0) groups.set(str(user_id), mine)
+    mine.push({ id: str(id), displayName: str(name) })
+  }
+  return groups
+}
+
+/** The people that global token revocation names: those of the provider, provisioned or not. */
+export function* findScimSubject({
+  provider: { slug, issuer },
+  id,
+  email,
+  sub,
+}: {
+  provider: Pick<ScimProvider, 'slug' | 'issuer'>
+  id?: string
+  email?: string
+  sub?: string
+}): Op<string[]> {
+  const mine: Condition = ['(s.provider = ? OR (s.provider IS NULL AND u.provider_issuer = ?))', slug, issuer]
+  const named: Condition[] = []
+  if (id !== undefined) named.push(['u.id = ?', id])
+  if (sub !== undefined) named.push(['u.provider_issuer = ? AND u.provider_sub = ?', issuer, sub])
+  if (email !== undefined) {
+    const [condition, ...keys] = hasEmail(email)
+    named.push([`u.${condition}`, ...keys])
+    named.push(['s.provider = ? AND s.user_name_key = ?', slug, nameKey(email)])
+    named.push([
+      'u.id IN (SELECT user_id FROM scim_emails WHERE provider = ? AND email_key = ? AND is_primary = 1)',
+      slug,
+      nameKey(email),
+    ])
+  }
+  const ids = new Set<string>()
+  for (const each of named) {
+    const { sql, params } = where(mine, each)
+    const rows = yield* all(`SELECT u.id FROM users u LEFT JOIN scim_users s ON s.user_id = u.id ${sql}`, ...params)
+    for (const row of rows) ids.add(str(row.id))
+  }
+  return [...ids]
+}

@@ -1,0 +1,238 @@
+// Changes of the people that a provider manages over SCIM. Their accounts are rows of `users`.
+import { isDeepStrictEqual } from 'node:util'
+import { EMAIL_ADDRESS } from '../../lib/email.ts'
+import {
+  primaryEmail,
+  profileOfName,
+  type ScimAttributes,
+  type ScimPerson,
+  type ScimProvider,
+} from '../../records/scim.ts'
+import type { User } from '../../records/user.ts'
+import { all, change, forUpdate, idBytes, insertRows, maybeStr, num, type Op, one, orNull, type Row } from '../op.ts'
+import { forgetConnections } from './connections.ts'
+import { nameKey, OWN_COLUMNS, readPersonRow } from './scim_people.ts'
+import { hasEmail, isEmailTaken, isSameEmail, readUser, USER_COLUMNS } from './user_rows.ts'
+import { createUser, deleteUser, signOutUser, updateUser } from './users.ts'
+
+/** What a change did, for the audit trail: the last event is that of the operation. */
+export interface ScimChange {
+  id: string
+  events: readonly { action: string; detail: Record<string, unknown> }[]
+}
+type Taken = 'userName' | 'externalId'
+
+/** The attribute of a person that another person of the provider has. */
+function* takenBy(provider: string, { userName, externalId }: ScimPerson, id = ''): Op<Taken | undefined> {
+  const rows = yield* all(
+    'SELECT user_name_key FROM scim_users WHERE provider = ? AND (user_name_key = ? OR external_id = ?) AND user_id <> ?',
+    provider,
+    nameKey(userName),
+    orNull(externalId),
+    id,
+  )
+  if (rows.length === 0) return undefined
+  return rows.some(({ user_name_key }) => user_name_key === nameKey(userName)) ? 'userName' : 'externalId'
+}
+
+function* writeEmails(provider: string, user_id: string, person: ScimPerson): Op<void> {
+  yield* change('DELETE FROM scim_emails WHERE user_id = ?', user_id)
+  const primary = primaryEmail(person)
+  const keys = new Set((person.emails ?? []).map(({ value }) => nameKey(value)))
+  yield* insertRows(
+    'scim_emails (user_id, email_key, provider, is_primary)',
+    [...keys].map((each) => [user_id, each, provider, Number(primary !== undefined && nameKey(primary) === each)]),
+  )
+}
+
+const displayKey = ({ displayName }: ScimAttributes) => orNull(displayName && nameKey(displayName))
+const attributesOf = ({ displayName, name, emails }: ScimAttributes): string =>
+  JSON.stringify({ displayName, name, emails })
+
+interface NewPerson {
+  provider: ScimProvider
+  /** The account, if the person has none yet. */
+  user: User
+  person: ScimPerson
+  live_from: string
+}
+
+/** Adds a person. Who signed in before at the provider keeps the account. Returns the attribute that is taken, or what was done. */
+export function* createScimUser({ provider, user, person, live_from }: NewPerson): Op<ScimChange | Taken> {
+  const { slug } = provider
+  const now = user.created_at
+  const taken = yield* takenBy(slug, person)
+  if (taken) return taken
+  const known = yield* findKnown(provider, user, person)
+  const account = known ?? { ...user, email: (yield* isEmailTaken(user.email)) ? undefined : user.email }
+  if (!known && (yield* createUser({ ...account, email_verified: false })) === 'exists') return 'externalId'
+  const added = yield* change(
+    `INSERT INTO scim_users (user_id, provider, user_name, user_name_key, external_id, display_key, attributes, version, created_at, updated_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    account.id,
+    slug,
+    person.userName,
+    nameKey(person.userName),
+    orNull(person.externalId),
+    displayKey(person),
+    attributesOf(person),
+    1,
+    now,
+    now,
+  )
+  if (added === 0) throw new Error('the person was added at the same time')
+  yield* writeEmails(slug, account.id, person)
+  const about = { user_id: account.id, provider: slug }
+  if (!known) return { id: account.id, events: [{ action: 'user_created', detail: { ...about, role: user.role } }] }
+  const linked = { action: 'user_updated', detail: { ...about, fields: ['scim'] } }
+  if (user.status === 'active' || known.status !== 'active') return { id: known.id, events: [linked] }
+  yield* updateUser({ user: { ...known, status: 'disabled', updated_at: now }, signOut: true, now })
+  yield* endAccess({ id: known.id, now, live_from })
+  return { id: known.id, events: [linked, { action: 'user_disabled', detail: about }] }
+}
+
+/** The account of a person who signed in at the provider before, and whom no SCIM record names. */
+function* findKnown({ issuer, match }: ScimProvider, { provider_sub }: User, person: ScimPerson): Op<User | undefined> {
+  const free = 'AND NOT EXISTS (SELECT 1 FROM scim_users s WHERE s.user_id = users.id)'
+  const by = (condition: string, ...values: string[]) =>
+    forUpdate(
+      `SELECT ${USER_COLUMNS} FROM users WHERE provider_issuer = ? AND provider_sub IS NOT NULL AND ${condition} ${free}`,
+      issuer,
+      ...values,
+    )
+  let row: Row | undefined
+  if (match === 'email') {
+    for (const address of [person.userName, primaryEmail(person)]) {
+      if (row || address === undefined) continue
+      const [condition, ...keys] = hasEmail(address)
+      row = yield* by(`email_verified = 1 AND ${condition}`, ...(keys as string[]))
+      if (row && !isSameEmail(maybeStr(row.email), address)) row = undefined
+    }
+  } else if (provider_sub !== undefined) row = yield* by('provider_sub = ?', provider_sub)
+  else if (person.externalId !== undefined) row = yield* by('provider_claim = ?', person.externalId)
+  return row && readUser(row)
+}
+
+/** Ends what signing out does not: connections to providers, connections that are being made, and tokens that belong to no sign-in. */
+function* endAccess(of: { id: string; now: number; live_from: string }): Op<void> {
+  yield* forgetConnections({ user_id: of.id, now: of.now })
+  yield* endTokens(of)
+}
+
+/** Revokes the access tokens of a user, also those that belong to no sign-in. */
+function* endTokens({ id, now, live_from }: { id: string; now: number; live_from: string }): Op<void> {
+  yield* change(
+    'UPDATE issuances SET revoked_at = ? WHERE sub = ? AND id > ? AND revoked_at IS NULL AND broker_provider IS NULL',
+    now,
+    id,
+    idBytes(live_from),
+  )
+}
+
+interface ChangedPerson {
+  provider: ScimProvider
+  id: string
+  /** The version that was read. */
+  version: number
+  person: ScimPerson
+  active: boolean
+  /** The name that the account has now. */
+  name: string
+  now: number
+  live_from: string
+}
+
+/** Writes a person that was read before. Returns what changed, the attribute that is taken, or undefined when there is no such person. */
+export function* updateScimUser(c: ChangedPerson): Op<ScimChange | Taken | 'stale' | undefined> {
+  const { provider, id, person, now } = c
+  const row = yield* forUpdate(
+    `SELECT ${OWN_COLUMNS} FROM scim_users s WHERE s.user_id = ? AND s.provider = ?`,
+    id,
+    provider.slug,
+  )
+  const user = row && (yield* one(`SELECT ${USER_COLUMNS} FROM users WHERE id = ?`, id))
+  if (!row || !user) return undefined
+  if (num(row.version) !== c.version) return 'stale'
+  const taken = yield* takenBy(provider.slug, person, id)
+  if (taken) return taken
+  const known = readUser(user)
+  const before = readPersonRow({ ...row, status: known.status })
+  const isRenamed = before.externalId !== person.externalId
+  const next = yield* accountOf(c, known, before)
+  const isLeaving = known.status === 'active' && next.status !== 'active'
+  const isChanged = !isDeepStrictEqual(next, known)
+  if (isChanged) {
+    const signOut = isLeaving || (isRenamed && known.provider_sub !== undefined)
+    const outcome = yield* updateUser({ user: { ...next, updated_at: now }, signOut, now })
+    if (outcome === 'stale') return 'stale'
+    if (outcome !== 'updated') return 'externalId'
+  }
+  if (isLeaving) yield* endAccess(c)
+  const fields = (['userName', 'externalId', 'displayName', 'name', 'emails'] as const).filter(
+    (field) => !isDeepStrictEqual(before[field], person[field]),
+  )
+  const about = { user_id: id, provider: provider.slug }
+  const link = next.provider_sub === known.provider_sub ? [] : ['provider_sub']
+  const events = [
+    ...(fields.length > 0 ? [{ action: 'user_updated', detail: { ...about, fields: [...fields, ...link] } }] : []),
+    ...(next.status === known.status ? [] : [{ action: isLeaving ? 'user_disabled' : 'user_enabled', detail: about }]),
+  ]
+  if (events.length === 0) return { id, events }
+  if (fields.includes('emails')) yield* writeEmails(provider.slug, id, person)
+  yield* change(
+    'UPDATE scim_users SET user_name = ?, user_name_key = ?, external_id = ?, display_key = ?, attributes = ?, version = version + 1, updated_at = ? WHERE user_id = ?',
+    person.userName,
+    nameKey(person.userName),
+    orNull(person.externalId),
+    displayKey(person),
+    attributesOf(person),
+    now,
+    id,
+  )
+  return { id, events }
+}
+
+/** The account with what the provider says now. The email is that of SCIM until a sign-in vouches for one. */
+function* accountOf({ provider, person, active, name, id }: ChangedPerson, known: User, before: ScimPerson): Op<User> {
+  const isRenamed = before.externalId !== person.externalId
+  // Parts that the provider no longer has are gone. Those of a sign-in stay while the provider says nothing about the name.
+  const isNewName = !isDeepStrictEqual(before.name, person.name)
+  const profile = isNewName ? { given_name: undefined, family_name: undefined, ...profileOfName(person) } : {}
+  const email = primaryEmail(person) ?? person.userName
+  const isFree = !known.email_verified && EMAIL_ADDRESS.test(email)
+  const follows = isFree && (isSameEmail(email, known.email) || !(yield* isEmailTaken(email, id)))
+  const sub = provider.isSubject && provider.match === 'external_id' ? person.externalId : undefined
+  return {
+    ...known,
+    name: name || known.name,
+    ...profile,
+    status: active ? 'active' : 'disabled',
+    ...(follows ? { email } : {}),
+    // With `email` a person stays linked to the subject of the first sign-in.
+    ...(isRenamed && provider.match === 'external_id' ? { provider_sub: sub } : {}),
+  }
+}
+
+/** A person of a provider, whose tokens end. */
+interface EndedPerson {
+  id: string
+  provider: string
+  now: number
+  live_from: string
+}
+
+/** Deletes a person of a provider, with the account. */
+export function* deleteScimUser({ id, provider, now, live_from }: EndedPerson): Op<ScimChange | undefined> {
+  if (!(yield* one('SELECT 1 AS found FROM scim_users WHERE user_id = ? AND provider = ?', id, provider)))
+    return undefined
+  yield* endAccess({ id, now, live_from })
+  if ((yield* deleteUser({ id, force: true, now })) === undefined) return undefined
+  return { id, events: [{ action: 'user_deleted', detail: { user_id: id, provider, force: true } }] }
+}
+
+/** Ends the sessions and tokens of people, who stay active. Returns what was done. */
+export function* revokeScimSubject({ id, provider, now, live_from }: EndedPerson): Op<ScimChange> {
+  const tokens_revoked = yield* signOutUser({ id, now })
+  yield* endTokens({ id, now, live_from })
+  return { id, events: [{ action: 'user_signed_out', detail: { user_id: id, provider, tokens_revoked } }] }
+}

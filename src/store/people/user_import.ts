@@ -1,0 +1,58 @@
+// The import of many users at once.
+import type { User } from '../../records/user.ts'
+import { all, change, type Op } from '../op.ts'
+import { addGroups } from './user_groups.ts'
+import { emailKeys, insertUsers } from './user_rows.ts'
+
+/** How many users an import created, and the positions of those whose email another user has. */
+export interface ImportedUsers {
+  created: number
+  taken: number[]
+}
+
+/**
+ * Adds users with different emails. `taken` contains the positions of those whose email another user has. If there are any, no user is
+ * added, or with `skip` only the others. `stale`: another transaction took an email in the meantime, and no user is added.
+ */
+export function* importUsers({
+  users,
+  skip,
+  dry_run,
+}: {
+  users: readonly User[]
+  skip: boolean
+  dry_run: boolean
+}): Op<ImportedUsers | 'stale'> {
+  const found = yield* takenKeys(users)
+  const isTaken = (user: User) => keysOf(user).some((key) => found.has(key))
+  const taken = users.flatMap((user, i) => (isTaken(user) ? [i] : []))
+  if (taken.length > 0 && !skip) return { created: 0, taken }
+  const added = users.filter((user) => !isTaken(user))
+  if (!dry_run) {
+    if ((yield* insertUsers(added)) < added.length) {
+      for (const { id } of added) yield* change('DELETE FROM users WHERE id = ?', id)
+      return 'stale'
+    }
+    yield* addGroups(added)
+  }
+  return { created: added.length, taken }
+}
+
+const keysOf = ({ email }: User): readonly string[] => (email === undefined ? [] : emailKeys(email))
+
+const KEYS_AT_ONCE = 64
+/** The keys of these users that other users have. */
+function* takenKeys(users: readonly User[]): Op<Set<unknown>> {
+  const found = new Set<unknown>()
+  const wanted = [...new Set(users.flatMap(keysOf))]
+  for (let at = 0; at < wanted.length; at += KEYS_AT_ONCE) {
+    // The number of parameters is constant, so that one statement is prepared.
+    const keys = Array.from({ length: KEYS_AT_ONCE }, (_, i) => wanted[at + i] ?? null)
+    const rows = yield* all(
+      `SELECT email_key FROM users WHERE email_key IN (${keys.map(() => '?').join(', ')})`,
+      ...keys,
+    )
+    for (const { email_key } of rows) found.add(email_key)
+  }
+  return found
+}

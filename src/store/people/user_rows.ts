@@ -1,0 +1,161 @@
+// Rows of users.
+
+import { domainToUnicode } from 'node:url'
+import { asciiDomain, comparableEmail, domainOf } from '../../lib/email.ts'
+import { type Profile, profileOf, type User } from '../../records/user.ts'
+import {
+  type Condition,
+  change,
+  decoded,
+  flag,
+  forUpdate,
+  insertRows,
+  maybeDecoded,
+  maybeStr,
+  num,
+  type Op,
+  one,
+  orNull,
+  type Row,
+  str,
+} from '../op.ts'
+
+/** The columns of a user. */
+export const USER_COLUMNS =
+  'id, email, email_verified, name, password_hash, role, status, provider, provider_issuer, provider_sub, operator_groups, provider_groups, profile, version, created_at, updated_at'
+
+const readGroups = (column: unknown): string[] => (column === null ? [] : decoded(column))
+const writeGroups = (names: readonly string[]) => (names.length === 0 ? null : JSON.stringify(names))
+
+function writeProfile(user: User): string | null {
+  const text = JSON.stringify(profileOf(user))
+  return text === '{}' ? null : text
+}
+
+/** A user from its row. */
+export const readUser = (row: Row): User => ({
+  id: str(row.id),
+  email: maybeStr(row.email),
+  email_verified: flag(row.email_verified),
+  name: str(row.name),
+  password_hash: maybeStr(row.password_hash),
+  role: row.role as User['role'],
+  status: row.status as User['status'],
+  provider: row.provider as User['provider'],
+  provider_issuer: maybeStr(row.provider_issuer),
+  provider_sub: maybeStr(row.provider_sub),
+  operator_groups: readGroups(row.operator_groups),
+  provider_groups: readGroups(row.provider_groups),
+  ...maybeDecoded<Profile>(row.profile),
+  version: num(row.version),
+  created_at: num(row.created_at),
+  updated_at: num(row.updated_at),
+})
+
+/**
+ * The keys that rows may have for an email: first that of new rows, in which an internationalised domain has its letters, so that searches
+ * find them. Earlier versions wrote the email as it was given, in lower case: with letters, or with A-labels. Emails share a key only if
+ * comparableEmail() makes them equal.
+ */
+export function emailKeys(email: string): readonly [key: string, withALabels: string, asGiven: string] {
+  const compared = comparableEmail(email)
+  const domain = domainOf(compared)
+  const letters = withLetters(domain)
+  const key = asciiDomain(letters) === domain ? letters : domain
+  return [compared.slice(0, compared.length - domain.length) + key, compared, email.toLowerCase()]
+}
+
+/** A text whose A-labels are written with letters. */
+export const withLetters = (text: string): string =>
+  text
+    .split(/([.@])/)
+    .map(labelWithLetters)
+    .join('')
+
+/** Many texts decode to the same letters; the A-label is the one to which they encode (RFC 5891 §5.4). */
+function labelWithLetters(label: string): string {
+  if (!/^xn--/i.test(label)) return label
+  const letters = domainToUnicode(label)
+  return asciiDomain(letters) === label.toLowerCase() ? letters : label
+}
+
+/** Whether two emails are the same address. */
+export const isSameEmail = (a: string | undefined, b: string | undefined): boolean =>
+  a === undefined || b === undefined ? a === b : comparableEmail(a) === comparableEmail(b)
+
+/** The key of a new row. */
+const emailKey = (email: string | undefined): string | null => (email === undefined ? null : emailKeys(email)[0])
+
+/** The condition that a row has an email. */
+export const hasEmail = (email: string): Condition => ['email_key IN (?, ?, ?)', ...emailKeys(email)]
+
+/** Whether another user than `id` has an email. */
+export function* isEmailTaken(email: string | undefined, id = ''): Op<boolean> {
+  if (email === undefined) return false
+  const [condition, ...keys] = hasEmail(email)
+  return (yield* one(`SELECT 1 AS found FROM users WHERE ${condition} AND id <> ?`, ...keys, id)) !== undefined
+}
+
+/** The values that an update writes. A row keeps its key while its email stays the same. */
+export const changeable = (u: User, key = emailKey(u.email)) => [
+  orNull(u.email),
+  key,
+  Number(u.email_verified),
+  u.name,
+  orNull(u.password_hash),
+  u.role,
+  u.status,
+  writeGroups(u.operator_groups),
+  writeGroups(u.provider_groups),
+  writeProfile(u),
+  u.updated_at,
+]
+
+const AT_ONCE = 64
+/** Writes the provider groups of users. Statements have one text, because the last row is repeated. */
+export function* writeProviderGroups(users: readonly User[], now: number): Op<void> {
+  for (let from = 0; from < users.length; from += AT_ONCE) {
+    const part = Array.from({ length: AT_ONCE }, (_, i) => users[from + i] ?? (users[from] as User))
+    const values = part.flatMap(({ id, provider_groups }) => [id, writeGroups(provider_groups)])
+    yield* change(
+      `UPDATE users SET provider_groups = n.column2, version = version + 1, updated_at = (SELECT CAST(? AS BIGINT))
+       FROM (VALUES ${part.map(() => '(?, ?)').join(', ')}) AS n WHERE users.id = n.column1`,
+      now,
+      ...values,
+    )
+  }
+}
+
+const INSERTED =
+  'users (email, email_key, email_verified, name, password_hash, role, status, operator_groups, provider_groups, profile, updated_at, id, provider, provider_issuer, provider_sub, version, created_at)'
+/** Adds users whose email, and whose subject at their provider, is not taken. Returns their number. */
+export const insertUsers = (users: readonly User[]) =>
+  insertRows(
+    INSERTED,
+    users.map((u) => [
+      ...changeable(u),
+      u.id,
+      u.provider,
+      orNull(u.provider_issuer),
+      orNull(u.provider_sub),
+      u.version,
+      u.created_at,
+    ]),
+    'ON CONFLICT DO NOTHING',
+  )
+
+/** Ends every session of a person at the admin page. Returns their number. */
+export function* endAdminSessions(user_id: string): Op<number> {
+  return yield* change('DELETE FROM admin_sessions WHERE user_id = ?', user_id)
+}
+
+/** Deletes the unused password link of a user: it was made for the password, or for the account, as it was before. */
+export const deletePasswordLinks = (user_id: string) => change('DELETE FROM password_links WHERE user_id = ?', user_id)
+
+/** The account with a subject at a provider. The row is locked, so that the groups of this sign-in are written even when an operator changes the user at the same time. */
+export const findFederated = ({ provider_issuer, provider_sub }: User) =>
+  forUpdate(
+    `SELECT ${USER_COLUMNS} FROM users WHERE provider_issuer = ? AND provider_sub = ?`,
+    orNull(provider_issuer),
+    orNull(provider_sub),
+  )

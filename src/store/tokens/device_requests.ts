@@ -1,0 +1,133 @@
+// Operations on device authorization requests (RFC 8628). Every operation that changes a request and its authorization request locks the
+// device request first, so that two of them never wait for each other.
+import type { AuthorizationRequest } from '../../records/authorization_request.ts'
+import type { DeviceRequest } from '../../records/device_request.ts'
+import type { SingleUse } from '../../records/single_use.ts'
+import { change, forUpdate, idBytes, idText, maybeStr, num, type Op, one, orNull, type Row, str } from '../op.ts'
+import { recordUse } from './single_uses.ts'
+import {
+  type Approval,
+  approveAuthorizationRequest,
+  createAuthorizationRequest,
+  denyAuthorizationRequest,
+} from './tokens.ts'
+
+const COLUMNS =
+  'id, hash, user_code_hash, client_id, scope, asked_scope, resource, dpop_jkt, ip, user_agent, wait, decision, created_at, expires_at'
+const readRequest = (row: Row): DeviceRequest => ({
+  id: idText(row.id),
+  hash: idText(row.hash),
+  user_code_hash: idText(row.user_code_hash),
+  client_id: str(row.client_id),
+  scope: str(row.scope),
+  asked_scope: str(row.asked_scope),
+  resource: maybeStr(row.resource),
+  dpop_jkt: maybeStr(row.dpop_jkt),
+  ip: str(row.ip),
+  user_agent: maybeStr(row.user_agent),
+  wait: num(row.wait),
+  decision: maybeStr(row.decision) as DeviceRequest['decision'],
+  created_at: num(row.created_at),
+  expires_at: num(row.expires_at),
+})
+
+/** A new request, with the DPoP proof and the client assertion that it consumes. */
+export type NewDeviceRequest = Omit<DeviceRequest, 'decision'> & { uses?: readonly SingleUse[] }
+
+/** Records a request. False when another request has the same user code. Throws when its proof or assertion was used before. */
+export function* createDeviceRequest(r: NewDeviceRequest): Op<boolean> {
+  const added = yield* change(
+    `INSERT INTO device_requests (id, hash, user_code_hash, client_id, scope, asked_scope, resource, dpop_jkt, ip, user_agent, wait, created_at, expires_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_code_hash) DO NOTHING`,
+    idBytes(r.id),
+    idBytes(r.hash),
+    idBytes(r.user_code_hash),
+    r.client_id,
+    r.scope,
+    r.asked_scope,
+    orNull(r.resource),
+    orNull(r.dpop_jkt),
+    r.ip,
+    orNull(r.user_agent),
+    r.wait,
+    r.created_at,
+    r.expires_at,
+  )
+  if (added === 0) return false
+  for (const use of r.uses ?? []) yield* recordUse(use)
+  return true
+}
+
+/** A request in any state. */
+export function* findDeviceRequest({ id }: { id: string }): Op<DeviceRequest | undefined> {
+  const row = yield* one(`SELECT ${COLUMNS} FROM device_requests WHERE id = ?`, idBytes(id))
+  return row && readRequest(row)
+}
+
+/** The request that waits for its user, by user code. */
+export function* findDeviceRequestByUserCode({
+  user_code_hash,
+  now,
+}: {
+  user_code_hash: string
+  now: number
+}): Op<DeviceRequest | undefined> {
+  const row = yield* one(
+    `SELECT ${COLUMNS} FROM device_requests WHERE user_code_hash = ? AND decision IS NULL AND expires_at > ?`,
+    idBytes(user_code_hash),
+    now,
+  )
+  return row && readRequest(row)
+}
+
+/** Seconds that a poll adds to the interval when it comes too early (RFC 8628 §3.5). */
+const SLOWER = 5
+const SECOND_MS = 1000
+
+/** Records a poll of a waiting device. `slow_down` when it came before its time, which makes the interval longer. */
+export function* pollDeviceRequest({ id, now_ms }: { id: string; now_ms: number }): Op<'pending' | 'slow_down'> {
+  const row = yield* forUpdate('SELECT wait, polled_at_ms FROM device_requests WHERE id = ?', idBytes(id))
+  const isEarly =
+    row !== undefined && row.polled_at_ms !== null && now_ms < num(row.polled_at_ms) + num(row.wait) * SECOND_MS
+  yield* change(
+    'UPDATE device_requests SET polled_at_ms = ?, wait = wait + ? WHERE id = ?',
+    now_ms,
+    isEarly ? SLOWER : 0,
+    idBytes(id),
+  )
+  return isEarly ? 'slow_down' : 'pending'
+}
+
+/** Locks a request. Returns whether it still waits for a decision. */
+function* lockUndecided(id: string, now: number): Op<boolean> {
+  const row = yield* forUpdate('SELECT decision, expires_at FROM device_requests WHERE id = ?', idBytes(id))
+  return row !== undefined && row.decision === null && num(row.expires_at) > now
+}
+
+const decide = (id: string, decision: 'approved' | 'denied') =>
+  change('UPDATE device_requests SET decision = ? WHERE id = ?', decision, idBytes(id))
+
+/**
+ * Records the authorization request of the user who entered the code. It replaces that of another user or browser. False when the
+ * device request was decided or has expired.
+ */
+export function* claimDeviceRequest({ request, now }: { request: AuthorizationRequest; now: number }): Op<boolean> {
+  if (!(yield* lockUndecided(request.id, now))) return false
+  yield* change('DELETE FROM authorization_requests WHERE id = ? AND code_hash IS NULL', idBytes(request.id))
+  yield* createAuthorizationRequest(request)
+  return true
+}
+
+/** Approves the authorization request of a device: the device code becomes its code. False when it was decided before. */
+export function* approveDeviceRequest(a: Approval): Op<boolean> {
+  if (!(yield* lockUndecided(a.id, a.now)) || !(yield* approveAuthorizationRequest(a))) return false
+  yield* decide(a.id, 'approved')
+  return true
+}
+
+/** Denies the authorization request of a device. False when it was decided before. */
+export function* denyDeviceRequest({ id, now }: { id: string; now: number }): Op<boolean> {
+  if (!(yield* lockUndecided(id, now)) || !(yield* denyAuthorizationRequest({ id, now }))) return false
+  yield* decide(id, 'denied')
+  return true
+}

@@ -1,0 +1,294 @@
+// Operations on the record of issued tokens.
+import { idFloor, idTime } from '../../lib/id.ts'
+import { DAY } from '../../lib/time.ts'
+import type { AuditEvent } from '../../records/audit_event.ts'
+import type { Issuance } from '../../records/issuance.ts'
+import type { SingleUse } from '../../records/single_use.ts'
+import { type Ends, findFrontingLink } from '../clients/fronting.ts'
+import {
+  all,
+  type Condition,
+  change,
+  columnsOf,
+  idBytes,
+  insertRows,
+  is,
+  maybeIdBytes,
+  maybeNum,
+  maybeStr,
+  type Op,
+  one,
+  orNull,
+  type Row,
+  str,
+  where,
+} from '../op.ts'
+import {
+  DEAD_AT,
+  ENDED_BY,
+  EVENT_COLUMNS,
+  ISSUANCE_COLUMNS,
+  ISSUED_ACTIONS,
+  issuanceEvent,
+  readEvent,
+  readIssuance,
+} from '../record.ts'
+import { recordUse } from './single_uses.ts'
+
+/** A token that is about to be issued, with the DPoP proof and the client assertion that it consumes. */
+export type NewIssuance = Issuance & { uses?: readonly SingleUse[] }
+
+/** Records an issued token. Part of every operation that issues one. Throws when its proof or assertion was used before. */
+export function* recordIssuance(i: NewIssuance): Op<void> {
+  for (const use of i.uses ?? []) yield* recordUse(use)
+  yield* change(
+    `INSERT INTO issuances (id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, retry, typ)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    idBytes(i.id),
+    i.grant_type,
+    i.client_id,
+    i.sub === i.client_id ? null : i.sub,
+    orNull(i.resource),
+    i.scope,
+    i.issued_at,
+    i.expires_at,
+    i.kid,
+    orNull(i.jkt),
+    i.act ? JSON.stringify(i.act) : null,
+    i.is_agent ? 1 : null,
+    maybeIdBytes(i.family_id),
+    maybeIdBytes(i.consent_id),
+    maybeIdBytes(i.parent_id),
+    orNull(i.broker_provider),
+    i.ip,
+    i.retry ? 1 : null,
+    orNull(i.typ),
+  )
+}
+
+/** The key id of the newest unexpired token that was issued after an id. Upstream tokens are excluded, because this service does not sign them. */
+export function* findLiveKid({ after, now }: { after: string; now: number }): Op<string | undefined> {
+  const row = yield* one(
+    'SELECT kid FROM issuances WHERE id > ? AND expires_at > ? AND broker_provider IS NULL ORDER BY id DESC LIMIT 1',
+    idBytes(after),
+    now,
+  )
+  return row && str(row.kid)
+}
+
+/** The record of an issued token, by its jti. */
+export function* findIssuance({ id }: { id: string }): Op<Issuance | undefined> {
+  const row = yield* one(`SELECT ${ISSUANCE_COLUMNS} FROM issuances WHERE id = ?`, idBytes(id))
+  return row && readIssuance(row)
+}
+
+export interface TokenState {
+  /** True when neither the token, its family, its consent nor any token it was exchanged for is revoked. */
+  live: boolean
+  /** The number of exchanges that led to it. For a token that is not live, only the exchanges that were examined. */
+  exchanges: number
+  /** Status of the user that is the subject. Undefined when the subject is not a user of this service, or was deleted. */
+  user_status?: string
+  user_version?: number
+  /** The scope of its consent now. Undefined when it was issued without one. */
+  consent_scope?: string
+  /** What its consent is for: the id of a resource, or USERINFO_CONSENT. */
+  consent_resource_id?: string
+  issuance: Issuance
+}
+
+const TOKEN_STATE = `SELECT ${columnsOf('i', ISSUANCE_COLUMNS)}, ${DEAD_AT}, u.status AS user_status, u.version AS user_version, c.scope AS consent_scope, c.resource_id AS consent_resource_id
+  FROM issuances i ${ENDED_BY} LEFT JOIN users u ON u.id = i.sub WHERE i.id = ?`
+const ANCESTOR = `SELECT i.parent_id, ${DEAD_AT}, cl.status AS client_status
+  FROM issuances i ${ENDED_BY} LEFT JOIN clients cl ON cl.client_id = i.client_id WHERE i.id = ?`
+
+/** The current state of an issued token. Undefined when it was never recorded here. */
+export function* findTokenState({ id }: { id: string }): Op<TokenState | undefined> {
+  const row = yield* one(TOKEN_STATE, idBytes(id))
+  if (!row) return undefined
+  const { live, exchanges } = yield* ancestorsOf(row.parent_id)
+  return {
+    live: live && row.dead_at === null,
+    exchanges,
+    user_status: maybeStr(row.user_status),
+    user_version: maybeNum(row.user_version),
+    consent_scope: maybeStr(row.consent_scope),
+    consent_resource_id: maybeStr(row.consent_resource_id),
+    issuance: readIssuance(row),
+  }
+}
+
+/** Whether every token that this one was exchanged for, directly or indirectly, is live and belongs to a client that is not suspended. */
+function* ancestorsOf(parent_id: unknown): Op<Pick<TokenState, 'live' | 'exchanges'>> {
+  let exchanges = 0
+  for (let id = parent_id as Buffer | null; id !== null; exchanges++) {
+    const row: Row | undefined = yield* one(ANCESTOR, id)
+    if (!row || row.dead_at !== null || row.client_status === 'suspended') return { live: false, exchanges }
+    id = row.parent_id as Buffer | null
+  }
+  return { live: true, exchanges }
+}
+
+/** A token that is about to be issued in exchange for another one, with the fronting link that it depends on. */
+export type NewExchange = NewIssuance & { link?: Ends }
+
+/** Records a token that was exchanged for another one, unless that token, or the consent or link it depends on, was revoked in the meantime. */
+export function* recordExchange(
+  issuance: NewExchange,
+): Op<'recorded' | 'subject_revoked' | 'consent_revoked' | 'link_deleted'> {
+  if (!(yield* ancestorsOf(maybeIdBytes(issuance.parent_id))).live) return 'subject_revoked'
+  const consent = issuance.consent_id
+    ? yield* one('SELECT revoked_at FROM consent_grants WHERE id = ?', idBytes(issuance.consent_id))
+    : undefined
+  if (consent && consent.revoked_at !== null) return 'consent_revoked'
+  if (issuance.link && !(yield* findFrontingLink(issuance.link))) return 'link_deleted'
+  yield* recordIssuance(issuance)
+  return 'recorded'
+}
+
+/** Maximum difference between the clocks of instances in seconds, with a wide margin. A token is not older than the token it was exchanged for. */
+const CLOCKS_APART = DAY
+
+/** Revokes a token and every token of this service that was exchanged from it. Returns the number of tokens that were live. */
+export function* revokeIssuance({ id, now }: { id: string; now: number }): Op<number> {
+  const revoked = yield* change(
+    'UPDATE issuances SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL AND broker_provider IS NULL',
+    now,
+    idBytes(id),
+  )
+  // Partitions before it need not be searched.
+  const oldest = idBytes(idFloor(idTime(id) - CLOCKS_APART))
+  const child = yield* one(
+    'SELECT 1 AS found FROM issuances WHERE parent_id = ? AND id >= ? LIMIT 1',
+    idBytes(id),
+    oldest,
+  )
+  if (!child) return revoked
+  return (
+    revoked +
+    (yield* change(
+      `WITH RECURSIVE descendants (id) AS (
+         SELECT id FROM issuances WHERE parent_id = ? AND id >= ?
+         UNION SELECT i.id FROM issuances i JOIN descendants d ON i.parent_id = d.id WHERE i.id >= ?
+       ) UPDATE issuances SET revoked_at = ? WHERE revoked_at IS NULL AND broker_provider IS NULL AND id >= ? AND id IN (SELECT id FROM descendants)`,
+      idBytes(id),
+      oldest,
+      oldest,
+      now,
+      oldest,
+    ))
+  )
+}
+
+export interface IssuanceFilter {
+  sub?: string
+  client_id?: string
+  resource?: string
+  /** Only ids from this one on (lib/id.ts idFloor). */
+  since: string
+  /** Only ids before this one: the next page. */
+  before?: string
+  limit: number
+}
+/** The condition that a user or client is the subject of a token. In a row without a subject, the client is the subject. */
+const isAbout = (sub: string | undefined): Condition | undefined =>
+  sub === undefined ? undefined : ['(sub = ? OR (sub IS NULL AND client_id = ?))', sub, sub]
+
+/** Newest first. */
+export function* listIssuances(f: IssuanceFilter): Op<Issuance[]> {
+  const filter = where(
+    isAbout(f.sub),
+    is('client_id', f.client_id),
+    is('resource', f.resource),
+    ['id >= ?', idBytes(f.since)],
+    f.before === undefined ? undefined : ['id < ?', idBytes(f.before)],
+  )
+  return (yield* all(
+    `SELECT ${ISSUANCE_COLUMNS} FROM issuances ${filter.sql} ORDER BY id DESC LIMIT ?`,
+    ...filter.params,
+    f.limit,
+  )).map(readIssuance)
+}
+
+/** Replaces the detail of an event. */
+export function* completeAudit({ id, detail }: Pick<AuditEvent, 'id' | 'detail'>): Op<void> {
+  yield* change('UPDATE audit_events SET detail = ? WHERE id = ?', JSON.stringify(detail), idBytes(id))
+}
+
+/** Adds an event to the audit trail. */
+export function* recordAudit(event: AuditEvent): Op<void> {
+  yield* change(
+    'INSERT INTO audit_events (id, action, actor_id, client_id, ip, request_id, detail, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+    idBytes(event.id),
+    event.action,
+    event.actor_id,
+    orNull(event.client_id),
+    event.ip,
+    maybeIdBytes(event.request_id),
+    JSON.stringify(event.detail),
+    event.created_at,
+  )
+}
+
+/** Adds events to the audit trail. */
+export function* recordAudits(events: readonly AuditEvent[]): Op<void> {
+  const [event] = events
+  if (event && events.length === 1) return yield* recordAudit(event)
+  yield* insertRows(
+    'audit_events (id, action, actor_id, client_id, ip, request_id, detail, created_at)',
+    events.map((each) => [
+      idBytes(each.id),
+      each.action,
+      each.actor_id,
+      orNull(each.client_id),
+      each.ip,
+      maybeIdBytes(each.request_id),
+      JSON.stringify(each.detail),
+      each.created_at,
+    ]),
+  )
+}
+
+export interface AuditFilter {
+  action?: string
+  actor_id?: string
+  client_id?: string
+  request_id?: string
+  since: string
+  until?: string
+  limit: number
+  offset: number
+}
+/** Newest first. An issuance is its own event, so that no token costs two rows. */
+export function* listAudit(f: AuditFilter): Op<AuditEvent[]> {
+  const range = (...more: (Condition | undefined)[]) =>
+    where(
+      ['id >= ?', idBytes(f.since)],
+      f.until === undefined ? undefined : ['id < ?', idBytes(f.until)],
+      is('client_id', f.client_id),
+      ...more,
+    )
+  const request = f.request_id === undefined ? undefined : idBytes(f.request_id)
+  const events = range(is('action', f.action), is('actor_id', f.actor_id), is('request_id', request))
+  const issued = range(
+    f.action === undefined ? undefined : (ISSUED_ACTIONS[f.action] ?? ['1 = 0']),
+    isAbout(f.actor_id),
+    // The id of a request is the id of the token that it issued.
+    is('id', request),
+  )
+  const page = f.limit + f.offset
+  const [others, tokens] = [
+    yield* all(
+      `SELECT ${EVENT_COLUMNS} FROM audit_events ${events.sql} ORDER BY id DESC LIMIT ?`,
+      ...events.params,
+      page,
+    ),
+    yield* all(
+      `SELECT ${ISSUANCE_COLUMNS} FROM issuances ${issued.sql} ORDER BY id DESC LIMIT ?`,
+      ...issued.params,
+      page,
+    ),
+  ]
+  const merged = [...others.map(readEvent), ...tokens.map((row) => issuanceEvent(readIssuance(row)))]
+  return merged.sort((a, b) => Buffer.compare(idBytes(b.id), idBytes(a.id))).slice(f.offset, page)
+}

@@ -1,0 +1,15 @@
+// The note that a signing key is being revoked, and the event of the revocation.
+import type { AuditEvent } from '../../records/audit_event.ts'
+import { change, idBytes, type Op, one } from '../op.ts'
+import { recordAudit } from './issuances.ts'
+
+/** The setting that has the note. */
+export const KEY_REVOCATION = 'key_revocation'
+
+/** Deletes the note, and records the event of the revoked key, unless another instance has recorded it. Without an event no key was removed. */
+export function* recordKeyRevocation({ event }: { event?: AuditEvent }): Op<void> {
+  yield* change('DELETE FROM runtime_settings WHERE name = ?', KEY_REVOCATION)
+  if (!event) return
+  const known = yield* one('SELECT 1 AS found FROM audit_events WHERE id = ?', idBytes(event.id))
+  if (!known) yield* recordAudit(event)
+}

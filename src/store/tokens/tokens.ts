@@ -1,0 +1,292 @@
+// Operations on authorization requests, codes, families and refresh tokens. Each consumption is one compare-and-set.
+import { newId } from '../../lib/id.ts'
+import type { AuditEvent } from '../../records/audit_event.ts'
+import type { AuthorizationRequest } from '../../records/authorization_request.ts'
+import type { Consent } from '../../records/consent.ts'
+import type { RefreshToken, TokenFamily } from '../../records/token_family.ts'
+import {
+  change,
+  columnsOf,
+  forUpdate,
+  idBytes,
+  idText,
+  maybeEncoded,
+  maybeIdBytes,
+  maybeIdText,
+  maybeNum,
+  maybeStr,
+  num,
+  type Op,
+  one,
+  orNull,
+  type Row,
+} from '../op.ts'
+import { type EndReason, endFamilies } from './families.ts'
+import { type NewIssuance, recordAudit, recordIssuance } from './issuances.ts'
+import { isRetried } from './refresh_retries.ts'
+import { FAMILY_COLUMNS, REQUEST_COLUMNS, readFamily, readRequest } from './token_rows.ts'
+
+/** Records a request that waits for the decision of its user. A request that needs no decision is a code at once. */
+export function* createAuthorizationRequest(r: AuthorizationRequest): Op<void> {
+  yield* change(
+    `INSERT INTO authorization_requests (id, client_id, user_id, session_id, redirect_uri, redirect_uri_sent, scope, asked_scope, resource, state, code_challenge, dpop_jkt, client, consent_id,
+       code_hash, code_expires_at, created_at, expires_at, sign_in, sealed, response_mode) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    idBytes(r.id),
+    r.client_id,
+    r.user_id,
+    idBytes(r.session_id),
+    r.redirect_uri,
+    Number(r.redirect_uri_sent),
+    r.scope,
+    orNull(r.asked_scope),
+    orNull(r.resource),
+    orNull(r.state),
+    r.code_challenge,
+    orNull(r.dpop_jkt),
+    r.client ? JSON.stringify(r.client) : null,
+    maybeIdBytes(r.consent_id),
+    maybeIdBytes(r.code_hash),
+    orNull(r.code_expires_at),
+    r.created_at,
+    r.expires_at,
+    maybeEncoded(r.sign_in),
+    orNull(r.sealed),
+    orNull(r.response_mode),
+  )
+}
+
+/** A request in any state. */
+export function* findAuthorizationRequest({ id }: { id: string }): Op<AuthorizationRequest | undefined> {
+  const row = yield* one(`SELECT ${REQUEST_COLUMNS} FROM authorization_requests WHERE id = ?`, idBytes(id))
+  return row && readRequest(row)
+}
+
+/** Denies a request. Returns whether it was undecided. */
+export function* denyAuthorizationRequest({ id, now }: { id: string; now: number }): Op<boolean> {
+  const denied = yield* change(
+    'UPDATE authorization_requests SET client = NULL, denied_at = ?, expires_at = ? WHERE id = ? AND code_hash IS NULL AND denied_at IS NULL',
+    now,
+    now,
+    idBytes(id),
+  )
+  return denied === 1
+}
+
+/** Ends an unused code: its request is undecided again. Returns whether there was one. */
+export function* withdrawCode({ id }: { id: string }): Op<boolean> {
+  const ended = yield* change(
+    'UPDATE authorization_requests SET code_hash = NULL, code_expires_at = NULL WHERE id = ? AND code_hash IS NOT NULL AND consumed_at IS NULL',
+    idBytes(id),
+  )
+  return ended === 1
+}
+
+export interface Approval {
+  id: string
+  /** The session in which it is decided. */
+  session_id: string
+  scope: string
+  code_hash: string
+  code_expires_at: number
+  /** Stored when the request names a resource. Its scope replaces the scope of the previous consent. */
+  consent?: NewConsent
+  now: number
+}
+/** Records the user's consent and turns the request into a code, in one transaction. False when the request was decided before. */
+export function* approveAuthorizationRequest(a: Approval): Op<boolean> {
+  const taken = yield* change(
+    'UPDATE authorization_requests SET client = NULL, session_id = ?, scope = ?, code_hash = ?, code_expires_at = ? WHERE id = ? AND code_hash IS NULL AND denied_at IS NULL AND expires_at > ?',
+    idBytes(a.session_id),
+    a.scope,
+    idBytes(a.code_hash),
+    a.code_expires_at,
+    idBytes(a.id),
+    a.now,
+  )
+  if (taken === 0) return false
+  // After the check: a request that was decided before, or has expired, must not change the consent of the user.
+  if (a.consent) {
+    const consentId = yield* saveConsent(a.consent, a.now)
+    yield* change('UPDATE authorization_requests SET consent_id = ? WHERE id = ?', consentId, idBytes(a.id))
+  }
+  return true
+}
+
+type NewConsent = Pick<Consent, 'id' | 'user_id' | 'client_id' | 'resource_id' | 'scope' | 'redirect_hosts'>
+
+/** Updates the scope of the consent in force, or creates a consent. */
+function* saveConsent(c: NewConsent, now: number): Op<Buffer> {
+  const row = yield* one(
+    `INSERT INTO consent_grants (id, user_id, client_id, resource_id, scope, redirect_hosts, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (user_id, client_id, resource_id) WHERE revoked_at IS NULL DO UPDATE SET scope = excluded.scope, redirect_hosts = excluded.redirect_hosts, updated_at = excluded.updated_at RETURNING id`,
+    idBytes(c.id),
+    c.user_id,
+    c.client_id,
+    c.resource_id,
+    c.scope,
+    JSON.stringify(c.redirect_hosts),
+    now,
+    now,
+  )
+  return row?.id as Buffer
+}
+
+/** The state of the user and the consent of a code or refresh token. */
+interface Standing {
+  user_status?: string
+  user_version?: number
+  consent_revoked: boolean
+  /** The current scope of the consent; undefined without a consent. */
+  consent_scope?: string
+}
+const readStanding = (row: Row): Standing => ({
+  user_status: maybeStr(row.user_status),
+  user_version: maybeNum(row.user_version),
+  consent_revoked: row.consent_revoked_at !== null,
+  consent_scope: maybeStr(row.consent_scope),
+})
+
+export interface FoundCode extends Standing {
+  request: AuthorizationRequest
+}
+/** A code in any state, with the state of its user and consent. */
+export function* findCode({ id }: { id: string }): Op<FoundCode | undefined> {
+  const row = yield* one(
+    `SELECT ${columnsOf('a', REQUEST_COLUMNS)}, u.status AS user_status, u.version AS user_version, c.revoked_at AS consent_revoked_at, c.scope AS consent_scope FROM authorization_requests a
+     LEFT JOIN users u ON u.id = a.user_id LEFT JOIN consent_grants c ON c.id = a.consent_id WHERE a.id = ? AND a.code_hash IS NOT NULL`,
+    idBytes(id),
+  )
+  return row && { request: readRequest(row), ...readStanding(row) }
+}
+
+/** Consumes a code and records the tokens that are issued for it. `used`: another request has consumed the code, or the person withdrew or changed what was allowed. */
+export function* redeemCode(r: {
+  family: TokenFamily
+  refresh?: RefreshToken
+  issuance: NewIssuance
+  now: number
+}): Op<'redeemed' | 'used'> {
+  const { family } = r
+  const taken = yield* change(
+    'UPDATE authorization_requests SET consumed_at = ? WHERE id = ? AND scope = ? AND code_hash IS NOT NULL AND consumed_at IS NULL',
+    r.now,
+    idBytes(family.authorization_id),
+    family.scope,
+  )
+  if (taken === 0) {
+    yield* revokeRedemption({ authorization_id: family.authorization_id, now: r.now })
+    yield* recordReuse('auth_code_reused', r.issuance, {}, r.now)
+    return 'used'
+  }
+  yield* change(
+    'INSERT INTO token_families (id, client_id, user_id, scope, asked_scope, resource, consent_id, authorization_id, jkt, created_at, sign_in) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    idBytes(family.id),
+    family.client_id,
+    family.user_id,
+    family.scope,
+    orNull(family.asked_scope),
+    orNull(family.resource),
+    maybeIdBytes(family.consent_id),
+    idBytes(family.authorization_id),
+    orNull(family.jkt),
+    family.created_at,
+    maybeEncoded(family.sign_in),
+  )
+  if (r.refresh) yield* insertRefreshToken(r.refresh)
+  yield* recordIssuance(r.issuance)
+  return 'redeemed'
+}
+
+/** Revokes the tokens that were issued for the first use of a replayed code (RFC 6749 §4.1.2). */
+export function* revokeRedemption({ authorization_id, now }: { authorization_id: string; now: number }): Op<number> {
+  return yield* endFamilies('authorization_id', idBytes(authorization_id), 'code_reuse', now)
+}
+
+function* insertRefreshToken(t: RefreshToken): Op<void> {
+  yield* change(
+    'INSERT INTO refresh_tokens (id, family_id, hash, expires_at) VALUES (?, ?, ?, ?)',
+    idBytes(t.id),
+    idBytes(t.family_id),
+    idBytes(t.hash),
+    t.expires_at,
+  )
+}
+
+export interface FoundRefreshToken extends Standing {
+  token: RefreshToken
+  family: TokenFamily
+}
+/** A refresh token in any state, with its family and the state of its user and consent. */
+export function* findRefreshToken({ id }: { id: string }): Op<FoundRefreshToken | undefined> {
+  const row = yield* one(
+    `SELECT r.id AS token_id, r.hash, r.expires_at, r.consumed_at, r.next_id, ${columnsOf('f', FAMILY_COLUMNS)}, u.status AS user_status, u.version AS user_version, c.revoked_at AS consent_revoked_at, c.scope AS consent_scope
+     FROM refresh_tokens r JOIN token_families f ON f.id = r.family_id LEFT JOIN users u ON u.id = f.user_id LEFT JOIN consent_grants c ON c.id = f.consent_id
+     WHERE r.id = ?`,
+    idBytes(id),
+  )
+  if (!row) return undefined
+  const family = readFamily(row, row.id)
+  const token = {
+    id: idText(row.token_id),
+    family_id: family.id,
+    hash: idText(row.hash),
+    expires_at: num(row.expires_at),
+    consumed_at: maybeNum(row.consumed_at),
+    next_id: maybeIdText(row.next_id),
+  }
+  return { token, family, ...readStanding(row) }
+}
+
+/**
+ * Replaces a refresh token by the next one of its family. `reused`: it was consumed before, so the family is revoked. `retried`: it was
+ * consumed after `retried_since` and its successor can be derived; nothing is changed.
+ */
+export function* rotateRefreshToken(r: {
+  used: string
+  next: RefreshToken
+  /** Set when retries are answered (`oauth.refresh_grace`): a token that was consumed after this time (epoch seconds) may be retried. */
+  retried_since?: number
+  issuance: NewIssuance
+  now: number
+}): Op<'rotated' | 'retried' | 'reused' | 'revoked'> {
+  const family = yield* forUpdate('SELECT revoked_at FROM token_families WHERE id = ?', idBytes(r.next.family_id))
+  if (!family || family.revoked_at !== null) return 'revoked'
+  const taken = yield* change(
+    'UPDATE refresh_tokens SET consumed_at = ?, next_id = ? WHERE id = ? AND consumed_at IS NULL',
+    r.now,
+    r.retried_since === undefined ? null : idBytes(r.next.id),
+    idBytes(r.used),
+  )
+  if (taken === 0) {
+    if (r.retried_since !== undefined && (yield* isRetried(r.used, r.retried_since))) return 'retried'
+    yield* revokeFamily({ id: r.next.family_id, reason: 'refresh_reuse', now: r.now })
+    yield* recordReuse('refresh_token_reused', r.issuance, { family: r.next.family_id }, r.now)
+    return 'reused'
+  }
+  yield* insertRefreshToken(r.next)
+  yield* recordIssuance(r.issuance)
+  return 'rotated'
+}
+
+/** Revokes a family with its refresh tokens and access tokens. Returns 1 when it was live. */
+export function* revokeFamily({ id, reason, now }: { id: string; reason: EndReason; now: number }): Op<number> {
+  return yield* endFamilies('id', idBytes(id), reason, now)
+}
+
+/**
+ * Records that a code or refresh token was used twice, in the transaction that revokes its tokens. The event is made here, because a token
+ * request that is not refused needs none.
+ */
+function* recordReuse(
+  action: 'auth_code_reused' | 'refresh_token_reused',
+  { id: request_id, sub: actor_id, client_id, ip }: NewIssuance,
+  detail: AuditEvent['detail'],
+  created_at: number,
+): Op<void> {
+  yield* recordAudit({ id: newId(), action, actor_id, client_id, ip, request_id, detail, created_at })
+}
+
+/** The number of families that are not revoked. */
+export function* countActiveFamilies(): Op<number> {
+  return num((yield* one('SELECT count(*) AS n FROM token_families WHERE revoked_at IS NULL'))?.n)
+}

@@ -1,0 +1,35 @@
+// GET /admin/find: what names a record, and a storage that fails.
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { callAdmin, okAdmin } from '../support/admin.ts'
+import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService()
+})
+afterAll(() => service.close())
+
+const find = (query: string) => `/admin/find?query=${encodeURIComponent(query)}`
+
+test('a client, a user and a resource are found by id, by email and by slug', async () => {
+  const [client, user, resource] = [await addClient(service), await addUser(service), await addResource(service)]
+  for (const [query, kind] of [
+    [client.client_id, 'client'],
+    [user.id, 'user'],
+    [user.email, 'user'],
+    [resource.slug, 'resource'],
+  ] as const) {
+    const { matches } = await okAdmin<{ matches: { kind: string }[] }>(service, 'GET', find(query))
+    expect(
+      matches.map((each) => each.kind),
+      query,
+    ).toContain(kind)
+  }
+  expect(await okAdmin(service, 'GET', find('no-such-thing'))).toEqual({ matches: [] })
+})
+
+test('a storage that fails is an error, not a search without matches', async () => {
+  const spy = vi.spyOn(service.app.store, 'findClient').mockRejectedValue(new Error('the storage failed'))
+  expect((await callAdmin(service, 'GET', find('c_some'))).status).toBe(500)
+  spy.mockRestore()
+})

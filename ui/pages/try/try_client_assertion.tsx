@@ -1,0 +1,90 @@
+// Makes the token request of a client that authenticates with a key: `service try assertion` on the page.
+import { useId, useState } from 'preact/hooks'
+import { get } from '../../lib/api.ts'
+import { type MadeAssertion, makeAssertion } from '../../lib/client_assertion.ts'
+import { quotedArgument } from '../../lib/schema.ts'
+import { Card, Code, JsonText, ProblemNote } from '../../parts/text.tsx'
+
+/** A private key and a client ID, and the request that they make. */
+export function MakeAssertion() {
+  const id = useId()
+  const [client, setClient] = useState('')
+  const [key, setKey] = useState('')
+  const [made, setMade] = useState<MadeAssertion & { issuer: string }>()
+  const [error, setError] = useState<Error>()
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault()
+    setMade(undefined)
+    setError(undefined)
+    try {
+      const { server } = await get<{ server: { issuer: string } }>('/admin/system/config')
+      setMade({ ...(await makeAssertion(key, client, server.issuer)), issuer: server.issuer })
+    } catch (thrown) {
+      setError(thrown as Error)
+    }
+  }
+  return (
+    <div class="two">
+      <Card title="Client and key">
+        <form class="fields body" onSubmit={submit}>
+          <div class="field">
+            <label for={`${id}-client`}>Client ID</label>
+            <input
+              id={`${id}-client`}
+              required
+              autocomplete="off"
+              value={client}
+              onInput={(event) => setClient(event.currentTarget.value)}
+            />
+          </div>
+          <div class="field">
+            <label for={`${id}-key`}>Private key</label>
+            <textarea
+              id={`${id}-key`}
+              required
+              rows={8}
+              spellcheck={false}
+              autocomplete="off"
+              aria-describedby={`${id}-hint`}
+              value={key}
+              onInput={(event) => setKey(event.currentTarget.value)}
+            />
+            <span class="hint" id={`${id}-hint`}>
+              PEM (PKCS #8) or JWK. It is used in this browser only and is not sent.
+            </span>
+          </div>
+          <ProblemNote error={error} />
+          <div class="form-foot">
+            <button type="submit" class="primary">
+              Make an assertion
+            </button>
+          </div>
+        </form>
+      </Card>
+      <Card title="The request">
+        {!made && (
+          <p class="body soft">
+            The assertion, the request that sends it, and the public key that the client must be registered with.
+          </p>
+        )}
+        {made && (
+          <div class="body stack">
+            <p>The request works once, within {Number(made.claims['exp']) - Number(made.claims['iat'])} seconds.</p>
+            <Code text={curlOfForm(made.issuer, made.form)} what="curl command" />
+            <p>Public key of the client (jwks):</p>
+            <JsonText of={made.jwks} what="jwks" />
+            <p>The assertion says:</p>
+            <JsonText of={made.header} what="header" />
+            <JsonText of={made.claims} what="claims" />
+          </div>
+        )}
+      </Card>
+    </div>
+  )
+}
+
+const curlOfForm = (issuer: string, form: Record<string, string>) =>
+  [
+    `curl -sS ${quotedArgument(`${issuer.replace(/\/$/, '')}/oauth/token`)}`,
+    ...Object.entries(form).map(([name, value]) => `  --data-urlencode ${quotedArgument(`${name}=${value}`)}`),
+  ].join(' \\\n')

@@ -1,0 +1,95 @@
+// Users: people who sign in here.
+
+import { useState } from 'preact/hooks'
+import { go, href, type Location } from '../../lib/router.ts'
+import type { UserAnswer } from '../../lib/types.ts'
+import { Entries, useVersion } from '../../parts/entity.tsx'
+import { FormButton } from '../../parts/form.tsx'
+import type { Column } from '../../parts/list.tsx'
+import { OperationButton } from '../../parts/operation_button.tsx'
+import { Badge, Name, Time } from '../../parts/text.tsx'
+import { GroupLinks } from '../groups.tsx'
+import { UserDetail } from './user.tsx'
+import { ImportDialog } from './user_import.tsx'
+
+const COLUMNS: readonly Column<UserAnswer>[] = [
+  {
+    title: 'User',
+    cell: (user) => (
+      <>
+        <a class="main" href={href(['users', user.id])}>
+          <Name of={user.email} or={user.id} />
+        </a>{' '}
+        {user.status === 'disabled' && <Badge tone="bad">disabled</Badge>}
+        <small>
+          <Name of={user.name} />
+        </small>
+      </>
+    ),
+  },
+  { title: 'Role', cell: ({ role }) => (role === 'admin' ? <Badge tone="accent">admin</Badge> : role) },
+  { title: 'Groups', cell: ({ groups }) => <FirstGroups of={groups} /> },
+  { title: 'Signs in with', cell: ({ provider }) => (provider === 'local' ? 'password' : 'identity provider') },
+  { title: 'Created', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
+]
+
+const SHOWN = 3
+const FirstGroups = ({ of }: { of: readonly string[] }) => (
+  <>
+    <GroupLinks of={of.slice(0, SHOWN)} />
+    {of.length > SHOWN && <span class="soft"> and {of.length - SHOWN} more</span>}
+  </>
+)
+
+/** The list of users, or one of them. */
+export function Users({ place }: { place: Location }) {
+  const [, id] = place.segments
+  return id === undefined ? <UserList /> : <UserDetail id={id} />
+}
+
+function UserList() {
+  const [version, changed] = useVersion()
+  const [isImporting, setImporting] = useState(false)
+  const create = (
+    <>
+      <OperationButton operation="user.import" onClick={() => setImporting(true)}>
+        Import users
+      </OperationButton>
+      <FormButton<UserAnswer>
+        label="Create user"
+        title="Create a user"
+        operation="user.create"
+        fields={[
+          ...['email', 'name', 'password', 'role', 'groups', 'email_verified'],
+          ...['given_name', 'family_name', 'preferred_username', 'locale'],
+        ]}
+        verb="Create"
+        onDone={({ id }) => go(href(['users', id]))}
+      />
+    </>
+  )
+  return (
+    <>
+      {isImporting && <ImportDialog onDone={changed} onClose={() => setImporting(false)} />}
+      <Entries<UserAnswer>
+        title="Users"
+        about="People who sign in here and decide what clients may do for them."
+        create={create}
+        none="No user yet"
+        path="/admin/users"
+        query={{ order: 'newest' }}
+        filters={[
+          { name: 'q', label: 'Search by email, name or id', search: true },
+          { name: 'group', label: 'Group' },
+        ]}
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+        page={50}
+        version={version}
+      >
+        A user signs in on the login page when a client asks for access. Machines need none: they use
+        client_credentials.
+      </Entries>
+    </>
+  )
+}

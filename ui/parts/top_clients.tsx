@@ -1,0 +1,87 @@
+// The busiest clients of the last five minutes, with what stops a client that floods.
+import { call, get, segment } from '../lib/api.ts'
+import { number } from '../lib/format.ts'
+import { useLoad } from '../lib/load.ts'
+import { href } from '../lib/router.ts'
+import type { BusyClientAnswer } from '../lib/types.ts'
+import { ConfirmButton } from './dialog.tsx'
+import { EditButton } from './entity.tsx'
+import { type Column, Table } from './list.tsx'
+import { Badge, Card, ProblemNote } from './text.tsx'
+
+const EVERY_MS = 5000
+
+/** A table of the busiest clients, read every five seconds. */
+export function TopClients() {
+  const {
+    data = [],
+    error,
+    busy,
+    reload,
+  } = useLoad('top-clients', () => get<BusyClientAnswer[]>('/admin/connections/top'), EVERY_MS)
+  if (data.length === 0 && !error) return null
+  return (
+    <Card title="Top clients, five minutes">
+      <ProblemNote error={error} />
+      <Table
+        label="Top clients"
+        columns={columns(reload)}
+        rows={data}
+        keyOf={({ client_id }) => client_id}
+        busy={busy}
+      />
+    </Card>
+  )
+}
+
+const columns = (reload: () => void): readonly Column<BusyClientAnswer>[] => [
+  {
+    title: 'Client',
+    cell: ({ client_id, client_name, status }) => (
+      <>
+        <a class="main" href={href(['clients', client_id])}>
+          {client_name || client_id}
+        </a>{' '}
+        {status === 'suspended' && <Badge tone="bad">suspended</Badge>}
+      </>
+    ),
+  },
+  { title: 'Requests', kind: 'number', cell: ({ requests }) => number(requests) },
+  { title: 'Share', kind: 'number', cell: ({ share }) => `${Math.round(share * 100)} %` },
+  { title: 'Tokens', kind: 'number', cell: ({ issued }) => number(issued) },
+  { title: '429', kind: 'number', cell: ({ limited }) => number(limited) },
+  {
+    title: 'Other refusals',
+    kind: 'number',
+    cell: ({ refused, limited, reason }) => <span title={reason}>{number(refused - limited)}</span>,
+  },
+  {
+    title: 'Actions',
+    kind: 'acts',
+    cell: (client) => (
+      <div class="actions">
+        <EditButton
+          label="Limit…"
+          title={`Limit ${client.client_name || client.client_id}`}
+          operation="client.update"
+          params={{ client_id: client.client_id }}
+          stored={client}
+          fields={['limits']}
+          onChange={reload}
+        />
+        {client.status === 'active' && (
+          <ConfirmButton
+            operation="client.suspend"
+            label="Suspend"
+            verb="Suspend"
+            title={`Suspend ${client.client_name || 'this client'}?`}
+            run={() => call('PATCH', `/admin/clients/${segment(client.client_id)}/suspend`)}
+            after={reload}
+          >
+            It gets no new tokens. Its page has Reactivate, which undoes it.
+          </ConfirmButton>
+        )}
+      </div>
+    ),
+  },
+]
