@@ -3,6 +3,7 @@
 import type { App } from '../context.ts'
 import { lagOf } from '../events/lag.ts'
 import { DAY, rfc3339 } from '../lib/time.ts'
+import { MAX_WAITING } from '../oauth/clients/approval.ts'
 import type { EventReceiver } from '../records/event_receiver.ts'
 import { SHARED_SETTINGS } from '../records/instance.ts'
 import { listWithCursors } from './answers/event_answers.ts'
@@ -18,6 +19,7 @@ export interface Attention {
     | 'provider'
     | 'receiver'
     | 'client'
+    | 'client_requests'
     | 'lockouts'
     | 'purge'
     | 'backup'
@@ -56,6 +58,7 @@ export async function attentionOf(app: App, read: Read): Promise<Attention[]> {
     orUnknown('providers', 'home', read.providers && providers(read.providers)),
     orUnknown('webhooks and streams', 'webhooks', receivers(app)),
     orUnknown('clients', 'connections', clients(app)),
+    orUnknown('client requests', 'client-requests', clientRequests(app)),
     orUnknown('lockouts', 'lockouts', read.lockouts === undefined ? undefined : lockouts(read.lockouts)),
     orUnknown('purges', 'home', read.purges && purges(app, read.purges)),
     orUnknown('backups', 'home', backups(app)),
@@ -172,6 +175,14 @@ async function clients(app: App): Promise<Attention[]> {
       text: `${client_name || client_id}: ${refused} of ${requests} requests were refused within 5 minutes${reason ? ` (${reason})` : ''}.`,
       page: `clients/${encodeURIComponent(client_id)}`,
     }))
+}
+
+async function clientRequests({ store }: App): Promise<Attention[]> {
+  const waiting = await store.listClientRequests({ status: 'waiting', limit: MAX_WAITING })
+  const oldest = waiting.at(-1)
+  if (!oldest) return []
+  const text = `${waiting.length} ${waiting.length === 1 ? 'client waits' : 'clients wait'} for approval.`
+  return [{ kind: 'client_requests', severity: 'warn', text, page: 'client-requests', since: rfc3339(oldest.first_at) }]
 }
 
 const lockouts = (count: number): Attention[] =>

@@ -2,6 +2,7 @@
 import type { Action, AdminResource } from './action.ts'
 import { apiKeys } from './api_keys.ts'
 import { auditTrail } from './audit.ts'
+import { clientRequests } from './clients/client_requests.ts'
 import { clientSecrets } from './clients/client_secrets.ts'
 import { clients } from './clients/clients.ts'
 import { connections } from './clients/connections.ts'
@@ -36,6 +37,7 @@ import { webhooks } from './webhooks.ts'
 export const adminResources: readonly AdminResource[] = [
   clients,
   clientSecrets,
+  clientRequests,
   users,
   userSessions,
   groups,

@@ -23,6 +23,7 @@ const LIVE = [
   'cimd.fetch_timeout',
   'cimd.allowed_hosts',
   'cimd.blocked_hosts',
+  'clients.approval',
   'session.max_age',
   'oauth.assertion_max_lifetime',
   'oauth.assertion_require_jti',

@@ -7,6 +7,7 @@ import { OAuthError } from '../lib/error.ts'
 import { newBearer, newId } from '../lib/id.ts'
 import { isLoopbackHost } from '../lib/url.ts'
 import { sentBy } from '../oauth/audit.ts'
+import { checkNotDenied } from '../oauth/clients/approval.ts'
 import { isPublic } from '../oauth/clients/client_metadata.ts'
 import { askerOf } from '../oauth/clients/client_standing.ts'
 import { isUnstored, keepDocumentClient } from '../oauth/clients/document_client.ts'
@@ -30,6 +31,7 @@ import type { RequestedSignIn, RequiredSignIn } from '../records/sign_in.ts'
 import { personOf } from '../records/user.ts'
 import { askConsentAlone, asksConsentAlone } from './consent_alone.ts'
 import { answerAccessRefused } from './pages/access_refused.ts'
+import { answerUnapproved } from './pages/approval.ts'
 import { messagesOf } from './pages/language.ts'
 import { thrownPage } from './pages/pages.ts'
 import { backWith, respond } from './pages/response.ts'
@@ -66,6 +68,7 @@ export async function authorize(app: App, request: Request): Promise<Reply> {
   const back = await resolveReturnAddress(app, params, askerOf(request, signedIn?.user))
   try {
     if (isTooLong) throw tooLong()
+    await checkNotDenied(app, back.client, 'access_denied')
     const requested = await parseRequested(app, params, back.client)
     return await proceed(app, request, params, back, requested, signedIn)
   } catch (error) {
@@ -118,6 +121,9 @@ async function proceed(
     const again = isTooOld || prompt.includes('login') || requested.authentication.max_age !== undefined
     return toLogin(app, request, comeBack(app, request, params), again)
   }
+  const asked = { client: back.client, resource: requested.resource, user: signedIn.user, back }
+  const unapproved = await answerUnapproved(app, request, { ...asked, isSilent: prompt.includes('none') })
+  if (unapproved) return unapproved
   const steppedUp = (classes: readonly string[]) =>
     stepUp(app, request, signedIn, { classes, prompt, comeBack: comeBack(app, request, params) })
   if (due) return steppedUp(requested.authentication.acr_values)

@@ -5,6 +5,7 @@ import { checkRegistered } from '../grants/index.ts'
 import { json, NO_STORE, type Params, type Reply, type Request } from '../http/message.ts'
 import { type ErrorCode, OAuthError } from '../lib/error.ts'
 import { audit, sentBy } from '../oauth/audit.ts'
+import { checkApproved, checkNotDenied, needsApproval } from '../oauth/clients/approval.ts'
 import { replayedAssertion } from '../oauth/clients/client_assertion.ts'
 import { takeRequest } from '../oauth/clients/client_limits.ts'
 import { isPublic } from '../oauth/clients/client_metadata.ts'
@@ -40,6 +41,7 @@ export async function answerClient(
     if (authenticated.use) uses.push(authenticated.use)
     refuseDetails(form)
     checkRegistered(client, grant)
+    if (needsApproval(app.config, client)) await checkApproval(app, client, grant)
     const proof = await verifyProof(app, request)
     if (proof) uses.push(proof.use)
     const response = await answer(app, grant, { request, form, client, proof }, uses)
@@ -48,6 +50,10 @@ export async function answerClient(
     throw await refusalOf(app, { request, grant, client, uses, nonce }, error)
   }
 }
+
+/** A client that waits for its approval may poll for a user, and use what users allowed before. The grant of an assertion asks the policies. */
+const checkApproval = (app: App, client: Client, { isMachine }: Grant): Promise<void> =>
+  isMachine ? checkApproved(app, client) : checkNotDenied(app, client, 'unauthorized_client')
 
 interface Refused {
   request: Request

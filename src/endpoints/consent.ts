@@ -4,6 +4,7 @@ import { parseForm, parseParams, type Reply, type Request, splitTarget } from '.
 import { html, isolated, type Markup } from '../lib/html.ts'
 import { newId } from '../lib/id.ts'
 import { newAuditEvent, sentBy } from '../oauth/audit.ts'
+import { approvalOf } from '../oauth/clients/approval.ts'
 import { checkAdmitted } from '../oauth/clients/cimd.ts'
 import { keepDocumentClient } from '../oauth/clients/document_client.ts'
 import { isOnDevice, placeOf } from '../oauth/clients/redirect_uri.ts'
@@ -85,6 +86,8 @@ async function detailsOf(app: App, request: AuthorizationRequest): Promise<Pendi
   // A client that is not stored yet is the document that was fetched with the request, even if the document has changed since.
   const client = stored ?? request.client
   if (client && !stored) await checkAdmitted(app, client)
+  // The key may have been set, or the client denied, since the request began.
+  if (client && (await approvalOf(app, client)) !== 'approved') return undefined
   if (client?.status !== 'active' || (request.resource !== undefined && !resource)) return undefined
   return { request, client, resource, device }
 }

@@ -4,6 +4,7 @@ import type { App } from '../context.ts'
 import type { Params, Reply, Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
+import { checkNotDenied } from '../oauth/clients/approval.ts'
 import { askerOf } from '../oauth/clients/client_standing.ts'
 import { isUnstored } from '../oauth/clients/document_client.ts'
 import { dueSignIn, parseAuthenticationRequest, parsePrompt } from '../oauth/sign_in/authentication_request.ts'
@@ -14,6 +15,7 @@ import { authorizedScope } from '../oauth/tokens/requested_scope.ts'
 import { resolveMint } from '../oauth/tokens/resource.ts'
 import { personOf } from '../records/user.ts'
 import { refuseDeviceAccess } from './pages/access_refused.ts'
+import { answerUnapproved } from './pages/approval.ts'
 import { loginUrl, pathAndQuery, toLogin } from './pages/urls.ts'
 import { askConsent } from './pending_request.ts'
 import type { SignedIn } from './session.ts'
@@ -49,6 +51,9 @@ export async function askConsentAlone(
   const due = dueSignIn(app, { prompt, authentication }, signedIn?.session, login_at)
   const comeBack = `${http.path}?${queryAfterLogin(app, params, http.query)}`
   if (!signedIn || due === 'sign_in') return toLogin(app, http, comeBack, prompt.includes('login'))
+  await checkNotDenied(app, client, 'access_denied')
+  const unapproved = await answerUnapproved(app, http, { client, resource, user: signedIn.user })
+  if (unapproved) return unapproved
   if (due) return stepUp(app, http, signedIn, { classes: authentication.acr_values, prompt, comeBack })
   const { user, session } = signedIn
   const { scope, refused_by: rule } = decideAccess(resource, personOf(user), asked, session)

@@ -24,6 +24,7 @@ import type { Client } from '../records/client.ts'
 import type { DeviceRequest } from '../records/device_request.ts'
 import { personOf } from '../records/user.ts'
 import { refuseDeviceAccess } from './pages/access_refused.ts'
+import { answerUnapproved } from './pages/approval.ts'
 import { type CodeProblem, codePage, DEVICE_FORM } from './pages/device_page.ts'
 import { basePath, loginUrl, pathAndQuery, toLogin } from './pages/urls.ts'
 import { consentPlace, sealPlace } from './pending_request.ts'
@@ -87,6 +88,8 @@ async function claim(
   typed: string | undefined,
 ): Promise<Reply | undefined> {
   const { user } = signedIn
+  const described = await describedClientOf(app, askerOf(request, user), device)
+  const client = described ?? (await resolveClient(app, device.client_id))
   const resource = device.resource === undefined ? undefined : await app.store.findResource({ uri: device.resource })
   const asked = scopeNames(device.scope)
   const { scope, refused_by } = resource
@@ -96,8 +99,9 @@ async function claim(
     const another = await loginUrl(app, request, PATHS.device, true)
     return refuseDeviceAccess(app, request, device.client_id, { user, resource, rule: refused_by, another })
   }
+  const unapproved = client && (await answerUnapproved(app, request, { client, resource, user }))
+  if (unapproved) return unapproved
   const now = app.clock.now()
-  const described = await describedClientOf(app, askerOf(request, user), device)
   const { key, cookie } = browserOf(app, request)
   const sealed = await sealPlace(key, devicePlace(typed))
   const pending = { ...toRequest(device, signedIn, scope, now), client: described, sealed }

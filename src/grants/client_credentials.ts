@@ -12,6 +12,7 @@ export const clientCredentials = {
   type: 'client_credentials',
   name: 'client_credentials',
   clients: 'confidential',
+  isMachine: true,
   denied: 'client_credentials_denied',
   switch: 'client_credentials.enabled',
   enabled: (config) => config.client_credentials.enabled,

@@ -23,6 +23,8 @@ export interface Grant {
   readonly name: string
   /** The clients that may use it. */
   readonly clients: 'any' | 'confidential'
+  /** No user takes part who could learn that an operator must approve the client (clients.approval). */
+  readonly isMachine?: true
   /** The configuration key that enables it; a grant without one is always enabled. */
   readonly switch?: string
   enabled(config: Config): boolean

@@ -2,10 +2,11 @@
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { sentBy } from '../oauth/audit.ts'
+import { checkApproved, needsApproval } from '../oauth/clients/approval.ts'
 import { JWT_BEARER_GRANT } from '../oauth/clients/assertion_kind.ts'
 import { keepDocumentClient } from '../oauth/clients/document_client.ts'
 import { type Assertion, consumeAssertion, verifyAssertion } from '../oauth/federation/id_jag.ts'
-import { admitSubject, applyPolicies } from '../oauth/federation/xaa_policy.ts'
+import { admitSubject, applyPolicies, isNamed } from '../oauth/federation/xaa_policy.ts'
 import { provenBy } from '../oauth/openid.ts'
 import { machineScope } from '../oauth/tokens/requested_scope.ts'
 import { atLeastOne, catalogOf, isSameResource, resolveMint, scopeNames } from '../oauth/tokens/resource.ts'
@@ -58,6 +59,10 @@ export async function redemptionOf(
   const wanted = assertedScope(await machineScope(app, requestedScope, resource, client), assertion)
   const needsNone = resource !== undefined && catalogOf(resource).length === 0
   const scope = await applyPolicies(app, assertion, client, resource, needsNone ? [] : atLeastOne(wanted))
+  // The policy that names a client is its approval.
+  const { idp } = assertion
+  if (needsApproval(app.config, client) && !(await isNamed(app, idp, client.client_id)))
+    await checkApproved(app, client)
   return { resource, ...(await admitSubject(app, assertion, client, resource, scope)) }
 }
 

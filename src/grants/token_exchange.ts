@@ -58,6 +58,7 @@ export const tokenExchange = {
   type: 'urn:ietf:params:oauth:grant-type:token-exchange',
   name: GRANT_TYPE,
   clients: 'confidential',
+  isMachine: true,
   denied: 'token_exchange_denied',
   switch: 'token_exchange.enabled',
   enabled: (config) => config.token_exchange.enabled,

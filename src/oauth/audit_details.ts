@@ -69,6 +69,7 @@ export const DETAIL = {
   protocol: 'Protocol of the provider: oauth, apikey or service_account',
   provider: 'Slug of the provider',
   reason: 'Reason as a code: the `reason` of logs and of `ext_refusals_total`',
+  redirect_hosts: 'Hosts that the browser would return to',
   redirect_uris: 'Redirect URIs of the client',
   removed: 'Entries that were removed from the list of a policy, or groups that were removed from a user',
   requests: 'Number of cancelled codes and pending authorization requests',

@@ -66,6 +66,7 @@ export const AUDIT_EVENTS = {
   broker_provider_created: { doc: 'A provider was created.', detail: provider },
   broker_provider_deleted: { doc: 'A provider was deleted.', detail: [...provider, 'cascade'] },
   broker_provider_updated: { doc: 'A provider was changed.', detail: [...provider, 'fields'] },
+  client_approved: { doc: 'An operator approved a client that asked for it.', detail: ['client_name'] },
   client_authentication_failed: {
     doc: 'The assertion of a client was refused. If one client fails many times in a short time, only some failures are recorded.',
     detail: ['reason', 'issuer', 'subject'],
@@ -76,6 +77,7 @@ export const AUDIT_EVENTS = {
     detail: ['reason'],
   },
   client_deleted: { doc: 'A client was deleted.', detail: ['force'] },
+  client_denied: { doc: 'An operator denied a client that asked for approval.', detail: ['client_name'] },
   client_document_changed: {
     doc: 'The metadata document of a stored client has changed.',
     detail: ['fields', 'client_name', 'redirect_uris'],
@@ -88,6 +90,10 @@ export const AUDIT_EVENTS = {
   client_registered: {
     doc: 'A client registered itself, or the first user consented to a client with a metadata document.',
     detail: ['client_name', 'redirect_uris'],
+  },
+  client_requested: {
+    doc: 'A user wants to use a client that an operator must approve first. Only the first request of a client is recorded.',
+    detail: ['client_name', 'redirect_hosts'],
   },
   client_secret_ended: {
     doc: 'One secret of a client was ended. Its other secrets stay valid.',

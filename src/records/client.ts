@@ -93,3 +93,21 @@ export interface Client extends DocumentFields, ClientAuthentication, OpenIdClie
   /** The fields of the document itself, when an operator has set any. */
   document?: DocumentFields
 }
+
+/** A client that asked for approval, and what an operator has decided. */
+export interface ClientRequest {
+  id: string
+  client_id: string
+  client_name: string
+  redirect_hosts: readonly string[]
+  /** URI of the resource that was asked for last. */
+  resource?: string
+  /** Id of the user who asked first. */
+  requested_by: string
+  /** Number of authorization requests. */
+  count: number
+  status: 'waiting' | 'approved' | 'denied'
+  /** Epoch seconds. */
+  first_at: number
+  last_at: number
+}

@@ -2,6 +2,7 @@
 
 import type { AuditEvent } from '../records/audit_event.ts'
 import * as apiKeys from './clients/api_keys.ts'
+import * as clientRequests from './clients/client_requests.ts'
 import * as clientTokenCounts from './clients/client_token_counts.ts'
 import * as clients from './clients/clients.ts'
 import * as eventFeed from './clients/event_feed.ts'
@@ -58,6 +59,7 @@ const single = {
   ...apiKeys,
   ...applicationSessions,
   ...applications,
+  ...clientRequests,
   ...clientTokenCounts,
   ...clients,
   ...connections,

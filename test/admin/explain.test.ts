@@ -69,6 +69,18 @@ test('omitted scopes are shown with their groups, and the claims do not contain 
   expect(failedIn(await explain({ ...asked, scope: 'mcp:write' }))?.rule).toBe('scope_groups')
 })
 
+test('a request without a resource is explained for the default_resource of its client, unless it only signs in', async () => {
+  const resource = await addResource(service)
+  const own = await addClient(service, { scope: BOTH }, { ...ALL, default_resource: resource.uri })
+  const { id: user } = await addUser(service)
+  const asked = { client_id: own.client_id, user, scope: 'mcp:read' }
+  for (const grant of ['authorization_code', 'client_credentials'])
+    expect((await explain({ ...asked, grant })).claims).toMatchObject({ aud: [resource.uri], scope: 'mcp:read' })
+  const without = { ...asked, client_id: client.client_id, grant: 'client_credentials' }
+  const answer = await callAdmin(service, 'POST', '/admin/try/explain', without)
+  expect([answer.status, answer.body['error']]).toEqual([400, 'invalid_request'])
+})
+
 describe('explain gives the same answer as the grant', () => {
   test('refresh: explain shows the claims of the token, and a refusal when access or the consent is missing', async () => {
     const { user, signIn } = await aPerson(service, { operator_groups: ['staff'] })

@@ -1,7 +1,9 @@
 // The official MCP clients of both generations, against a real MCP server that uses this authorization server.
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { okAdmin } from '../support/admin.ts'
 import { Browser } from '../support/browser.ts'
-import { walk } from '../support/flow.ts'
+import { addApp } from '../support/factors.ts'
+import { signIn, walk } from '../support/flow.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 import { comeIn, GENERATIONS, type Generation, Provider } from './mcp_client.ts'
 import { type McpTestServer, startMcpServer } from './mcp_server.ts'
@@ -60,6 +62,26 @@ describe.each(GENERATIONS)('$name', (generation) => {
     await connection.finish(await walk(service, String(parts.provider.saved.url), parts.user, parts.browser))
     expect(await connection.call('whoami')).toBe(`${parts.user.id} may mcp:read`)
     await connection.close()
+  })
+
+  test('when its resource begins to require a second factor, the client starts a new sign-in, which adds the factor', async () => {
+    // A path of its own: the service finds the metadata of a resource by its path.
+    const strict = await startMcpServer(service, { path: `/factor-${generation.name.replace(/\W+/g, '-')}` })
+    const { slug } = await addResource(service, { uri: strict.uri })
+    const { provider, user } = await setUp()
+    const connection = await comeIn(generation, service, strict.uri, provider, user)
+    await okAdmin(service, 'PATCH', `/admin/resources/${slug}`, { access: { mode: 'everyone', second_factor: true } })
+    service.advance(901)
+    await expect(connection.call('whoami')).rejects.toThrow(generation.Unauthorized)
+    const browser = new Browser()
+    const login = await browser.follow(String(provider.saved.url))
+    const signedIn = await signIn(service, browser, login, user.email)
+    const { page } = await addApp(service, browser, await browser.follow(String(signedIn.location)))
+    const on = /<a class="button main wide" href="([^"]+)"/.exec(page.text)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    await connection.finish(await walk(service, service.issuer + on, user, browser))
+    expect(await connection.call('whoami')).toBe(`${user.id} may mcp:read`)
+    await connection.close()
+    strict.close()
   })
 
   test('a machine gets a token with its own credentials', async () => {

@@ -159,6 +159,11 @@ const ADVICE: readonly (readonly [reason: RegExp, why: string, todo: string])[] 
     'The identity provider of the assertion is not registered, or it is disabled.',
     'Register or enable it on the page Identity providers.',
   ],
+  [
+    /^client_(not_approved|denied)$/,
+    'An operator must approve this client (clients.approval).',
+    'Approve it on the page Client requests.',
+  ],
   [/^policy_denied$/, 'No policy of the identity provider allows this.', 'Add a policy for this client and resource.'],
   [
     /^subject_(not_mapped|inactive)$/,

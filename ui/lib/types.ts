@@ -2,6 +2,7 @@
 import type { z } from 'zod'
 import type * as activity from '../../src/admin/answers/activity.ts'
 import type * as answers from '../../src/admin/answers/answers.ts'
+import type * as requests from '../../src/admin/answers/client_requests.ts'
 import type * as events from '../../src/admin/answers/events.ts'
 import type * as instances from '../../src/admin/answers/instances.ts'
 import type * as jobs from '../../src/admin/answers/jobs.ts'
@@ -15,6 +16,7 @@ export type ClientWithSecrets = z.output<typeof answers.clientWithSecrets>
 export type NewSecret = z.output<typeof answers.newSecretAnswer>
 export type NewClientAnswer = z.output<typeof answers.newClientAnswer>
 export type FetchedDocument = z.output<typeof answers.fetchedDocument>
+export type ClientRequestAnswer = z.output<typeof requests.clientRequest>
 export type UserAnswer = z.output<typeof answers.user>
 export type UserInFull = z.output<typeof people.userInFull>
 export type AccessOfUser = z.output<typeof people.accessOfUser>

@@ -3,6 +3,7 @@ import type { ComponentType } from 'preact'
 import type { Location } from '../lib/router.ts'
 import { ApiKeys } from './api_keys.tsx'
 import { Audit } from './audit.tsx'
+import { ClientRequests } from './client_requests.tsx'
 import { Clients } from './clients.tsx'
 import { Connections } from './connections.tsx'
 import { FrontingPage } from './fronting.tsx'
@@ -41,6 +42,7 @@ export const PAGES: readonly PageEntry[] = [
   HOME,
   { name: 'connections', title: 'Connections', group: '', show: Connections },
   { name: 'clients', title: 'Clients', group: 'Registry', show: Clients },
+  { name: 'client-requests', title: 'Client requests', group: 'Registry', show: ClientRequests },
   { name: 'users', title: 'Users', group: 'Registry', show: Users },
   { name: 'groups', title: 'Groups', group: 'Registry', show: GroupsPage },
   { name: 'resources', title: 'Resources', group: 'Registry', show: Resources },

@@ -105,6 +105,7 @@ export const systemStatus = z.strictObject({
           'provider',
           'receiver',
           'client',
+          'client_requests',
           'lockouts',
           'purge',
           'backup',

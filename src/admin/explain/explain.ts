@@ -9,6 +9,7 @@ import { name, text, word } from '../../lib/field.ts'
 import { newId } from '../../lib/id.ts'
 import { idTokenClaims } from '../../oauth/openid.ts'
 import { claimsOf, withUserClaims } from '../../oauth/tokens/access_token.ts'
+import { requestedUri } from '../../oauth/tokens/requested_scope.ts'
 import { nameOf } from '../../oauth/tokens/resource.ts'
 import { type AdminResource, action } from '../action.ts'
 import * as answers from '../answers/service.ts'
@@ -18,7 +19,9 @@ import { EXPLAINED_RULES, type ExplainedRequest, type ExplainedRule, type Scene 
 import type { WouldIssue } from './steps.ts'
 import { refusalAnswer, TRY_DOC } from './try.ts'
 
-async function explain(app: App, asked: ExplainedRequest, grant: Grant) {
+async function explain(app: App, request: ExplainedRequest, grant: Grant) {
+  const client = await app.store.findClient({ client_id: request.actor ?? request.client_id })
+  const asked = { ...request, resource: requestedUri(app, request, client ?? {}) }
   const explained = EXPLAINED_GRANTS.get(grant.type)
   if (!explained) throw invalid('this grant cannot be explained', 'unknown_grant')
   if (explained.user && asked.user === undefined) throw invalid('user is required for this grant', 'missing_user')
@@ -105,7 +108,7 @@ export const tryExplain: AdminResource = {
         resource: name(2048)
           .optional()
           .describe(
-            'URI of the resource; for an exchange also the slug of a broker resource. Only a sign-in with the scope openid needs none.',
+            'URI of the resource; for an exchange also the slug of a broker resource. Default: that of the client (default_resource). A sign-in with the scope openid needs none.',
           ),
         scope: text(8192).optional().describe('Scope of the request.'),
         actor: name(2048)

@@ -160,11 +160,11 @@ export const EXPLAINED_RULES = {
     change: ({ grant }) => (grant.switch ? `Set ${grant.switch}: true.` : 'It cannot be disabled.'),
   },
   client_active: {
-    reasons: /^(unknown_client|client_suspended|client_host_not_allowed|cimd_.*)$/,
+    reasons: /^(unknown_client|client_suspended|client_not_approved|client_denied|client_host_not_allowed|cimd_.*)$/,
     where: (scene) => `client ${callerOf(scene)}: ${scene.client?.status ?? 'not registered'}`,
     change: (scene) =>
       scene.client
-        ? `service admin client reactivate --id ${callerOf(scene)}`
+        ? `service admin client reactivate --id ${callerOf(scene)}; with clients.approval: service admin client-request list`
         : 'Register the client: service admin client create …',
   },
   client_confidential: {

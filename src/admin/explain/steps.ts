@@ -2,6 +2,7 @@
 import type { App } from '../../context.ts'
 import { checkEnabled, checkRegistered } from '../../grants/index.ts'
 import { OAuthError } from '../../lib/error.ts'
+import { checkApproved } from '../../oauth/clients/approval.ts'
 import { JWT_BEARER_GRANT } from '../../oauth/clients/assertion_kind.ts'
 import { isUrlShaped, resolveDocumentClient } from '../../oauth/clients/cimd.ts'
 import { isPublic } from '../../oauth/clients/client_metadata.ts'
@@ -63,6 +64,8 @@ export async function clientOf(app: App, scene: Scene, ask: Ask): Promise<Client
     scene.client = (await app.store.findClient({ client_id })) ?? (await documentClientOf(app, grant.type, client_id))
     if (!scene.client) throw refuse('invalid_client', 'the client is not known', 'unknown_client')
     if (scene.client.status !== 'active') throw refuse('invalid_client', 'the client is suspended', 'client_suspended')
+    const isByPolicy = grant.type === JWT_BEARER_GRANT && (await isNamedAnywhere(app, client_id))
+    if (!isByPolicy) await checkApproved(app, scene.client)
     return scene.client
   })
   if (grant.clients === 'confidential')
@@ -76,9 +79,16 @@ export async function clientOf(app: App, scene: Scene, ask: Ask): Promise<Client
 /** The client of a document that is not stored. As for a request with an assertion, it is fetched only if a policy names the client. */
 async function documentClientOf(app: App, grant_type: string, client_id: string): Promise<Client | undefined> {
   if (grant_type !== JWT_BEARER_GRANT || !isUrlShaped(client_id)) return undefined
+  return (await isNamedAnywhere(app, client_id))
+    ? resolveDocumentClient(app, client_id, { address: 'admin' })
+    : undefined
+}
+
+/** Whether a policy of an enabled identity provider names a client. */
+async function isNamedAnywhere(app: App, client_id: string): Promise<boolean> {
   const idps = (await app.store.listIdps()).filter(({ enabled }) => enabled)
   const named = await Promise.all(idps.map((idp) => isNamed(app, idp, client_id)))
-  return named.includes(true) ? resolveDocumentClient(app, client_id, { address: 'admin' }) : undefined
+  return named.includes(true)
 }
 
 /** The user by id or email, who must be active. */

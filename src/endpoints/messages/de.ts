@@ -119,14 +119,17 @@ export const de: Messages = {
   accessRefused: {
     title: 'Kein Zugriff',
     heading: (user, resource) => html`${user} darf ${resource} nicht verwenden`,
-    access:
-      'Die Administration entscheidet, wer Zugriff erhält. Bitten Sie dort um Zugriff, oder verwenden Sie ein anderes Konto.',
+    access: 'Die Administration vergibt den Zugriff. Bitten Sie dort darum, oder verwenden Sie ein anderes Konto.',
     second_factor:
       'Dafür ist eine Anmeldung mit einem zweiten Faktor nötig. Melden Sie sich damit noch einmal an; auf der Seite Ihres Kontos können Sie einen hinzufügen.',
     scope_groups:
       'Die Administration entscheidet, wer die Berechtigungen erhält, die die Anwendung anfordert. Fragen Sie dort nach, oder verwenden Sie ein anderes Konto.',
   },
 
+  approval: {
+    heading: (client) => html`${client} ist noch nicht zugelassen`,
+    text: 'Die Administration muss zustimmen. Die Anfrage wurde gesendet. Beginnen Sie danach in der Anwendung neu.',
+  },
   connect: {
     title: (provider) => `${provider} verbinden`,
     heading: (provider) => html`${provider} verbinden`,
@@ -149,8 +152,7 @@ export const de: Messages = {
     lost: (provider) =>
       html`Eine Antwort von ${provider} ging verloren, und damit wurde Ihre Verbindung beendet. Die Verbindung wurde nicht widerrufen. Stellen Sie sie erneut her, wenn eine Anwendung Sie dazu auffordert.`,
     denied: 'Die Verbindung wurde nicht hergestellt: Die Anfrage wurde beim Anbieter abgelehnt.',
-    unavailable:
-      'Die Verbindung wurde nicht hergestellt: Der Anbieter antwortet nicht. Bitte versuchen Sie es später erneut.',
+    unavailable: 'Die Verbindung wurde nicht hergestellt: Der Anbieter antwortet nicht. Versuchen Sie es später.',
     failed: 'Die Verbindung wurde nicht hergestellt: Der Anbieter hat einen Fehler gemeldet.',
   },
 
@@ -183,8 +185,7 @@ export const de: Messages = {
     addApp: 'Authenticator-App hinzufügen',
     addPasskey: 'Passkey hinzufügen',
     passkeyName: 'Name des Passkeys, zum Beispiel dieses Geräts',
-    passkeyFailed:
-      'Der Passkey wurde nicht hinzugefügt. Versuchen Sie es noch einmal, oder verwenden Sie ein anderes Gerät.',
+    passkeyFailed: 'Der Passkey wurde nicht hinzugefügt. Versuchen Sie es noch einmal, auch mit einem anderen Gerät.',
     noScript: 'Passkeys brauchen JavaScript und einen Browser, der sie unterstützt.',
     remove: 'Entfernen',
     removeFactor: (factor) => `Entfernen: ${factor}`,

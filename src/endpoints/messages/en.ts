@@ -124,6 +124,10 @@ export const en = {
       'An administrator decides who may have the permissions that the application asks for. Ask them, or use another account.',
   },
 
+  approval: {
+    heading: (client: Markup) => html`${client} is not approved yet`,
+    text: 'An operator of this service must agree. The request was sent. Start again at the application afterwards.',
+  },
   connect: {
     title: (provider: string) => `Connect ${provider}`,
     heading: (provider: Markup) => html`Connect ${provider}`,

@@ -123,6 +123,10 @@ export const es: Messages = {
       'Un administrador decide quién puede tener los permisos que solicita la aplicación. Pregúntele o use otra cuenta.',
   },
 
+  approval: {
+    heading: (client) => html`${client} aún no está autorizada`,
+    text: 'Un administrador debe aceptarla. La solicitud se ha enviado. Después, empiece de nuevo en la aplicación.',
+  },
   connect: {
     title: (provider) => `Conectar ${provider}`,
     heading: (provider) => html`Conectar ${provider}`,

@@ -97,10 +97,19 @@ export async function requestedResource(
   { default_resource }: Client,
   use?: 'sign_in',
 ): Promise<Resource | undefined> {
-  if (resource !== undefined) return resolveMint(app, resource, use)
+  const uri = requestedUri(app, { resource, scope }, { default_resource })
+  return uri === undefined ? undefined : resolveMint(app, uri, use)
+}
+
+/** The URI of the resource that a request names, or else that of its client (default_resource), unless it has only scopes of OpenID. Throws invalid_scope. */
+export function requestedUri(
+  { config }: Pick<App, 'config'>,
+  { resource, scope }: { resource?: string; scope?: string },
+  { default_resource }: Pick<Client, 'default_resource'>,
+): string | undefined {
+  if (resource !== undefined || default_resource === undefined) return resource
   const names = parseScope(scope ?? '')
-  const isOfOpenId = app.config.oauth.openid && names.length > 0 && names.every(isOpenIdScope)
-  return default_resource === undefined || isOfOpenId ? undefined : resolveMint(app, default_resource, use)
+  return config.oauth.openid && names.length > 0 && names.every(isOpenIdScope) ? undefined : default_resource
 }
 
 /** The part of the scope that resources declare. */

@@ -1,0 +1,61 @@
+// Admin operations on clients that wait for approval (clients.approval).
+import { z } from 'zod'
+import type { App } from '../../context.ts'
+import { int, word } from '../../lib/field.ts'
+import { isId } from '../../lib/id.ts'
+import { rfc3339 } from '../../lib/time.ts'
+import type { ClientRequest } from '../../records/client.ts'
+import { type AdminResource, action, type Recorder } from '../action.ts'
+import * as answers from '../answers/client_requests.ts'
+import { notFound } from '../outcome.ts'
+
+const shown = ({ first_at, last_at, ...request }: ClientRequest) => ({
+  ...request,
+  first_at: rfc3339(first_at),
+  last_at: rfc3339(last_at),
+})
+
+async function decide(app: App, id: string, status: 'approved' | 'denied', by: Recorder) {
+  const request = isId(id) ? await app.store.readClientRequest({ id }) : undefined
+  if (!request) throw notFound('client request')
+  const { client_id, client_name } = request
+  await by.record('decideClientRequest', { id, status }, { client_id, detail: { client_name } })
+  return { shown: shown({ ...request, status }) }
+}
+
+export const clientRequests: AdminResource = {
+  name: 'client-request',
+  doc: 'Clients that asked to be used, and what operators decided (`clients.approval`).',
+  item: 'request',
+  columns: ['id', 'client_name', 'client_id', 'status', 'count', 'last_at'],
+  actions: {
+    list: action({
+      method: 'GET',
+      path: '/admin/client-requests',
+      doc: 'Lists the clients that wait for approval, and those that were approved or denied, newest first.',
+      answer: z.array(answers.clientRequest),
+      query: z.strictObject({
+        status: word(['waiting', 'approved', 'denied']).optional().describe('Only requests with this status.'),
+        limit: int(1, 1000).prefault(100).describe('Maximum number of items.'),
+        offset: int(0, 1_000_000_000).prefault(0).describe('Number of items to skip.'),
+      }),
+      run: async ({ store }, { query }) => ({ shown: (await store.listClientRequests(query)).map(shown) }),
+    }),
+    approve: action({
+      method: 'POST',
+      path: '/admin/client-requests/{id}/approve',
+      doc: 'Approves a client. Its users start again at the application.',
+      answer: answers.clientRequest,
+      audit: 'client_approved',
+      run: (app, { params: { id } }, by) => decide(app, id, 'approved', by),
+    }),
+    deny: action({
+      method: 'POST',
+      path: '/admin/client-requests/{id}/deny',
+      doc: 'Denies a client. It is refused at once from then on, also at the token endpoint. Tokens that it has stay valid: revoke them.',
+      answer: answers.clientRequest,
+      audit: 'client_denied',
+      run: (app, { params: { id } }, by) => decide(app, id, 'denied', by),
+    }),
+  },
+}
