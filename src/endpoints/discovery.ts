@@ -2,7 +2,7 @@
 import { issuerOf } from '../config/issuer.ts'
 import type { App } from '../context.ts'
 import { JWKS_MAX_AGE_SECONDS } from '../crypto/keyring.ts'
-import { advertisedGrantTypes } from '../grants/index.ts'
+import { offeredGrantTypes } from '../grants/index.ts'
 import { empty, json, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { findDescribed, PATHS, resourceMetadata, serverMetadata } from '../oauth/metadata.ts'
@@ -15,7 +15,7 @@ const JWKS_CACHE = `public, max-age=${JWKS_MAX_AGE_SECONDS}`
 /** Authorization server metadata (RFC 8414), also under the OpenID path. */
 export async function serverDocument(app: App): Promise<Reply> {
   const offered = {
-    grant_types: advertisedGrantTypes(app.config),
+    grant_types: offeredGrantTypes(app.config),
     signing_algs: app.keyring.published().map(({ alg }) => alg),
     ui_locales: LANGUAGES.map(({ language }) => language),
   }

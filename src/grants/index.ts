@@ -38,12 +38,6 @@ export function checkRegistered({ grant_types }: Client, { type, name }: Grant):
     })
 }
 
-/** The grant types of the metadata. An assertion that names its client is served like client_credentials (RFC 7523 §2.1). */
-export const advertisedGrantTypes = (config: Config): string[] =>
-  grants
-    .filter((grant) => grant.enabled(config) || (grant === jwtBearer && clientCredentials.enabled(config)))
-    .map((grant) => grant.type)
-
 /** The grant types that the configuration enables. */
 export const offeredGrantTypes = (config: Config): string[] =>
   grants.filter((grant) => grant.enabled(config)).map((grant) => grant.type)

@@ -142,6 +142,14 @@ describe.each(storages())('on %s', (_name, env) => {
       documents.publish(path, { client_name: 'Renamed' }, fresh)
       await browser.open(authorizeUrl(service, { client_id }))
     },
+    client_requested: async () => {
+      await send('PATCH', '/admin/settings/dcr', { mode: 'open' })
+      service.app.config.clients.approval = 'all'
+      const user = await addUser(service)
+      const { client_id } = (await (await register(service)).json()) as { client_id: string }
+      await (await browserOf(service, user.email)).open(authorizeUrl(service, { client_id }))
+      service.app.config.clients.approval = 'none'
+    },
     consent_granted: () => decide('allow'),
     consent_denied: () => decide('deny'),
     user_login: async () => browserOf(service, (await addUser(service)).email),

@@ -101,6 +101,15 @@ async function suspension(service: TestService): Promise<string> {
   return event?.id ?? ''
 }
 
+/** A client that waits for approval. */
+const clientRequest: Make = async ({ app }) => {
+  const [id, now] = [newId(), app.clock.now()]
+  const request = { id, client_id: newId(), client_name: 'Desk', redirect_hosts: [], requested_by: `u_${newId()}` }
+  const more = { count: 1, status: 'waiting' as const, first_at: now, last_at: now }
+  await app.store.requestClient({ request: { ...request, ...more }, max: 1000 })
+  return { params: { id } }
+}
+
 /** The client of a new resource server. */
 async function resourceServer(service: TestService): Promise<string> {
   const { client_id } = await addClient(service)
@@ -164,6 +173,9 @@ const MAKERS: Readonly<Record<string, Make>> = {
     await service.app.store.createSession(session)
     return { params: { id, session_id: session.id } }
   },
+  'client-request.list': async () => ({}),
+  'client-request.approve': clientRequest,
+  'client-request.deny': clientRequest,
   'lockout.list': async () => ({}),
   'lockout.delete': async ({ app }) => {
     const now = app.clock.now()
