@@ -7,6 +7,7 @@ import { isId } from '../lib/id.ts'
 import { type Action, type AdminResource, action, type Recorder } from './action.ts'
 import { trail } from './answers/activity.ts'
 import * as answers from './answers/answers.ts'
+import { own } from './answers/own_words.ts'
 import { eventsOfRequest } from './audit.ts'
 import { clients } from './clients/clients.ts'
 import { activityOf, shownActivity } from './clients/connections.ts'
@@ -26,7 +27,7 @@ const match = z.union([
   answers.issuance.extend({ kind: z.literal('token') }),
   z.strictObject({
     kind: z.literal('request'),
-    request_id: z.string(),
+    request_id: own(),
     events: z.array(answers.auditEvent).describe('Audit events of the request.'),
     activity: z.array(trail).describe('What the callers of the request did last, from memory.'),
   }),

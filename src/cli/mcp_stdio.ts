@@ -1,6 +1,8 @@
 // The tools for agents over standard input and output. Loaded by `service mcp` only.
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { adminResources } from '../admin/index.ts'
+import { OAuthError, unavailable } from '../lib/error.ts'
+import type { Send } from '../mcp/call.ts'
 import { mcpServer } from '../mcp/server.ts'
 import { TOOL_SETS, toolsFor, toolsOf } from '../mcp/tools.ts'
 import { runningServer, withSender } from './send.ts'
@@ -10,10 +12,15 @@ import type { AdminTarget } from './target.ts'
 export async function serveMcp(target: AdminTarget, set: keyof typeof TOOL_SETS, end: Promise<unknown>): Promise<void> {
   await withSender(runningServer(target), async (sender) => {
     const tools = toolsFor(toolsOf(adminResources), TOOL_SETS[set])
-    const served = serveStdio(() => mcpServer(tools, (action, input, tool) => sender.send(action, input, tool)), {
+    const send: Send = (action, input, tool) => sender.send(action, input, tool)
+    const served = serveStdio(() => mcpServer({ tools, send, asRefusal }), {
       onerror: (error) => process.stderr.write(`error: ${error.message}\n`),
     })
     await end
     await served.close()
   })
 }
+
+/** Every other error says that the server did not answer, or not as expected. */
+const asRefusal = (error: unknown): OAuthError =>
+  error instanceof OAuthError ? error : unavailable((error as Error).message, { cause: error })

@@ -82,6 +82,12 @@ export function decodeJws(compact: string, maxLength: number): Jws | undefined {
   return { header, payload, input: `${head}.${body}`, signature }
 }
 
+/** Whether a text begins with the header of a JWS and a dot. Nothing is said of the rest. */
+export function beginsAsJws(text: string): boolean {
+  const [head = '', rest] = text.split('.', 2)
+  return rest !== undefined && typeof decodeJson(head)?.['alg'] === 'string'
+}
+
 function decodeHeader(segment: string): Jws['header'] | undefined {
   const known = headers.get(segment)
   if (known) return known

@@ -2,6 +2,7 @@
 import { createGatekeeper } from '../admin/gatekeeper.ts'
 import { operatorByToken } from '../admin/people/people.ts'
 import type { App } from '../context.ts'
+import { beginsAsJws } from '../crypto/jws.ts'
 import type { RequestHead } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { isUserId } from '../oauth/clients/client_metadata.ts'
@@ -32,7 +33,18 @@ function challenge({ config }: App, parameters: Record<string, string>): Record<
   return { 'www-authenticate': `Bearer ${all.join(', ')}` }
 }
 
-const TOKEN = /^(bearer|dpop) +([\w-]+\.[\w-]+\.[\w-]+) *$/i
+interface Credentials {
+  /** In lower case. */
+  scheme: string
+  token: string
+}
+const CREDENTIALS = /^(bearer|dpop) +(\S+) *$/i
+
+/** The access token of a request, and its scheme. An API key may have any form, so that only the header of a JWS makes a token. */
+function tokenOf(authorization: string): Credentials | undefined {
+  const [, scheme = '', token = ''] = CREDENTIALS.exec(authorization) ?? []
+  return beginsAsJws(token) ? { scheme: scheme.toLowerCase(), token } : undefined
+}
 
 /**
  * Returns a function that finds the caller of a request. It throws unauthorized for a missing or wrong key, invalid_token for a token that is not
@@ -51,9 +63,9 @@ export function createMcpAccess(app: App): (head: RequestHead) => Promise<McpCal
   }
   return async (head) => {
     const { authorization = '' } = head.headers
-    const [, scheme = '', token] = app.config.admin.sign_in.enabled ? (TOKEN.exec(authorization) ?? []) : []
+    const sent = app.config.admin.sign_in.enabled ? tokenOf(authorization) : undefined
     try {
-      return await (token === undefined ? byKey(head) : byToken(app, head, scheme.toLowerCase(), token))
+      return await (sent ? byToken(app, head, sent) : byKey(head))
     } catch (error) {
       if (!(error instanceof OAuthError) || (error.status !== 401 && error.code !== 'invalid_dpop_proof')) throw error
       const said: Record<string, string> = error.code === 'unauthorized' ? {} : { error: error.code }
@@ -68,7 +80,7 @@ export function createMcpAccess(app: App): (head: RequestHead) => Promise<McpCal
   }
 }
 
-async function byToken(app: App, head: RequestHead, scheme: string, token: string): Promise<McpCaller> {
+async function byToken(app: App, head: RequestHead, { scheme, token }: Credentials): Promise<McpCaller> {
   const live = await liveToken(app, token)
   const { claims, issuance } = live
   const jkt = claims.cnf?.jkt

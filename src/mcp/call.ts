@@ -1,10 +1,13 @@
-// A call of a tool: its arguments become the input of the admin operation, the answer becomes a result of at most 25 KB.
+// A call of a tool: its arguments become the input of the admin operation, the answer or the refusal becomes a result of at most 25 KB.
+import { z } from 'zod'
 import type { Action } from '../admin/action.ts'
+import { own } from '../admin/answers/own_words.ts'
 import { actionNamed } from '../admin/index.ts'
 import { badInput, invalid } from '../admin/outcome.ts'
 import type { RawInput } from '../admin/perform.ts'
-import { OAuthError } from '../lib/error.ts'
-import { isFitting, MAX_RESULT, markOutside, shorten } from './result.ts'
+import type { OAuthError } from '../lib/error.ts'
+import { fittingShare, present } from './result.ts'
+import { type ObjectSchema, wordSchema } from './schema.ts'
 import type { Tool } from './tools.ts'
 
 /** Performs an operation for a tool. Only the one that is counted and does the work has the name of the tool. */
@@ -21,7 +24,8 @@ const DEFAULT_ROWS = 50
 /** Calls a tool. Returns the structured result. Throws OAuthError when the arguments are wrong or the operation is refused. */
 export async function callTool(tool: Tool, args: Args, send: Send): Promise<Record<string, unknown>> {
   checkArguments(tool, args)
-  const { rule, action, look, name, item } = tool
+  const { rule, action, look, name, item, words } = tool
+  const whole = (answer: unknown, more: object = {}) => present({ ...(answer as object), ...more }, words)
   const result = rule.rows !== undefined ? await page(tool, args, send) : undefined
   if (result) return result
   if (!rule.destructive) return whole(await send(action, inputOf(tool, args), name))
@@ -79,10 +83,6 @@ function inputOf({ args: declared, action }: Tool, args: Args): RawInput {
   return action.body ? parts : { params: parts.params, query: parts.query }
 }
 
-function whole(answer: unknown, more: object = {}): Record<string, unknown> {
-  return shorten(markOutside({ ...(answer as object), ...more }))
-}
-
 interface Place {
   after?: string
   skip?: number
@@ -90,7 +90,7 @@ interface Place {
 
 /** A page of a list: as many rows as fit. */
 async function page(tool: Tool, args: Args, send: Send): Promise<Record<string, unknown>> {
-  const { rule, action, name, listed } = tool
+  const { rule, action, name, listed, words } = tool
   const { limit: limitSchema } = listed.inputSchema.properties
   const { after: hasAfter } = (action.query as { shape?: Record<string, unknown> } | undefined)?.shape ?? {}
   const { after, skip = 0 } = args['cursor'] === undefined ? ({} as Place) : placeOf(args['cursor'])
@@ -112,19 +112,20 @@ async function page(tool: Tool, args: Args, send: Send): Promise<Record<string, 
     const isMore = skip + count < all.length
     const last = shown.at(-1)?.['id']
     const next = hasAfter && typeof last === 'string' ? { after: last } : { skip: skip + count }
-    return markOutside({
+    return {
       ...others,
       [member]: shown,
       ...('count' in others ? { count } : {}),
       ...(isMore && count > 0 ? { next_cursor: cursorOf(next) } : {}),
-    })
+    }
   }
   let count = rows.length
-  while (count > 1 && !isFitting(resultOf(count))) count = Math.max(1, Math.floor(count * shareOf(resultOf(count))))
-  return shorten(resultOf(count))
+  for (let share = 0; count > 1 && share < 1; ) {
+    share = fittingShare(resultOf(count), words)
+    if (share < 1) count = Math.max(1, Math.floor(count * Math.min(0.9, share)))
+  }
+  return present(resultOf(count), words)
 }
-
-const shareOf = (result: object): number => Math.min(0.9, MAX_RESULT / Buffer.byteLength(JSON.stringify(result)))
 
 /** The wished number of rows, or undefined where the operation refuses it. */
 function wishOf(given: unknown, maximum = Number.POSITIVE_INFINITY): number | undefined {
@@ -145,12 +146,14 @@ function placeOf(cursor: unknown): Place {
   throw invalid('cursor must be the next_cursor of the page before', 'bad_input')
 }
 
-/** What an agent reads of an error: what is wrong, and what to do next. Throws errors that are not refusals. */
-export function refusalOf(error: unknown): Record<string, unknown> {
-  if (!(error instanceof OAuthError)) throw error
-  const { code, message, more, status } = error
+const REFUSAL = wordSchema(
+  z.strictObject({ error: own(), reason: own().optional(), error_description: z.string(), next: own() }),
+) as ObjectSchema
+
+/** What an agent reads of a refusal, in the form of a result: what is wrong, and what to do next. The description may repeat an argument. */
+export function refusalOf({ code, message, more, status }: OAuthError): Record<string, unknown> {
   const reason = more.reason === undefined || more.reason === code ? {} : { reason: more.reason }
-  return { error: code, ...reason, error_description: message, next: nextOf(status) }
+  return present({ error: code, ...reason, error_description: message, next: nextOf(status) }, REFUSAL)
 }
 
 function nextOf(status: number): string {

@@ -7,6 +7,7 @@ import { issuerOf } from '../config/issuer.ts'
 import type { App } from '../context.ts'
 import { splitAddress } from '../http/listener.ts'
 import { json, NO_STORE, type Reply, type Request, type RequestHead } from '../http/message.ts'
+import { asOAuthError } from '../http/problem.ts'
 import type { Method, Route } from '../http/route.ts'
 import { OAuthError } from '../lib/error.ts'
 import { isLoopbackHost } from '../lib/url.ts'
@@ -85,6 +86,13 @@ interface Grant {
 
 const NOTHING: Grant = { tools: [], send: () => Promise.reject(new Error('not admitted')) }
 
+/** The cause of an internal error is shown only in the log. */
+function refusalFor({ log }: App, error: unknown): OAuthError {
+  const refusal = asOAuthError(error)
+  if (refusal.code === 'server_error') log.error({ err: refusal.more.cause ?? refusal }, 'a tool failed')
+  return refusal
+}
+
 /** Serves requests. The SDK is loaded by the first one. */
 function createServing(app: App, callers: Callers): Route['handle'] {
   let opened: Promise<McpHttpHandler> | undefined
@@ -103,20 +111,20 @@ function createServing(app: App, callers: Callers): Route['handle'] {
   }
 }
 
-async function open({ log }: App): Promise<McpHttpHandler> {
+async function open(app: App): Promise<McpHttpHandler> {
   const [{ createMcpHandler }, { mcpServer }] = await Promise.all([
     import('@modelcontextprotocol/server'),
     import('./server.ts'),
   ])
   const factory = ({ authInfo }: { authInfo?: { extra?: Record<string, unknown> } }) => {
     const { tools, send } = (authInfo?.extra as unknown as Grant | undefined) ?? NOTHING
-    return mcpServer(tools, send)
+    return mcpServer({ tools, send, asRefusal: (error) => refusalFor(app, error) })
   }
   // Nothing that a client could subscribe to changes.
   return createMcpHandler(factory, {
     responseMode: 'json',
     maxSubscriptions: 0,
-    onerror: (error) => log.debug({ err: error }, 'an MCP request was refused'),
+    onerror: (error) => app.log.debug({ err: error }, 'an MCP request was refused'),
   })
 }
 

@@ -1,70 +1,136 @@
-// The form of results: at most 25 KB, and values from outside are marked as data.
+// The form of results: at most 25 KB, and texts from outside are marked as data.
+import { clip } from '../lib/bounded.ts'
+import { isObject } from '../lib/json.ts'
+import { branchOf, isOwnText, type ObjectSchema, type SchemaPart } from './schema.ts'
 
 /** Bytes of a result. */
-export const MAX_RESULT = 25 * 1024
+const MAX_RESULT = 25 * 1024
 
-/** Members whose values clients, users or other servers write. */
-const OUTSIDE: ReadonlySet<string> = new Set([
-  ...['client_name', 'client_uri', 'logo_uri', 'tos_uri', 'policy_uri', 'jwks_uri', 'redirect_uris', 'contacts'],
-  ...['name', 'email', 'display_name', 'groups', 'description', 'descriptions', 'user_agent', 'device', 'detail'],
-  ...['message', 'text', 'error_description', 'claims', 'header', 'document', 'client_metadata', 'errors', 'scope'],
-  ...['federated_subject', 'provider_sub', 'post_logout_redirect_uris', 'software_id', 'software_version', 'address'],
-])
-/** Members that are named at most. */
-const MOST_NAMED = 30
+/** How much of a result is shown: characters of a text from outside, items of a list, and members of a record without declared members. */
+interface Limits {
+  texts: number
+  items: number
+  members: number
+}
+const NO_LIMITS: Limits = {
+  texts: Number.POSITIVE_INFINITY,
+  items: Number.POSITIVE_INFINITY,
+  members: Number.POSITIVE_INFINITY,
+}
+const FIRST: Limits = { texts: 4096, items: 200, members: 200 }
+/** With these only the declared members are left, so that every result fits. */
+const LEAST: Limits = { texts: 16, items: 0, members: 0 }
+/** A text of this length may be an id, a URL or a name: it is cut by LEAST only. */
+const SHORT = 64
 
-export const isFitting = (result: object): boolean => Buffer.byteLength(JSON.stringify(result)) <= MAX_RESULT
+const halved = ({ texts, items, members }: Limits): Limits => ({
+  texts: Math.max(SHORT, Math.ceil(texts / 2)),
+  items: Math.ceil(items / 2),
+  members: Math.ceil(members / 2),
+})
 
-/**
- * Names the members from outside in `from_outside`, and shows characters that people do not see as their code point: an instruction
- * could be written in them.
- */
-export function markOutside(result: Record<string, unknown>): Record<string, unknown> {
-  const found = new Set<string>()
-  const walk = (value: unknown, path: string, isInside: boolean): unknown => {
-    if (typeof value === 'string') return visible(value)
-    if (Array.isArray(value)) return value.map((each) => walk(each, `${path}[]`, isInside))
-    if (typeof value !== 'object' || value === null) return value
-    return Object.fromEntries(
-      Object.entries(value).map(([name, each]) => {
-        const at = path === '' ? name : `${path}.${name}`
-        const isMarked = !isInside && OUTSIDE.has(name) && hasText(each)
-        if (isMarked) found.add(at)
-        return [visible(name), walk(each, at, isInside || isMarked)]
-      }),
-    )
-  }
-  const shown = walk(result, '', false) as Record<string, unknown>
-  return found.size > 0 ? { ...shown, from_outside: [...found].slice(0, MOST_NAMED) } : shown
+/** The limits, each narrower than the one before. */
+function* narrowing(): Generator<Limits> {
+  let limits = FIRST
+  for (; limits.items > 1; limits = halved(limits)) yield limits
+  yield limits
+  yield LEAST
 }
 
-const hasText = (value: unknown): boolean =>
-  typeof value === 'string'
-    ? value !== ''
-    : typeof value === 'object' && value !== null && Object.values(value).some(hasText)
+const sizeOf = (result: object): number => Buffer.byteLength(JSON.stringify(result))
 
-/** Controls except line breaks, invisible and reordering characters, variation selectors and tags. */
+/** The part of the whole result that fits. 1: it fits as it is. */
+export const fittingShare = (result: Record<string, unknown>, words: ObjectSchema): number =>
+  Math.min(1, MAX_RESULT / sizeOf(shownWithin(result, words, NO_LIMITS)))
+
+/**
+ * A result as agents get it. `from_outside` names the members with texts from outside, and characters that people do not see are shown as
+ * their code point: an instruction could be written in them. Long texts and lists are cut until the result fits.
+ */
+export function present(result: Record<string, unknown>, words: ObjectSchema): Record<string, unknown> {
+  const whole = shownWithin(result, words, NO_LIMITS)
+  if (sizeOf(whole) <= MAX_RESULT) return whole
+  for (const limits of narrowing()) {
+    const shown = { ...shownWithin(result, words, limits), shortened: true }
+    if (sizeOf(shown) <= MAX_RESULT) return shown
+  }
+  throw new Error(`the declared members of a result have more than ${MAX_RESULT} bytes`)
+}
+
+function shownWithin(result: object, words: ObjectSchema, limits: Limits): Record<string, unknown> {
+  const view = new View(limits)
+  const shown = view.show(result, words, '') as Record<string, unknown>
+  return view.outside.size > 0 ? { ...shown, from_outside: [...view.outside] } : shown
+}
+
+/** The path of a member. Undefined inside of a member that is marked. */
+type Path = string | undefined
+
+/** Shows the values of one result within limits, and collects the paths of the members from outside. Every path is a declared one, so that there are few. */
+class View {
+  readonly outside = new Set<string>()
+  private readonly limits: Limits
+
+  constructor(limits: Limits) {
+    this.limits = limits
+  }
+
+  show(value: unknown, schema: SchemaPart | undefined, path: Path): unknown {
+    if (typeof value === 'string') return this.text(value, schema, path)
+    if (Array.isArray(value)) {
+      const at = path === undefined ? path : `${path}[]`
+      return value.slice(0, this.limits.items).map((each) => this.show(each, schema?.items, at))
+    }
+    if (!isObject(value)) return value
+    const branch = branchOf(schema, value)
+    return branch?.properties ? this.declared(value, branch.properties, path) : this.record(value, branch, path)
+  }
+
+  private text(value: string, schema: SchemaPart | undefined, path: Path): string {
+    if (isOwnText(schema, value)) return value
+    if (value !== '') this.mark(path)
+    return clip(visible(value), this.limits.texts)
+  }
+
+  /** Members that are not declared are left out: clients refuse a result that does not have its schema. */
+  private declared(value: Record<string, unknown>, properties: Record<string, SchemaPart>, path: Path): object {
+    return Object.fromEntries(
+      Object.entries(value)
+        .filter(([name, each]) => Object.hasOwn(properties, name) && each !== undefined)
+        .map(([name, each]) => {
+          const at = path === '' ? name : path === undefined ? path : `${path}.${name}`
+          return [name, this.show(each, properties[name], at)]
+        }),
+    )
+  }
+
+  /** The names of a record come from outside too, so that it is marked as a whole. */
+  private record(value: Record<string, unknown>, schema: SchemaPart | undefined, path: Path): object {
+    const entries = Object.entries(value)
+    const isMarked = schema?.own !== true
+    if (isMarked && entries.length > 0) this.mark(path)
+    const { additionalProperties: rest } = schema ?? {}
+    const inner = typeof rest === 'object' ? rest : undefined
+    return Object.fromEntries(
+      entries
+        .slice(0, this.limits.members)
+        .map(([name, each]) => [
+          clip(visible(name), this.limits.texts),
+          this.show(each, inner, isMarked ? undefined : path),
+        ]),
+    )
+  }
+
+  /** A list of texts is marked as one member. */
+  private mark(path: Path): void {
+    if (path !== undefined) this.outside.add(path.replace(/(\[\])+$/, ''))
+  }
+}
+
+/** Controls except line breaks and tabs, lone surrogates, and every character that is not shown or that reorders others. */
 const INVISIBLE =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ufe00-\ufe0f]|\p{Surrogate}|[\u{e0000}-\u{e0fff}]/gu
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u2800\ufff9-\ufffb\p{Surrogate}\p{Default_Ignorable_Code_Point}]/gu
 
 /** A text in which every character can be seen. */
 export const visible = (text: string): string =>
   text.replace(INVISIBLE, (char) => `<U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}>`)
-
-/** Cuts long texts and lists until the result fits. */
-export function shorten(result: Record<string, unknown>): Record<string, unknown> {
-  for (let [texts, rows, shown] = [4096, 200, result]; ; texts = Math.ceil(texts / 2), rows = Math.ceil(rows / 2)) {
-    if (isFitting(shown)) return shown
-    shown = { ...(cut(result, texts, rows) as Record<string, unknown>), shortened: true }
-    if (texts === 1) return shown
-  }
-}
-
-function cut(value: unknown, texts: number, rows: number): unknown {
-  // A short text may be an id, a time or a word of a list.
-  if (typeof value === 'string')
-    return value.length > Math.max(texts, 64) ? `${value.slice(0, Math.max(texts, 64))}…` : value
-  if (Array.isArray(value)) return value.slice(0, rows).map((each) => cut(each, texts, rows))
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, cut(each, texts, rows)]))
-}

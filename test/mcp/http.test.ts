@@ -76,7 +76,7 @@ test('no tool repeats a hostile argument outside of a quoted text', async () => 
     const args = Object.fromEntries(Object.keys(inputSchema.properties ?? {}).map((each) => [each, HOSTILE]))
     const { answer } = await call(name, { ...args, dry_run: true, [HOSTILE]: 1 })
     // A refusal has its members and no others, whatever the argument says.
-    expect(Object.keys(answer), name).toEqual(['error', 'reason', 'error_description', 'next'])
+    expect(Object.keys(answer), name).toEqual(['error', 'reason', 'error_description', 'next', 'from_outside'])
   }
 })
 

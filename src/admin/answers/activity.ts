@@ -1,6 +1,7 @@
 // Schemas of the answers about client activity.
 import { z } from 'zod'
 import { shownLimits } from './limits.ts'
+import { own } from './own_words.ts'
 
 const at = z.iso.datetime()
 const count = z.int()
@@ -26,13 +27,13 @@ export const trail = z.strictObject({
     ),
   steps: z.array(
     z.strictObject({
-      step: z.string(),
+      step: own(),
       at,
       status: count,
-      error: z.string().optional(),
+      error: own().optional(),
       detail: z.string().optional(),
-      reason: z.string().optional(),
-      request_id: z.string(),
+      reason: own().optional(),
+      request_id: own(),
       count,
     }),
   ),

@@ -4,6 +4,7 @@ import { OPERATOR_AUTH_METHODS } from '../../records/client.ts'
 import { ID_TOKEN_ALGS } from '../../records/openid_client.ts'
 import { ACCESS_MODES, ACCESS_TOKEN_TYPS, TOKEN_CLAIMS } from '../../records/resource.ts'
 import { shownLimits } from './limits.ts'
+import { own } from './own_words.ts'
 import { documentFields, federatedCredential, hostWarning } from './parts.ts'
 
 const at = z.iso.datetime()
@@ -81,7 +82,7 @@ export const newSecretAnswer = z.strictObject({
   secret_id: z.string().describe('Id of the new secret.'),
 })
 export const clientSecret = z.strictObject({
-  id: z.string(),
+  id: own(),
   created_at: at,
   expires_at: at.optional().describe('The secret is refused from this time on. The current secret has none.'),
   last_used_at: at.optional().describe('Time of the last use, at most an hour late.'),
@@ -94,7 +95,7 @@ export const clientWithSecrets = client.extend({
 })
 
 export const user = z.strictObject({
-  id: z.string(),
+  id: own(),
   email: z.string(),
   email_verified: z
     .boolean()
@@ -116,7 +117,7 @@ export const user = z.strictObject({
   created_at: at,
   updated_at: at,
 })
-export const signedOut = z.strictObject({ user_id: z.string(), tokens_revoked: count })
+export const signedOut = z.strictObject({ user_id: own(), tokens_revoked: count })
 
 const clientIds = z.strictObject({ client_ids: texts })
 const allowedClients = z.strictObject({ allowed_client_ids: texts })
@@ -124,11 +125,11 @@ const allowedUrls = z.strictObject({ allowed_return_urls: texts })
 export const policyLists = { exchange: allowedClients, runtime: clientIds, connect: allowedUrls } as const
 
 export const resource = z.strictObject({
-  id: z.string(),
+  id: own(),
   slug: z.string(),
   uri: z.string().describe('Empty when the resource has no URI.'),
   backend_kind: z.enum(['mint', 'broker']),
-  broker_provider_id: z.string(),
+  broker_provider_id: own(),
   broker_provider_slug: z.string(),
   display_name: z.string(),
   scopes: z.array(
@@ -220,9 +221,9 @@ export const madeConnection = z.strictObject({
 export const grantsOfUser = z.strictObject({ consent_grants: z.array(consent), broker_grants: z.array(brokerGrant) })
 
 export const issuance = z.strictObject({
-  id: z.string(),
-  jti: z.string(),
-  grant_type: z.string(),
+  id: own(),
+  jti: own(),
+  grant_type: own(),
   sub: z.string(),
   subject_user_id: z.string().optional(),
   client_id: z.string(),
@@ -236,9 +237,10 @@ export const issuance = z.strictObject({
   issued_at: at,
   expires_at: at,
   revoked_at: at.optional(),
-  jkt: z.string().optional(),
-  parent_jti: z.string().optional(),
-  kid: z.string(),
+  jkt: own().optional(),
+  parent_jti: own().optional(),
+  retry: z.literal(true).optional().describe('It was issued for a retried refresh request.'),
+  kid: own(),
   ip: z.string(),
 })
 export const issuancesAnswer = z.strictObject({ issuances: z.array(issuance), since: at, count })
@@ -253,13 +255,13 @@ export const issuanceDetail = issuance.extend({
 export const revoked = z.strictObject({ dry_run: z.boolean(), ...toll })
 
 export const auditEvent = z.strictObject({
-  id: z.string(),
-  action: z.string(),
-  kind: z.string(),
+  id: own(),
+  action: own(),
+  kind: own(),
   actor_id: z.string(),
   client_id: z.string(),
   ip: z.string(),
-  request_id: z.string(),
+  request_id: own(),
   detail: z.record(z.string(), z.unknown()),
   created_at: at,
   timestamp: at,

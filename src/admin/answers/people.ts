@@ -1,6 +1,7 @@
 // The answers of operations on groups, lockouts, password links and sign-ins, and on many users or resources at once.
 import { z } from 'zod'
 import { user } from './answers.ts'
+import { own } from './own_words.ts'
 
 const texts = z.array(z.string())
 const count = z.int().min(0)
@@ -75,7 +76,7 @@ export const userInFull = user.extend({
   factors: z
     .array(
       z.strictObject({
-        id: z.string(),
+        id: own(),
         kind: z.enum(['totp', 'passkey']),
         name: z.string(),
         created_at: z.iso.datetime(),

@@ -1,10 +1,11 @@
 // Schemas of the answers about the service itself and of the trial operations, as in answers.ts.
 import { z } from 'zod'
 import { CAPABILITIES, KEY_CAPABILITIES } from '../../records/api_key.ts'
+import { own, ownRecord } from './own_words.ts'
 
 const at = z.iso.datetime()
 const count = z.int()
-const counts = z.record(z.string(), z.number())
+const counts = ownRecord(z.number())
 
 const key = z.strictObject({
   kid: z.string(),
@@ -36,17 +37,17 @@ export const revokedKey = z.strictObject({
 export const dcrMode = z.strictObject({ mode: z.enum(['open', 'approved_redirects', 'admin_only']) })
 
 const purgeRun = z.strictObject({
-  target: z.string(),
+  target: own(),
   started_at: at,
   finished_at: at,
   deleted: count,
   ok: z.boolean(),
 })
 const concern = z.strictObject({
-  key: z.string(),
+  key: own(),
   severity: z.enum(['bad', 'warn']),
-  because: z.string(),
-  instead: z.string(),
+  because: own(),
+  instead: own(),
 })
 const upstreamProvider = z.strictObject({
   slug: z.string().describe('Its slug. Its name, when its assertions are accepted.'),
@@ -63,7 +64,7 @@ const upstreamProvider = z.strictObject({
   last_failure: z
     .strictObject({
       at,
-      request_id: z.string(),
+      request_id: own(),
       reason: z.string(),
       expected: z.string().optional(),
       found: z.string().optional(),
@@ -84,7 +85,7 @@ const upstreamProvider = z.strictObject({
 const headroom = z.strictObject({
   requests_per_s: z.number(),
   parts: counts,
-  busiest: z.string().optional(),
+  busiest: own().optional(),
   ceiling_per_s: z.number().optional(),
   use: z.number().optional(),
   source: z.enum(['report', 'traffic', 'none']),
@@ -92,10 +93,10 @@ const headroom = z.strictObject({
   measured_use: z.number().optional(),
 })
 export const systemStatus = z.strictObject({
-  version: z.string(),
-  commit: z.string(),
-  built_at: z.string(),
-  uptime: z.string(),
+  version: own(),
+  commit: own(),
+  built_at: own(),
+  uptime: own(),
   uptime_secs: count,
   attention: z
     .array(
@@ -124,14 +125,14 @@ export const systemStatus = z.strictObject({
     .describe('What needs a person now, what is worst first. A state that cannot be read is an entry of its own.'),
   subsystems: z.array(
     z.strictObject({
-      name: z.string(),
+      name: own(),
       status: z.enum(['healthy', 'unhealthy', 'unknown', 'not_configured']),
-      driver: z.string(),
+      driver: own(),
     }),
   ),
-  features: z.record(z.string(), z.boolean()),
-  engines: z.record(z.string(), z.string()),
-  lanes: z.record(z.string(), counts),
+  features: ownRecord(z.boolean()),
+  engines: ownRecord(own()),
+  lanes: ownRecord(counts),
   front_threads: z
     .array(z.strictObject({ thread: count, requests: count, busy: z.number() }))
     .optional()
@@ -202,9 +203,9 @@ export const openApi = z.looseObject({ openapi: z.string(), paths: z.record(z.st
 const members = z.record(z.string(), z.unknown())
 const refusal = z.strictObject({
   status: count,
-  error: z.string(),
+  error: own(),
   error_description: z.string(),
-  reason: z.string().describe('Reason that the caller does not see.'),
+  reason: own().describe('Reason that the caller does not see.'),
 })
 const tokenResponse = z.strictObject({
   access_token: z.string(),
@@ -221,7 +222,7 @@ export const explained = z.strictObject({
   ok: z.boolean().describe('Whether a token would be issued.'),
   steps: z.array(
     z.strictObject({
-      rule: z.string(),
+      rule: own(),
       outcome: z.enum(['passed', 'failed', 'not_reached']),
       where: z.string().describe('Where the rule is set.'),
       change: z.string().describe('How to change it.'),
@@ -246,7 +247,7 @@ export const examined = z.strictObject({
   expired: z.boolean().optional(),
   revoked: z.boolean().optional(),
   active: z.boolean(),
-  issuance_id: z.string().optional(),
+  issuance_id: own().optional(),
 })
 export const checkedAssertion = z.strictObject({
   ok: z.boolean(),
