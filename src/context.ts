@@ -211,8 +211,6 @@ export interface KnownDocument {
   /** On whose behalf it was fetched. */
   standing: Standing
   client?: Client
-  /** The client may be used until then while its document cannot be fetched. */
-  usableUntil?: number
   failure?: OAuthError
 }
 

@@ -20,6 +20,7 @@ export interface Attention {
     | 'receiver'
     | 'client'
     | 'client_requests'
+    | 'document'
     | 'lockouts'
     | 'purge'
     | 'backup'
@@ -59,6 +60,7 @@ export async function attentionOf(app: App, read: Read): Promise<Attention[]> {
     orUnknown('webhooks and streams', 'webhooks', receivers(app)),
     orUnknown('clients', 'connections', clients(app)),
     orUnknown('client requests', 'client-requests', clientRequests(app)),
+    orUnknown('client documents', 'clients', documents(app)),
     orUnknown('lockouts', 'lockouts', read.lockouts === undefined ? undefined : lockouts(read.lockouts)),
     orUnknown('purges', 'home', read.purges && purges(app, read.purges)),
     orUnknown('backups', 'home', backups(app)),
@@ -183,6 +185,16 @@ async function clientRequests({ store }: App): Promise<Attention[]> {
   if (!oldest) return []
   const text = `${waiting.length} ${waiting.length === 1 ? 'client waits' : 'clients wait'} for approval.`
   return [{ kind: 'client_requests', severity: 'warn', text, page: 'client-requests', since: rfc3339(oldest.first_at) }]
+/** The clients whose metadata document cannot be fetched. */
+async function documents({ store }: App): Promise<Attention[]> {
+  const failing = await store.listFailingDocuments({ limit: MOST + 1 })
+  return failing.slice(0, MOST).map(({ client_id, document_error, document_fetched_at: at }, i) => ({
+    kind: 'document',
+    severity: 'warn',
+    text: `The document of the client ${client_id} cannot be used: ${document_error}.${i === MOST - 1 && failing.length > MOST ? ' There are more such clients.' : ''}`,
+    page: `clients/${encodeURIComponent(client_id)}`,
+    ...(at === undefined ? {} : { since: rfc3339(at) }),
+  }))
 }
 
 const lockouts = (count: number): Attention[] =>

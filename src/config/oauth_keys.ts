@@ -70,6 +70,12 @@ export const oauthKeys = {
       default: '1h',
       doc: 'Maximum time that a document is cached. The cache headers of its response may shorten it.',
     }),
+    stale_if_error: durationKey({
+      default: '168h',
+      min: 0,
+      max: 720 * 3600,
+      doc: 'How long a stored client continues with the last good copy of its document while its host does not send the document. The time begins when the copy has been cached for cimd.cache_ttl. 404 and 410 end it at once. 0: never.',
+    }),
     fetch_timeout: durationKey({ default: '10s', doc: 'Deadline of one fetch.' }),
     allow_private_addresses: boolKey({
       default: false,

@@ -20,6 +20,7 @@ const LIVE = [
   'dcr.rate_limit_burst',
   'dcr.default_refresh_expiry',
   'cimd.enabled',
+  'cimd.stale_if_error',
   'cimd.fetch_timeout',
   'cimd.allowed_hosts',
   'cimd.blocked_hosts',

@@ -86,6 +86,10 @@ export const AUDIT_EVENTS = {
     doc: 'An operator requested a new fetch of a client metadata document.',
     detail: ['usable'],
   },
+  client_document_refreshed: {
+    doc: 'An operator replaced the metadata document of a client with the one at its URL.',
+    detail: ['fields', 'client_name', 'redirect_uris'],
+  },
   client_reactivated: { doc: 'A suspended client was reactivated.', detail: [] },
   client_registered: {
     doc: 'A client registered itself, or the first user consented to a client with a metadata document.',

@@ -92,6 +92,12 @@ export interface Client extends DocumentFields, ClientAuthentication, OpenIdClie
   operator_set?: Partial<DocumentFields>
   /** The fields of the document itself, when an operator has set any. */
   document?: DocumentFields
+  /** Only for a client with a metadata document. An operator keeps a stored one: it is never fetched. Absent: fetched. */
+  document_source?: 'fetched' | 'stored'
+  /** When the document that the client has was fetched. Absent for one that no host sent, and for a client of an older version. */
+  document_fetched_at?: number
+  /** Why the last fetch of the document failed, with the reason. Absent when it succeeded. */
+  document_error?: string
 }
 
 /** A client that asked for approval, and what an operator has decided. */
@@ -111,3 +117,9 @@ export interface ClientRequest {
   first_at: number
   last_at: number
 }
+
+/** The reason of a document whose host says that it no longer exists. */
+export const DOCUMENT_GONE = 'client_document_gone'
+/** Whether the host of the document of a client has ended the client. */
+export const isDocumentGone = ({ document_error }: Client): boolean =>
+  document_error?.endsWith(`(${DOCUMENT_GONE})`) ?? false

@@ -48,6 +48,10 @@ export function addGauges(app: App): void {
     cached(() => store.countActiveClients()),
   )
   metrics.gauge(
+    'ext_cimd_stale_clients',
+    cached(() => store.countStaleDocuments()),
+  )
+  metrics.gauge(
     'core_active_token_families',
     cached(() => store.countActiveFamilies()),
   )

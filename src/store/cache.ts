@@ -65,6 +65,7 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
       createClient: (input: InputOf<'createClient'>) => input.client_id,
       updateClient: (input: InputOf<'updateClient'>) => input.client_id,
       touchClient: (input: InputOf<'touchClient'>) => input.client_id,
+      noteDocument: (input: InputOf<'noteDocument'>) => input.client_id,
       touchSecret: (input: InputOf<'touchSecret'>) => input.client_id,
       deleteClient: (input: InputOf<'deleteClient'>) => input.client_id,
       reapClients: everything,

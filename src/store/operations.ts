@@ -2,6 +2,7 @@
 
 import type { AuditEvent } from '../records/audit_event.ts'
 import * as apiKeys from './clients/api_keys.ts'
+import * as clientDocuments from './clients/client_documents.ts'
 import * as clientRequests from './clients/client_requests.ts'
 import * as clientTokenCounts from './clients/client_token_counts.ts'
 import * as clients from './clients/clients.ts'
@@ -61,6 +62,7 @@ const single = {
   ...applications,
   ...clientRequests,
   ...clientTokenCounts,
+  ...clientDocuments,
   ...clients,
   ...connections,
   ...consents,

@@ -156,6 +156,8 @@ export const HISTOGRAMS = {
 
 export const GAUGES = {
   core_active_clients: 'Clients that are not suspended',
+  ext_cimd_stale_clients:
+    'Clients that continue with the last copy of their metadata document, because it cannot be fetched (cimd.stale_if_error)',
   core_active_token_families: 'Token families that are not revoked',
   ext_lane_waiting: 'Jobs waiting in a queue (lane)',
   ext_lane_running: 'Batches that the workers of a queue are running',

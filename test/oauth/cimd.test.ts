@@ -8,6 +8,7 @@ import { isUrlShaped, resolveDocumentClient } from '../../src/oauth/clients/cimd
 import { openDocuments } from '../../src/oauth/clients/document_cache.ts'
 import { keepDocumentClient } from '../../src/oauth/clients/document_client.ts'
 import type { Client } from '../../src/records/client.ts'
+import type { InputOf } from '../../src/store/operations.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { aloneWithBuckets } from '../support/buckets.ts'
 import { testClock } from '../support/clock.ts'
@@ -38,6 +39,11 @@ function setUp({ cimd = {}, mode = 'open' } = {}) {
       stored.set(client.client_id, { ...client, version: client.version + 1 })
       return 'updated'
     },
+    noteDocument: async ({ client_id, fetched_at, error }: InputOf<'noteDocument'>) => {
+      const client = stored.get(client_id) as Client
+      const document_fetched_at = fetched_at ?? client.document_fetched_at
+      stored.set(client_id, { ...client, document_fetched_at, document_error: error })
+    },
     findSetting: async () => undefined,
     listConsenters: async () => [],
     recorded: (op: 'createClient' | 'updateClient', client: Client) => store[op](client),
@@ -46,7 +52,7 @@ function setUp({ cimd = {}, mode = 'open' } = {}) {
   const config = {
     device: { enabled: false },
     cimd: {
-      ...{ enabled: true, require_https: true, cache_ttl: 3600, fetch_timeout: 10 },
+      ...{ enabled: true, require_https: true, cache_ttl: 3600, fetch_timeout: 10, stale_if_error: 7 * 86_400 },
       ...{ allowed_hosts: [], blocked_hosts: [] },
       ...cimd,
     },
@@ -303,7 +309,14 @@ describe('a client document', () => {
     const before = stored.get(URL_OF) as Client
     clock.advance(3601)
     answers.set(URL_OF, documentOf({ client_name: 'New name', status: 'suspended' }))
-    expect(await resolve(URL_OF)).toEqual({ ...before, client_name: 'New name', updated_at: clock.now(), version: 2 })
+    const now = clock.now()
+    expect(await resolve(URL_OF)).toEqual({
+      ...before,
+      client_name: 'New name',
+      updated_at: now,
+      document_fetched_at: now,
+      version: 2,
+    })
     clock.advance(3601)
     expect((await resolve(URL_OF)).version).toBe(2)
   })
@@ -397,65 +410,140 @@ describe('number of fetches', () => {
   })
 })
 
-describe('a cached document that cannot be fetched again', () => {
+describe('a document that can no longer be fetched', () => {
   const HEADERS = { 'content-type': 'application/json' }
-  /** A client that was fetched with these headers, and whose copy is no longer fresh. */
-  async function staleScene(control?: string) {
-    const parts = setUp()
-    const headers = control === undefined ? HEADERS : { ...HEADERS, 'cache-control': control }
-    parts.answers.set(URL_OF, { ...documentOf(), headers })
-    await parts.resolve(URL_OF)
+  const WEEK = 7 * 86_400
+  /** A client, stored unless a user has not consented, whose copy is no longer fresh. */
+  async function staleScene({ cimd = {}, isStored = true, control = 'max-age=3600' } = {}) {
+    const parts = setUp({ cimd })
+    parts.answers.set(URL_OF, { ...documentOf(), headers: { ...HEADERS, 'cache-control': control } })
+    const client = await parts.resolve(URL_OF)
+    if (isStored) await keepDocumentClient(parts.app, client, { actor_id: 'u_1', ip: '' })
     parts.clock.advance(3601)
     const asked = () => parts.fetch.mock.calls.length
-    return { ...parts, asked, reason: async () => (await refusalOf(() => parts.resolve(URL_OF))).reason }
+    const reason = async () => (await refusalOf(() => parts.resolve(URL_OF))).reason
+    const shown = () => parts.stored.get(URL_OF)
+    return { ...parts, client, asked, reason, shown, fail: (answer: Answer) => parts.answers.set(URL_OF, answer) }
   }
-  const AWAY: Answer[] = [
-    ...(['dns_failed', 'connect_failed', 'tls_failed', 'timeout', 'bad_response'] as const).map(
-      (reason) => new FetchError(reason, 'app.example'),
-    ),
-    { status: 503 },
-    { status: 429 },
+  const network = (
+    [
+      ...(['blocked_address', 'dns_failed', 'connect_failed', 'tls_failed', 'timeout'] as const),
+      ...(['redirect', 'too_large', 'bad_response'] as const),
+    ] as const
+  ).map((reason): [Answer, string] => [new FetchError(reason, 'app.example'), `cimd_${reason}`])
+  const AWAY: [Answer, string][] = [
+    ...network,
+    ...[401, 403, 451].map((status): [Answer, string] => [{ status }, 'cimd_status']),
+    ...[429, 500, 503].map((status): [Answer, string] => [{ status }, 'cimd_unavailable']),
+    [{ body: Buffer.from('<h1>Blocked</h1>'), headers: { 'content-type': 'text/html' } }, 'cimd_content_type'],
+    [{ body: Buffer.from('{"client_id":') }, 'cimd_document'],
+    [documentOf({ redirect_uris: [] }), 'cimd_document'],
+    [documentOf({ client_id: 'https://app.example/other' }), 'cimd_client_id'],
+    [documentOf({ grant_types: ['client_credentials'] }), 'cimd_grant_types'],
+    [documentOf({ token_endpoint_auth_method: 'client_secret_basic' }), 'cimd_auth_method'],
   ]
 
   test.each(AWAY)(
-    'stays in use while its host is unavailable (%j), for cimd.cache_ttl, with one fetch every half minute',
-    async (away) => {
-      const { resolve, answers, clock, asked, reason } = await staleScene()
-      answers.set(URL_OF, away)
-      expect(await resolve(URL_OF)).toMatchObject({ client_name: 'App' })
-      await resolve(URL_OF)
-      expect(asked()).toBe(2)
-      clock.advance(31)
-      await resolve(URL_OF)
-      expect(asked()).toBe(3)
-      clock.advance(3569)
-      expect(await reason()).toMatch(/^cimd_/)
-      clock.advance(31)
-      answers.set(URL_OF, documentOf({ client_name: 'New name' }))
-      expect(await resolve(URL_OF)).toMatchObject({ client_name: 'New name' })
+    'a stored client continues for cimd.stale_if_error, with one fetch every half minute (%j)',
+    async (away, reason) => {
+      const scene = await staleScene()
+      scene.fail(away)
+      expect(await scene.resolve(URL_OF)).toMatchObject({ client_name: 'App', version: 1 })
+      expect(scene.shown()).toMatchObject({
+        document_error: expect.stringContaining(`(${reason})`),
+        document_fetched_at: scene.client.document_fetched_at,
+      })
+      await scene.resolve(URL_OF)
+      expect(scene.asked()).toBe(2)
+      scene.clock.advance(31)
+      await scene.resolve(URL_OF)
+      expect(scene.asked()).toBe(3)
+      scene.clock.advance(WEEK - 33)
+      expect(await scene.resolve(URL_OF)).toMatchObject({ client_name: 'App' })
+      scene.clock.advance(2)
+      expect(await scene.reason()).toBe(reason)
+      scene.fail(documentOf({ client_name: 'New name' }))
+      scene.clock.advance(31)
+      expect(await scene.resolve(URL_OF)).toMatchObject({ client_name: 'New name' })
+      expect(scene.shown()).toMatchObject({ document_error: undefined, document_fetched_at: scene.clock.now() })
     },
   )
 
-  test.each(['no-store', 'no-cache', 'max-age=0', 'max-age=3600, must-revalidate', 'max-age=60, No-Store'])(
-    'does not stay in use if its Cache-Control was %s',
+  test.each(['no-store', 'no-cache', 'max-age=0', 'max-age=3600, must-revalidate'])(
+    'a stored client continues whatever its Cache-Control was: %s',
     async (control) => {
-      const { answers, reason } = await staleScene(control)
-      answers.set(URL_OF, new FetchError('timeout', 'app.example'))
-      expect(await reason()).toBe('cimd_timeout')
+      const scene = await staleScene({ control })
+      scene.fail({ status: 503 })
+      expect(await scene.resolve(URL_OF)).toMatchObject({ client_name: 'App' })
     },
   )
 
-  test.each<[string, Answer, string]>([
-    ['it is gone', { status: 404 }, 'cimd_status'],
-    ['it is moved', new FetchError('redirect', 'app.example'), 'cimd_redirect'],
-    ['its host has a private address now', new FetchError('blocked_address', 'app.example'), 'cimd_blocked_address'],
-    ['it is wrong now', { body: Buffer.from('{}') }, 'cimd_document'],
-  ])('does not stay in use when %s, also while the host is unavailable afterwards', async (_, answer, expected) => {
-    const { answers, clock, reason } = await staleScene()
-    answers.set(URL_OF, answer)
-    expect(await reason()).toBe(expected)
-    clock.advance(31)
-    answers.set(URL_OF, new FetchError('timeout', 'app.example'))
-    expect(await reason()).toBe('cimd_timeout')
+  test.each(AWAY)('a client that no user consented to has no last copy (%j)', async (away, reason) => {
+    const scene = await staleScene({ isStored: false })
+    scene.fail(away)
+    expect(await scene.reason()).toBe(reason)
+  })
+
+  test('cimd.stale_if_error 0 uses no copy that is not fresh', async () => {
+    const scene = await staleScene({ cimd: { stale_if_error: 0 } })
+    scene.fail({ status: 503 })
+    expect(await scene.reason()).toBe('cimd_unavailable')
+  })
+
+  test('a stored client that was never fetched by this version has no last copy', async () => {
+    const scene = await staleScene()
+    scene.stored.set(URL_OF, { ...(scene.shown() as Client), document_fetched_at: undefined })
+    scene.fail({ status: 503 })
+    expect(await scene.reason()).toBe('cimd_unavailable')
+  })
+
+  test.each([404, 410])(
+    '%i ends a stored client, also while its host fails afterwards, until the document is back',
+    async (status) => {
+      const scene = await staleScene()
+      scene.fail({ status })
+      expect(await scene.reason()).toBe('client_document_gone')
+      expect(scene.shown()?.document_error).toBe(
+        `the client document answers with status ${status} (client_document_gone)`,
+      )
+      expect(await scene.reason()).toBe('client_document_gone')
+      expect(scene.asked()).toBe(2)
+      for (const later of [{ status: 503 }, new FetchError('timeout', 'app.example')]) {
+        scene.fail(later)
+        scene.clock.advance(31)
+        expect(await scene.reason()).toMatch(/^cimd_(unavailable|timeout)$/)
+      }
+      scene.fail(documentOf())
+      scene.clock.advance(31)
+      expect(await scene.resolve(URL_OF)).toMatchObject({ client_name: 'App' })
+      expect(scene.shown()?.document_error).toBeUndefined()
+    },
+  )
+
+  test('a refusal by the registration mode, or of changes that are too frequent, is no failure of the document', async () => {
+    const scene = await staleScene()
+    Object.assign(scene.app.config.dcr, { mode: 'approved_redirects' })
+    expect(await scene.reason()).toBe('cimd_redirect_not_approved')
+    expect(scene.shown()?.document_error).toBeUndefined()
+  })
+
+  test('an unchanged document is noted at most once a minute', async () => {
+    const scene = await staleScene({ control: 'no-store' })
+    const noted = vi.spyOn(scene.app.store, 'noteDocument')
+    for (let i = 0; i < 5; i++) {
+      await scene.resolve(URL_OF)
+      scene.clock.advance(20)
+    }
+    expect([scene.asked(), noted.mock.calls.length]).toEqual([6, 2])
+    expect(scene.shown()?.version).toBe(1)
+  })
+
+  test('a stored document is never fetched, but the rules for its URL hold', async () => {
+    const scene = await staleScene()
+    scene.stored.set(URL_OF, { ...(scene.shown() as Client), document_source: 'stored' })
+    expect(await scene.resolve(URL_OF)).toMatchObject({ document_source: 'stored' })
+    expect(scene.asked()).toBe(1)
+    Object.assign(scene.app.config.cimd, { blocked_hosts: ['app.example'] })
+    expect(await scene.reason()).toBe('client_host_not_allowed')
   })
 })

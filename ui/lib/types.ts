@@ -17,6 +17,7 @@ export type NewSecret = z.output<typeof answers.newSecretAnswer>
 export type NewClientAnswer = z.output<typeof answers.newClientAnswer>
 export type FetchedDocument = z.output<typeof answers.fetchedDocument>
 export type ClientRequestAnswer = z.output<typeof requests.clientRequest>
+export type RefreshedDocument = z.output<typeof answers.refreshedDocument>
 export type UserAnswer = z.output<typeof answers.user>
 export type UserInFull = z.output<typeof people.userInFull>
 export type AccessOfUser = z.output<typeof people.accessOfUser>

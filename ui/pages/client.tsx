@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import { call, get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { go, href } from '../lib/router.ts'
-import type { ClientAnswer, ClientWithSecrets, FetchedDocument } from '../lib/types.ts'
+import type { ClientAnswer, ClientWithSecrets, FetchedDocument, RefreshedDocument } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { DeleteButton, EditButton, Pending } from '../parts/entity.tsx'
 import { OperationButton } from '../parts/operation_button.tsx'
@@ -51,6 +51,7 @@ const editable = (client: ClientAnswer) => [
   ...EDITABLE,
   ...(client.federated_credentials ? ['federated_credentials'] : []),
   ...(hasOwnKeys(client) ? ['jwks', 'jwks_uri'] : []),
+  ...(client.document_source === 'stored' ? ['document'] : []),
 ]
 
 const from: [string, string] = ['Clients', href(['clients'])]
@@ -75,11 +76,12 @@ export function ClientDetail({ client_id }: { client_id: string }) {
         <Actions client={client} path={path} onChange={reload} />
       </PageHead>
       <Caution of={client.warning} />
+      <Caution of={staleText(client)} />
       <Card>
         <Facts of={factsOf(client)} />
       </Card>
       <SecretsCard client={client} path={path} onChange={reload} />
-      {client.registration_source === 'cimd' && <DocumentCard path={path} onFetched={reload} />}
+      {client.registration_source === 'cimd' && <DocumentCard client={client} path={path} onFetched={reload} />}
       <Card title="Related pages">
         <div class="body actions">
           <a class="button" href={href(['issuances'], { client_id })}>
@@ -97,8 +99,67 @@ export function ClientDetail({ client_id }: { client_id: string }) {
   )
 }
 
+/** Why the document cannot be used now. Undefined when all is well. */
+const staleText = ({ document_error }: ClientAnswer) =>
+  document_error ? `The last fetch of the metadata document failed: ${document_error}` : undefined
+
+/** Where the document comes from, and when it was fetched. */
+function Fetched({ of: { document_source, document_fetched_at } }: { of: ClientAnswer }) {
+  return (
+    <>
+      {document_source === 'stored' ? 'kept by an operator, fetched ' : 'fetched '}
+      <Time at={document_fetched_at} or="never" />
+    </>
+  )
+}
+
+/** The metadata document of a client. */
+const DocumentCard = ({ client, ...rest }: { client: ClientAnswer; path: string; onFetched: () => void }) =>
+  client.document_source === 'stored' ? <KeptCard {...rest} /> : <FetchedCard {...rest} />
+
+/** A document that an operator keeps: it is replaced by the one at its URL when the operator requests it. */
+function KeptCard({ path, onFetched }: { path: string; onFetched: () => void }) {
+  const [answer, setAnswer] = useState<RefreshedDocument>()
+  const [error, setError] = useState<Error>()
+  const refresh = (dry_run: boolean) =>
+    call<RefreshedDocument>('POST', `${path}/refresh-document`, { dry_run }).then((refreshed) => {
+      setAnswer(refreshed)
+      setError(undefined)
+      onFetched()
+    }, setError)
+  const { changed = [], dry_run } = answer ?? {}
+  return (
+    <Card
+      title="Metadata document"
+      aside={
+        <>
+          <OperationButton operation="client.refreshDocument" onClick={() => void refresh(true)}>
+            Compare with its URL
+          </OperationButton>
+          <OperationButton operation="client.refreshDocument" onClick={() => void refresh(false)}>
+            Replace with the one at its URL
+          </OperationButton>
+        </>
+      }
+    >
+      <div class="body stack">
+        <ProblemNote error={error} />
+        {answer ? (
+          <p class="note good" role="status">
+            {changed.length === 0
+              ? 'The document at its URL is the same.'
+              : `${dry_run ? 'These members differ' : 'These members changed'}: ${changed.join(', ')}.`}
+          </p>
+        ) : (
+          <p class="soft">An operator keeps the document. It is not fetched. Edit the client to replace it.</p>
+        )}
+      </div>
+    </Card>
+  )
+}
+
 /** The metadata document, fetched when the operator requests it. */
-function DocumentCard({ path, onFetched }: { path: string; onFetched: () => void }) {
+function FetchedCard({ path, onFetched }: { path: string; onFetched: () => void }) {
   const [fetched, setFetched] = useState<FetchedDocument>()
   const [error, setError] = useState<Error>()
   const fetchNow = () =>
@@ -156,6 +217,7 @@ const factsOf = (client: ClientAnswer) =>
   [
     ['client_id', <Copy key="id" text={client.client_id} what="client_id" />],
     ['Source', SOURCES[client.registration_source]],
+    client.document_source && (['Document', <Fetched key="document" of={client} />] as const),
     ['Grant types', <Lines key="grants" of={client.grant_types} />],
     ['Redirect URIs', <Lines key="uris" of={client.redirect_uris} />],
     client.post_logout_redirect_uris &&

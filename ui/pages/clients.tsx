@@ -105,12 +105,28 @@ function ClientList() {
       onDone={done}
     />
   )
+  const keep = (
+    <FormButton<NewClientAnswer>
+      label="Add by document"
+      title="Add a client by its metadata document"
+      operation="client.create"
+      verb="Add"
+      isMinor
+      fields={['client_id', 'document']}
+      onDone={done}
+    />
+  )
   return (
     <>
       <Entries<ClientAnswer>
         title="Clients"
         about="Programs that may request tokens: applications, agents and machines."
-        create={create}
+        create={
+          <>
+            {keep}
+            {create}
+          </>
+        }
         none="No client yet"
         path="/admin/clients"
         query={{ order: 'newest', activity: true }}

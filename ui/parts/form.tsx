@@ -172,8 +172,9 @@ const safely = (bodyOf: () => Body): Body => {
 export function FormButton<T>({
   label,
   title,
+  isMinor = false,
   ...form
-}: Omit<FormProps<T>, 'onCancel'> & { label: string; title: string }) {
+}: Omit<FormProps<T>, 'onCancel'> & { label: string; title: string; isMinor?: boolean }) {
   const [isOpen, setOpen] = useState(false)
   const done = (answer: T) => {
     setOpen(false)
@@ -181,7 +182,11 @@ export function FormButton<T>({
   }
   return (
     <>
-      <OperationButton operation={form.operation} class={form.stored ? '' : 'primary'} onClick={() => setOpen(true)}>
+      <OperationButton
+        operation={form.operation}
+        class={form.stored || isMinor ? '' : 'primary'}
+        onClick={() => setOpen(true)}
+      >
         {label}
       </OperationButton>
       {isOpen && (

@@ -63,6 +63,18 @@ export const client = z.strictObject({
     .describe(
       'Limits that an operator set. For a client with a metadata document: the members that limit the document. For a client that registered itself: the scope that limits it.',
     ),
+  document_source: z
+    .enum(['fetched', 'stored'])
+    .optional()
+    .describe(
+      'Only for a client with a metadata document. stored: an operator keeps the document, and it is never fetched.',
+    ),
+  document_fetched_at: at.optional().describe('When the document that the client has was fetched.'),
+  document_error: z
+    .string()
+    .nullable()
+    .optional()
+    .describe('Why the last fetch of the document failed. null: it succeeded, or nothing is fetched.'),
   issued_at: at,
   updated_at: at,
   last_used_at: at.optional(),
@@ -293,4 +305,8 @@ export const mapping = z.strictObject({
 })
 
 const members = z.record(z.string(), z.unknown())
+export const refreshedDocument = z.strictObject({
+  dry_run: z.boolean(),
+  changed: texts.describe('Names of the members that differ.'),
+})
 export const fetchedDocument = z.strictObject({ document: members.optional(), problem: z.string().optional() })

@@ -107,6 +107,7 @@ export const systemStatus = z.strictObject({
           'receiver',
           'client',
           'client_requests',
+          'document',
           'lockouts',
           'purge',
           'backup',

@@ -20,3 +20,10 @@ export const defaultResourceFlag: FlagRule = {
   doc: 'URI of the registered resource for client_credentials requests that name no resource. Empty: none.',
   value: 'uri',
 }
+
+export const documentFlag: FlagRule = {
+  field: 'document',
+  doc: 'File with the metadata document, for a client_id that is a URL. The service keeps it and never fetches it. - reads standard input.',
+  value: 'file',
+  json: true,
+}

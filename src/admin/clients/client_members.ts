@@ -4,7 +4,6 @@ import { z } from 'zod'
 import type { App } from '../../context.ts'
 import { issuesOf, text, word } from '../../lib/field.ts'
 import { rfc3339 } from '../../lib/time.ts'
-import { isHttpUrl } from '../../lib/url.ts'
 import {
   clientFields,
   clientRecord,
@@ -25,7 +24,6 @@ const chosenId = text(2048)
   .regex(/^(?!\.{1,2}$)[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
   .refine((id) => !isUserId(id), 'must not look like the id of a user')
   .refine((id) => !/^(admin|system)(:|$)/.test(id), 'must not look like an operator: both are actors of audit events')
-  .refine((id) => !isHttpUrl(id), 'must not be a URL: those name client metadata documents')
 
 const defaultResource = z
   .preprocess((value) => (value === null ? '' : value), text(2048))
@@ -39,10 +37,22 @@ const authMethod = word(OPERATOR_AUTH_METHODS).describe(
   'How the client authenticates. none: a public client. federated_jwt: a workload without a secret.',
 )
 
+const document = z
+  .record(z.string(), z.unknown(), 'must be a JSON object')
+  .describe(
+    'Client metadata document, for a client_id that is a URL. It is checked as if it were fetched, and is never fetched afterwards.',
+  )
+
 /** The body that creates a client. */
 export const creatable = clientRecord.in.extend({
   jwks: jwks.optional().describe(clientFields.jwks.description ?? ''),
-  client_id: chosenId.optional().describe('Id of your choice. Without it the service generates one.'),
+  client_id: chosenId
+    .optional()
+    .describe(
+      'Id of your choice. Without it the service generates one. A URL is that of a client metadata document, which decides the other members.',
+    ),
+  client_name: clientFields.client_name.optional().describe('Name that users see. Required unless client_id is a URL.'),
+  document: document.optional(),
   default_resource: defaultResource.optional(),
   limits: limits.optional(),
   token_endpoint_auth_method: authMethod.default('none'),
@@ -70,6 +80,7 @@ const mutable = {
   jwks: jwks.describe('Public keys that verify its assertions. They replace jwks_uri.'),
   jwks_uri: clientFields.jwks_uri.describe('URL where the client publishes its public keys. It replaces jwks.'),
   federated_credentials: federatedCredentials,
+  document,
 }
 const FIXED = 'Cannot be changed after the creation. The current value is accepted.'
 /** Members that cannot be changed. */
@@ -94,12 +105,23 @@ export const clientJson = (client: Client) => ({
   ...(client.limits ? { limits: client.limits } : {}),
   ...(client.federated_credentials ? { federated_credentials: client.federated_credentials } : {}),
   ...(client.operator_set ? { operator_set: client.operator_set } : {}),
+  ...documentJson(client),
   issued_at: rfc3339(client.issued_at),
   updated_at: rfc3339(client.updated_at),
   ...(client.last_used_at === undefined ? {} : { last_used_at: rfc3339(client.last_used_at) }),
   id: client.client_id,
   name: client.client_name,
 })
+
+/** Where the document of a client comes from, and whether it can be fetched. Only for a client that has one. */
+const documentJson = ({ registration_source, document_source, document_fetched_at, document_error }: Client) =>
+  registration_source === 'cimd'
+    ? {
+        document_source: document_source ?? 'fetched',
+        ...(document_fetched_at === undefined ? {} : { document_fetched_at: rfc3339(document_fetched_at) }),
+        document_error: document_error ?? null,
+      }
+    : {}
 
 /** The secrets of a client that are accepted. A client whose authentication method has no secret has no such member. */
 export async function secretsJson({ store, clock }: App, client: Client) {

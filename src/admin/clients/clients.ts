@@ -6,18 +6,30 @@ import { offeredGrantTypes } from '../../grants/index.ts'
 import { bool, int, name, word } from '../../lib/field.ts'
 import { idFloor, idTime } from '../../lib/id.ts'
 import { DAY } from '../../lib/time.ts'
-import { inspectDocument, isUrlShaped } from '../../oauth/clients/cimd.ts'
-import { checkClient, newClient, type Offered, offeredToAll } from '../../oauth/clients/client_metadata.ts'
+import {
+  type ClientRegistration,
+  checkClient,
+  newClient,
+  type Offered,
+  offeredToAll,
+} from '../../oauth/clients/client_metadata.ts'
 import { setByOperator } from '../../oauth/clients/document_client.ts'
 import { checkFederated } from '../../oauth/clients/federated_credential.ts'
 import type { Client } from '../../records/client.ts'
 import { type ActionResult, type AdminResource, action, type Recorder } from '../action.ts'
 import * as answers from '../answers/answers.ts'
 import { AFTER, cursorOf, order, q, search } from '../lists.ts'
-import { changedFields, conflict, invalid, notFound, retryStale } from '../outcome.ts'
+import { badInput, changedFields, conflict, invalid, notFound, retryStale } from '../outcome.ts'
 import { checkClientChange } from '../rights.ts'
 import { sharedFaultsIn, withHostWarning } from '../unreachable.ts'
-import { clientScopesFlag, defaultResourceFlag, jwksFlag } from './client_flags.ts'
+import {
+  clientExists,
+  fetchDocument,
+  newDocumentClient,
+  refreshDocument,
+  withKeptDocument,
+} from './client_documents.ts'
+import { clientScopesFlag, defaultResourceFlag, documentFlag, jwksFlag } from './client_flags.ts'
 import { limitFlags, limitsAfter } from './client_limits.ts'
 import {
   changedByOperator,
@@ -121,7 +133,7 @@ export const clients: AdminResource = {
     create: action({
       method: 'POST',
       path: '/admin/clients',
-      doc: 'Creates a client. The client_secret of a confidential client is returned only in this response.',
+      doc: 'Creates a client. The client_secret of a confidential client is returned only in this response. A client_id that is a URL names a client metadata document: the service keeps the one that you send, or fetches it now.',
       answer: answers.newClientAnswer,
       status: 201,
       body: creatable,
@@ -134,25 +146,19 @@ export const clients: AdminResource = {
           federated: federatedFlag,
           'auth-method': { field: 'token_endpoint_auth_method' },
           'jwks-file': jwksFlag,
+          document: documentFlag,
           'default-resource': defaultResourceFlag,
           ...limitFlags,
         },
         without: ['response_types'],
       },
       async run(app, { body }, by) {
-        const { client_id, agent, default_resource, limits = null, jwks, ...fields } = body
-        const metadata = { ...fields, jwks: readKeys(jwks) }
-        checkClient(metadata, offeredBy(app))
-        checkFederated(app.config, metadata)
-        const uri = await defaultResourceOf(app, default_resource)
-        const made = newClient({ ...metadata, is_agent: agent }, 'admin', app.clock.now(), client_id)
-        const { client_secret } = made
-        const client = { ...made.client, default_resource: uri, limits: limitsAfter(undefined, limits) }
+        const ofDocument = await newDocumentClient(app, body)
+        const { client, client_secret } = ofDocument ? { client: ofDocument } : await newClientOf(app, body)
         await checkClientChange(app, by, client)
         const { client_id: id, client_name, grant_types } = client
         const change = { client_id: id, detail: { client_name, grant_types } }
-        if ((await by.record('createClient', client, change)) === 'exists')
-          throw conflict('a client with this client_id exists already', 'client_exists')
+        if ((await by.record('createClient', client, change)) === 'exists') throw clientExists()
         const { client_id: _, ...shown } = await withKeyWarning(app, client)
         return { shown: { client_id: id, ...(client_secret ? { client_secret } : {}), ...shown } }
       },
@@ -178,6 +184,7 @@ export const clients: AdminResource = {
           name: { field: 'client_name' },
           scopes: clientScopesFlag,
           'jwks-file': jwksFlag,
+          document: documentFlag,
           federated: federatedFlag,
           'default-resource': defaultResourceFlag,
           ...limitFlags,
@@ -187,7 +194,7 @@ export const clients: AdminResource = {
       run: (app, { params, body }, by) =>
         retryStale(async () => {
           const client = await getClient(app, params.client_id)
-          const { token_endpoint_auth_method, agent, default_resource, limits, jwks, ...rest } = body
+          const { token_endpoint_auth_method, agent, default_resource, limits, jwks, document, ...rest } = body
           const patch = withoutNulls(jwks === undefined ? rest : { ...rest, jwks: readKeys(jwks) })
           const refixed = changedFields(client, { token_endpoint_auth_method, is_agent: agent })
           if (refixed.length > 0)
@@ -195,14 +202,15 @@ export const clients: AdminResource = {
           if (client.registration_source === 'cimd' && (jwks ?? rest.jwks_uri) !== undefined)
             throw invalid('the keys of this client are those of its metadata document', 'document_keys')
           checkDocumentMembers(client, rest)
+          const kept = document ? await withKeptDocument(app, client, document) : { next: client, fields: [] }
           const next = {
-            ...setByOperator(client, patch),
+            ...setByOperator(kept.next, patch),
             updated_at: app.clock.now(),
             default_resource:
               default_resource === undefined ? client.default_resource : await defaultResourceOf(app, default_resource),
             limits: limits === undefined ? client.limits : limitsAfter(client.limits, limits),
           }
-          const fields = changedByOperator(client, next, Object.keys(patch))
+          const fields = [...new Set([...kept.fields, ...changedByOperator(client, next, Object.keys(patch))])]
           if (fields.length === 0) return { shown: await shownAlone(app, client) }
           await checkClientChange(app, by, next, client)
           checkClient(next, offeredBy(app), client)
@@ -232,23 +240,8 @@ export const clients: AdminResource = {
       cli: { flags: { id: { field: 'client_id' } } },
       run: (app, { params }, by) => changeStatus(app, params.client_id, 'suspended', 'active', by),
     }),
-    fetchDocument: action({
-      method: 'POST',
-      path: '/admin/clients/{client_id}/fetch-document',
-      doc: 'Fetches the metadata document of a client now, and shows the document and its errors. If the client is not stored yet and its document is valid, the client is stored.',
-      answer: answers.fetchedDocument,
-      tool: { name: 'fetch_client_document', title: 'Fetch the metadata document of a client' },
-      audit: 'client_document_fetched',
-      cli: { flags: { id: { field: 'client_id' } } },
-      async run(app, { params: { client_id } }, caller) {
-        const client = await app.store.findClient({ client_id })
-        if (!client && !isUrlShaped(client_id)) throw notFound('client')
-        if (client && client.registration_source !== 'cimd')
-          throw invalid('the client has no metadata document', 'no_document')
-        const shown = await inspectDocument(app, client_id, caller)
-        return { shown, noted: { client_id, detail: { usable: shown.problem === undefined } } }
-      },
-    }),
+    fetchDocument,
+    refreshDocument,
     rotateSecret,
     delete: action({
       method: 'DELETE',
@@ -277,6 +270,18 @@ export const clients: AdminResource = {
       },
     }),
   },
+}
+
+/** The record of a new client that an operator describes, with its secret. */
+async function newClientOf(app: App, body: z.output<typeof creatable>): Promise<ClientRegistration> {
+  const { client_id, client_name, agent, default_resource, limits = null, jwks, document, ...fields } = body
+  if (client_name === undefined) throw badInput(['client_name is required'])
+  const metadata = { ...fields, client_name, jwks: readKeys(jwks) }
+  checkClient(metadata, offeredBy(app))
+  checkFederated(app.config, metadata)
+  const uri = await defaultResourceOf(app, default_resource)
+  const made = newClient({ ...metadata, is_agent: agent }, 'admin', app.clock.now(), client_id)
+  return { ...made, client: { ...made.client, default_resource: uri, limits: limitsAfter(undefined, limits) } }
 }
 
 async function changeStatus(

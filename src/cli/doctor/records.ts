@@ -126,7 +126,7 @@ async function scimProviders(config: Config, env: Env): Promise<Finding[]> {
 const CREATE_SCIM_KEY = '`service admin api-key create --name NAME --capability scim --provider SLUG`'
 
 interface Noticed {
-  attention?: { kind: string; text: string }[]
+  attention?: { kind: string; severity: 'bad' | 'warn'; text: string }[]
   concerns?: { key: string; because: string; instead: string }[]
 }
 
@@ -136,7 +136,9 @@ async function noticed(config: Config, env: Env): Promise<Finding[]> {
   return [
     ...attention
       .filter(({ kind }) => kind in REMEDIES)
-      .map(({ kind, text }) => fail(kind, text, REMEDIES[kind as keyof typeof REMEDIES])),
+      .map(({ kind, severity, text }) =>
+        (severity === 'bad' ? fail : warn)(kind, text, REMEDIES[kind as keyof typeof REMEDIES]),
+      ),
     ...concerns
       .filter(({ key }) => key === 'server.trusted_proxies')
       .map(({ key, because, instead }) => warn(key, because, instead)),
@@ -144,6 +146,8 @@ async function noticed(config: Config, env: Env): Promise<Finding[]> {
 }
 const REMEDIES = {
   instances: 'give all instances the same configuration; `service admin instance list` shows which one differs',
+  document:
+    'ask its publisher, or keep the document here: `service admin client update --id URL --document FILE`; see docs/guides/cimd.md',
   database: 'see DatabaseWentBack in docs/operate/runbook.md',
 }
 

@@ -61,24 +61,6 @@ export function freshCopy(
   return last.client
 }
 
-/** The client of the last copy of a document, while that may still be used. */
-export function usableCopy({ documents, clock }: App, client_id: string): Client | undefined {
-  const { client, usableUntil = 0 } = documents.known.get(client_id) ?? {}
-  return usableUntil > clock.now() ? client : undefined
-}
-
-/** The same, because the document cannot be fetched. The next fetch is tried after FAILURE_SECONDS. */
-export function keepLastCopy(app: App, client_id: string, stored: Client | undefined): Client | undefined {
-  const { documents, clock, log } = app
-  const client = usableCopy(app, client_id)
-  const { usableUntil = 0, standing = 'anonymous' } = documents.known.get(client_id) ?? {}
-  if (!client) return undefined
-  const until = Math.min(clock.now() + FAILURE_SECONDS, usableUntil)
-  documents.known.set(client_id, { until, usableUntil, client, standing }, stored !== undefined)
-  log.info({ client_id }, 'the last copy of a client document is used, because the document cannot be fetched')
-  return client
-}
-
 /** Remembers why a document cannot be used. */
 export function noteFailure(
   { documents, clock }: App,

@@ -38,6 +38,8 @@ export const isUnstored = ({ version }: Client): boolean => version === UNSTORED
 export const describedClient = (client_id: string, fields: DocumentFields & DocumentOnly, now: number): Client => ({
   ...newClient(clientRecord.parse(fieldsOf(fields)), 'cimd', now, client_id).client,
   ...onlyOf(fields),
+  document_source: 'fetched',
+  document_fetched_at: now,
   version: UNSTORED,
 })
 
@@ -52,12 +54,7 @@ export const openDocumentChanges = (store: BucketStore): SharedBuckets =>
  * when the document changes too often.
  */
 export async function followDocument(app: App, stored: Client, described: Client): Promise<Client> {
-  const before = stored.document ?? stored
-  const isOther = (a: unknown, b: unknown) => JSON.stringify(a) !== JSON.stringify(b)
-  const fields = [
-    ...FIELDS.filter((name) => isOther(before[name], described[name])),
-    ...ONLY.filter((name) => isOther(stored[name], described[name])),
-  ]
+  const fields = documentChanges(stored, described)
   if (fields.length === 0) return stored
   const { client_id } = stored
   const wait = await app.documents.changes.take(digest(client_id))
@@ -66,14 +63,7 @@ export async function followDocument(app: App, stored: Client, described: Client
       reason: 'cimd_changes',
       headers: { 'retry-after': String(wait) },
     })
-  const { operator_set } = stored
-  const document = fieldsOf(described)
-  const changed = {
-    ...stored,
-    ...(operator_set ? { ...withinLimits(document, operator_set), document } : document),
-    ...onlyOf(described),
-    updated_at: app.clock.now(),
-  }
+  const changed = { ...withDocument(stored, described), updated_at: app.clock.now() }
   const event = newAuditEvent(app, {
     action: 'client_document_changed',
     actor_id: client_id,
@@ -84,6 +74,29 @@ export async function followDocument(app: App, stored: Client, described: Client
   if ((await app.store.recorded('updateClient', changed, event)) === 'stale')
     return (await app.store.findClient({ client_id })) ?? changed
   return { ...changed, version: stored.version + 1 }
+}
+
+/** The names of the members of the document of a stored client that differ in another document. */
+export function documentChanges(stored: Client, described: Client): string[] {
+  const before = stored.document ?? stored
+  const isOther = (a: unknown, b: unknown) => JSON.stringify(a) !== JSON.stringify(b)
+  return [
+    ...FIELDS.filter((name) => isOther(before[name], described[name])),
+    ...ONLY.filter((name) => isOther(stored[name], described[name])),
+  ]
+}
+
+/** A stored client with another document, within the limits that an operator set. An operator keeps it if one kept the document before. */
+export function withDocument(stored: Client, described: Client): Client {
+  const { operator_set } = stored
+  const document = fieldsOf(described)
+  return {
+    ...stored,
+    ...(operator_set ? { ...withinLimits(document, operator_set), document } : document),
+    ...onlyOf(described),
+    document_fetched_at: described.document_fetched_at,
+    document_error: undefined,
+  }
 }
 
 /** The members that only the document sets. */

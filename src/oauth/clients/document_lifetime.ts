@@ -5,12 +5,6 @@ import type { FetchReply } from '../../net/fetcher.ts'
 
 const FLOOR_SECONDS = 60
 
-/** Seconds that a copy may be used beyond `until` while the host is unavailable (RFC 9111 §4.2.4): none when the document forbids it. */
-export function documentGrace(app: App, { headers }: FetchReply, until: number): number {
-  const forbids = /\b(no-store|no-cache|must-revalidate|proxy-revalidate)\b/i.test(headers['cache-control'] ?? '')
-  return forbids || until <= app.clock.now() ? 0 : app.config.cimd.cache_ttl
-}
-
 /** Seconds that the document may be used: as its headers allow, at least a minute unless it must not be cached, and at most cimd.cache_ttl. */
 export function documentLifetime(app: App, url: string, { status, headers }: FetchReply): number {
   const ceiling = app.config.cimd.cache_ttl

@@ -3,7 +3,6 @@ import { isOwnIssuer } from '../../config/issuer.ts'
 import type { App } from '../../context.ts'
 import { CLIENT_ALGS } from '../../crypto/jws.ts'
 import { CLOCK_SKEW, timeFaultOf } from '../../crypto/jwt_times.ts'
-import { OAuthError } from '../../lib/error.ts'
 import { formatDuration } from '../../lib/time.ts'
 import { fitting, type WantedKey } from '../../net/jwks.ts'
 import type { Client } from '../../records/client.ts'
@@ -15,10 +14,9 @@ import {
   refuseClient,
   type SentAssertion,
 } from './assertion_kind.ts'
-import { resolveDocumentClient } from './cimd.ts'
 import { type Asker, standingOf } from './client_standing.ts'
 import { fetchTurn } from './fetch_turn.ts'
-import { findClientOrDocument } from './find_client.ts'
+import { findClientOrDocument, followedClient } from './find_client.ts'
 
 const MAX_JTI = 512
 
@@ -49,10 +47,7 @@ async function findClientKeys(app: App, client: Client, query: WantedKey, asker:
   const known = await registeredKeys(app, client, query, asker)
   if (known.length > 0 || client.registration_source !== 'cimd' || client.jwks_uri !== undefined) return known
   // The document of the client may have a new key since it was read; it is fetched when its copy is no longer fresh.
-  const described = await resolveDocumentClient(app, client.client_id, asker).catch((error: unknown) => {
-    throw error instanceof OAuthError && error.code === 'invalid_client' ? refuseClient(error.reason) : error
-  })
-  return registeredKeys(app, described, query, asker)
+  return registeredKeys(app, await followedClient(app, client.client_id, asker), query, asker)
 }
 
 async function registeredKeys(app: App, client: Client, query: WantedKey, asker: Asker): Promise<readonly Jwk[]> {

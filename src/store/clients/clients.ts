@@ -31,7 +31,8 @@ import { readSecrets, type SecretUses, secretsText } from './stored_secrets.ts'
 
 const COLUMNS = `client_id, secrets, secret_uses, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method,
   application_type, scope, status, registration_source, is_agent, agent_description, dpop_bound_access_tokens, version, issued_at, updated_at, last_used_at,
-  operator_set, document, default_resource, auth_methods, jwks, jwks_uri, federated_credentials, post_logout_redirect_uris, limits, openid`
+  operator_set, document, default_resource, auth_methods, jwks, jwks_uri, federated_credentials, post_logout_redirect_uris, limits, openid,
+  document_source, document_fetched_at, document_error`
 
 const read = (row: Row): Client => ({
   client_id: str(row.client_id),
@@ -61,6 +62,9 @@ const read = (row: Row): Client => ({
   federated_credentials: maybeDecoded(row.federated_credentials),
   post_logout_redirect_uris: maybeDecoded(row.post_logout_redirect_uris),
   limits: maybeDecoded(row.limits),
+  document_source: maybeStr(row.document_source) as Client['document_source'],
+  document_fetched_at: maybeNum(row.document_fetched_at),
+  document_error: maybeStr(row.document_error),
   ...maybeDecoded<OpenIdClient>(row.openid),
 })
 
@@ -92,6 +96,9 @@ const mutable = (c: Client) => [
   maybeEncoded(c.post_logout_redirect_uris),
   maybeEncoded(c.limits),
   openIdText(c),
+  orNull(c.document_source),
+  orNull(c.document_fetched_at),
+  orNull(c.document_error),
   c.updated_at,
 ]
 
@@ -162,8 +169,9 @@ export function* createClient(client: Client): Op<'created' | 'exists'> {
   const added = yield* change(
     `INSERT INTO clients (secrets, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method, application_type, scope, status,
        is_agent, agent_description, dpop_bound_access_tokens, operator_set, document, default_resource,
-       auth_methods, jwks, jwks_uri, federated_credentials, post_logout_redirect_uris, limits, openid, updated_at, client_id, registration_source, version, issued_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (client_id) DO NOTHING`,
+       auth_methods, jwks, jwks_uri, federated_credentials, post_logout_redirect_uris, limits, openid,
+       document_source, document_fetched_at, document_error, updated_at, client_id, registration_source, version, issued_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (client_id) DO NOTHING`,
     ...mutable(client),
     client.client_id,
     client.registration_source,
@@ -180,7 +188,8 @@ export function* updateClient(client: Client): Op<'updated' | 'stale'> {
   const changed = yield* change(
     `UPDATE clients SET secrets = ?, client_name = ?, redirect_uris = ?, grant_types = ?, response_types = ?, token_endpoint_auth_method = ?,
        application_type = ?, scope = ?, status = ?, is_agent = ?, agent_description = ?, dpop_bound_access_tokens = ?, operator_set = ?, document = ?, default_resource = ?,
-       auth_methods = ?, jwks = ?, jwks_uri = ?, federated_credentials = ?, post_logout_redirect_uris = ?, limits = ?, openid = ?, updated_at = ?, version = version + 1
+       auth_methods = ?, jwks = ?, jwks_uri = ?, federated_credentials = ?, post_logout_redirect_uris = ?, limits = ?, openid = ?,
+       document_source = ?, document_fetched_at = ?, document_error = ?, updated_at = ?, version = version + 1
      WHERE client_id = ? AND version = ?`,
     ...mutable(client),
     client.client_id,
