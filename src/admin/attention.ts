@@ -185,6 +185,8 @@ async function clientRequests({ store }: App): Promise<Attention[]> {
   if (!oldest) return []
   const text = `${waiting.length} ${waiting.length === 1 ? 'client waits' : 'clients wait'} for approval.`
   return [{ kind: 'client_requests', severity: 'warn', text, page: 'client-requests', since: rfc3339(oldest.first_at) }]
+}
+
 /** The clients whose metadata document cannot be fetched. */
 async function documents({ store }: App): Promise<Attention[]> {
   const failing = await store.listFailingDocuments({ limit: MOST + 1 })

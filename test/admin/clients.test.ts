@@ -81,8 +81,8 @@ test('a chosen client_id is accepted once; a second use is a conflict', async ()
 
 test.each([
   ['the id of a user', 'u_AaH8_nLzcACrgBejrpDncA'],
-  ['a URL, which is for metadata documents', 'https://client.example.com/metadata'],
-  ['a plain http URL', 'http://client.example.com/metadata'],
+  ['a URL, beside members that its metadata document decides', 'https://client.example.com/metadata'],
+  ['a plain http URL, beside the same', 'http://client.example.com/metadata'],
   ['a path segment that means something', '..'],
   ['the actor of what operators do', 'admin'],
   ['that of an operator with a name', 'admin:alice'],
@@ -94,6 +94,21 @@ test.each([
   const { status, body } = await create({ ...web, client_id })
   expect([status, body.error]).toEqual([400, 'invalid_request'])
   expect(body.error_description).toContain('client_id')
+})
+
+test('only a client with a metadata document shows where the document comes from', async () => {
+  const client_id = 'https://client.invalid/kept.json'
+  const document = { client_id, client_name: 'Kept', redirect_uris: [REDIRECT_URI] }
+  const { status, body } = await callAdmin(service, 'POST', '/admin/clients', { client_id, document })
+  const kept = { client_name: 'Kept', registration_source: 'cimd', document_source: 'stored', document_error: null }
+  expect([status, body]).toEqual([201, expect.objectContaining({ ...kept, token_endpoint_auth_method: 'none' })])
+  expect(await okAdmin(service, 'GET', `/admin/clients?q=${encodeURIComponent(client_id)}`)).toEqual([
+    expect.objectContaining(kept),
+  ])
+  const { body: other } = await create(web)
+  for (const member of ['document_source', 'document_fetched_at', 'document_error'])
+    expect(other).not.toHaveProperty(member)
+  expect((await callAdmin(service, 'DELETE', `/admin/clients/${encodeURIComponent(client_id)}`)).status).toBe(204)
 })
 
 test('a client whose id has every allowed character is found', async () => {

@@ -82,7 +82,8 @@ test('no command has a duplicate flag, and every flag has a help text', () => {
 test('path parameters and members without a default are required', () => {
   const required = (command: string) => flagsFor(command).flatMap((flag) => (flag.required ? [flag.name] : []))
   expect(required('user create')).toEqual(['email', 'password', 'name'])
-  expect(required('client create')).toEqual(['name'])
+  // A client_id that is a URL needs no name.
+  expect(required('client create')).toEqual([])
   expect(required('client update')).toEqual(['id'])
   expect(required('resource create')).toEqual(['slug', 'backend-kind'])
   expect(required('resource policy connect remove')).toEqual(['slug', 'url'])

@@ -52,7 +52,7 @@ const words = new Set([...wordsUnder(SHIPPED, /[a-z0-9]+(?:_[a-z0-9]+)+/g), ...O
 
 /** Reasons that are put together: their form, and the files that have the other part in quotes. */
 const COMPOSED: readonly (readonly [form: RegExp, files: readonly string[]])[] = [
-  [/^cimd_(.+)$/, ['src/oauth/clients/cimd.ts', 'src/net/error.ts']],
+  [/^cimd_(.+)$/, ['src/oauth/clients/cimd.ts', 'src/oauth/clients/document_reader.ts', 'src/net/error.ts']],
   [/^jwks_(.+)$/, ['src/net/error.ts']],
   [/^oidc_upstream_(.+)$/, ['src/oauth/federation/upstream_errors.ts']],
   [

@@ -82,7 +82,9 @@ export class DocumentServer {
   /** Makes a service fetch `origin` from here, as if name, address and certificate were valid, until mocks are restored. */
   serveAs(service: TestService, origin: string): void {
     for (const fetcher of Object.values(service.app.fetchers)) {
-      const fetchAnywhere = fetcher.fetch
+      // A mock that is given another implementation must not call itself.
+      const fetchAnywhere =
+        (vi.isMockFunction(fetcher.fetch) && vi.mocked(fetcher.fetch).getMockImplementation()) || fetcher.fetch
       vi.spyOn(fetcher, 'fetch').mockImplementation((url, request) =>
         url.startsWith(`${origin}/`)
           ? fetchAnywhere(this.origin + url.slice(origin.length), { ...request, allowHttp: true })

@@ -4,6 +4,7 @@ import type { BrokerProvider } from '../../src/records/broker_provider.ts'
 import { approved } from '../store/conformance/scenes.ts'
 import { okAdmin } from './admin.ts'
 import { addProvider as addProviderTo } from './broker.ts'
+import { DocumentServer } from './documents.ts'
 import { addFactor } from './factors.ts'
 import { TestIdp } from './idp.ts'
 import { aBrokerGrant, aLink, anIssuance, aProvider, aResource } from './records.ts'
@@ -138,6 +139,13 @@ const MAKERS: Readonly<Record<string, Make>> = {
   'client.update': async (service) => ({ ...(await client(service)), body: { client_name: 'Other' } }),
   'client.fetchDocument': async (service) => {
     const client_id = `https://client.invalid/${newId()}.json`
+    await addClient(service, {}, { client_id, registration_source: 'cimd' })
+    return { params: { client_id } }
+  },
+  'client.refreshDocument': async (service) => {
+    const documents = await DocumentServer.start()
+    const client_id = documents.publish(`/${newId()}.json`, {}, {}, 'https://client.invalid')
+    documents.serveAs(service, 'https://client.invalid')
     await addClient(service, {}, { client_id, registration_source: 'cimd' })
     return { params: { client_id } }
   },

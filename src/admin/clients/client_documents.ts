@@ -44,7 +44,7 @@ export async function newDocumentClient(app: App, body: Creatable): Promise<Clie
   const named = changedFields(creatable.parse({ client_id }), others)
   if (named.length > 0)
     throw invalid(
-      `${named.join(', ')}: the metadata document decides; change the client afterwards`,
+      `${named.join(', ')}: the metadata document at client_id decides; change the client afterwards`,
       'document_members',
     )
   // Nothing is fetched for a client that exists.

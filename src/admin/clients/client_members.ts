@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { App } from '../../context.ts'
 import { issuesOf, text, word } from '../../lib/field.ts'
 import { rfc3339 } from '../../lib/time.ts'
+import { isUrlShaped } from '../../oauth/clients/cimd.ts'
 import {
   clientFields,
   clientRecord,
@@ -44,20 +45,29 @@ const document = z
   )
 
 /** The body that creates a client. */
-export const creatable = clientRecord.in.extend({
-  jwks: jwks.optional().describe(clientFields.jwks.description ?? ''),
-  client_id: chosenId
-    .optional()
-    .describe(
-      'Id of your choice. Without it the service generates one. A URL is that of a client metadata document, which decides the other members.',
-    ),
-  client_name: clientFields.client_name.optional().describe('Name that users see. Required unless client_id is a URL.'),
-  document: document.optional(),
-  default_resource: defaultResource.optional(),
-  limits: limits.optional(),
-  token_endpoint_auth_method: authMethod.default('none'),
-  federated_credentials: federatedCredentials.optional(),
-})
+export const creatable = clientRecord.in
+  .extend({
+    jwks: jwks.optional().describe(clientFields.jwks.description ?? ''),
+    client_id: chosenId
+      .optional()
+      .describe(
+        'Id of your choice. Without it the service generates one. A URL is that of a client metadata document, which decides the other members.',
+      ),
+    client_name: clientFields.client_name
+      .optional()
+      .describe('Name that users see. Required unless client_id is a URL.'),
+    document: document.optional(),
+    default_resource: defaultResource.optional(),
+    limits: limits.optional(),
+    token_endpoint_auth_method: authMethod.default('none'),
+    federated_credentials: federatedCredentials.optional(),
+  })
+  .refine(({ client_id = '', client_name }) => client_name !== undefined || isUrlShaped(client_id), {
+    path: ['client_name'],
+    error: 'is required',
+    // Beside what is wrong with the other members.
+    when: ({ value }) => typeof value === 'object' && value !== null,
+  })
 
 const mutable = {
   client_name: clientFields.client_name,

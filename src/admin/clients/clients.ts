@@ -19,7 +19,7 @@ import type { Client } from '../../records/client.ts'
 import { type ActionResult, type AdminResource, action, type Recorder } from '../action.ts'
 import * as answers from '../answers/answers.ts'
 import { AFTER, cursorOf, order, q, search } from '../lists.ts'
-import { badInput, changedFields, conflict, invalid, notFound, retryStale } from '../outcome.ts'
+import { changedFields, conflict, invalid, notFound, retryStale } from '../outcome.ts'
 import { checkClientChange } from '../rights.ts'
 import { sharedFaultsIn, withHostWarning } from '../unreachable.ts'
 import {
@@ -274,8 +274,7 @@ export const clients: AdminResource = {
 
 /** The record of a new client that an operator describes, with its secret. */
 async function newClientOf(app: App, body: z.output<typeof creatable>): Promise<ClientRegistration> {
-  const { client_id, client_name, agent, default_resource, limits = null, jwks, document, ...fields } = body
-  if (client_name === undefined) throw badInput(['client_name is required'])
+  const { client_id, client_name = '', agent, default_resource, limits = null, jwks, document, ...fields } = body
   const metadata = { ...fields, client_name, jwks: readKeys(jwks) }
   checkClient(metadata, offeredBy(app))
   checkFederated(app.config, metadata)

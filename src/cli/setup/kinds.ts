@@ -84,6 +84,7 @@ export const KINDS: readonly Kind[] = [
     late: ['default_resource'],
     names: [{ member: 'default_resource', kind: 'resources', by: 'uri' }],
     merged: ['limits'],
+    without: ['document'],
     ours: ({ registration_source }) => registration_source === 'admin',
     removal: { force: true },
   },
