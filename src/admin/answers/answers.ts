@@ -5,7 +5,7 @@ import { ID_TOKEN_ALGS } from '../../records/openid_client.ts'
 import { ACCESS_MODES, ACCESS_TOKEN_TYPS, TOKEN_CLAIMS } from '../../records/resource.ts'
 import { shownLimits } from './limits.ts'
 import { own } from './own_words.ts'
-import { documentFields, federatedCredential, hostWarning } from './parts.ts'
+import { documentFields, documentState, federatedCredential, hostWarning } from './parts.ts'
 
 const at = z.iso.datetime()
 const texts = z.array(z.string())
@@ -63,18 +63,7 @@ export const client = z.strictObject({
     .describe(
       'Limits that an operator set. For a client with a metadata document: the members that limit the document. For a client that registered itself: the scope that limits it.',
     ),
-  document_source: z
-    .enum(['fetched', 'stored'])
-    .optional()
-    .describe(
-      'Only for a client with a metadata document. stored: an operator keeps the document, and it is never fetched.',
-    ),
-  document_fetched_at: at.optional().describe('When the document that the client has was fetched.'),
-  document_error: z
-    .string()
-    .nullable()
-    .optional()
-    .describe('Why the last fetch of the document failed. null: it succeeded, or nothing is fetched.'),
+  ...documentState,
   issued_at: at,
   updated_at: at,
   last_used_at: at.optional(),

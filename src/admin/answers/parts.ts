@@ -15,6 +15,21 @@ export const documentFields = z.strictObject({
   application_type: z.enum(['web', 'native']),
   scope: z.string(),
 })
+/** Where the document of a client comes from, and whether it can be fetched. */
+export const documentState = {
+  document_source: z
+    .enum(['fetched', 'stored'])
+    .optional()
+    .describe(
+      'Only for a client with a metadata document. stored: an operator keeps the document, and it is never fetched.',
+    ),
+  document_fetched_at: z.iso.datetime().optional().describe('When the document that the client has was fetched.'),
+  document_error: z
+    .string()
+    .nullable()
+    .optional()
+    .describe('Why the last fetch of the document failed. null: it succeeded, or nothing is fetched.'),
+}
 /** A workload identity that proves a client. */
 export const federatedCredential = z.strictObject({
   issuer: z.string(),

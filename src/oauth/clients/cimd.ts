@@ -12,7 +12,7 @@ import { freshCopy, noteFailure } from './document_cache.ts'
 import { followDocument } from './document_client.ts'
 import { HOST_REFUSED, isHostAllowed } from './document_host.ts'
 import { documentLifetime } from './document_lifetime.ts'
-import { checkSize, fetchDocument, readReply, refuse } from './document_reader.ts'
+import { checkSize, fetchClientDocument, readReply, refuseCimd } from './document_reader.ts'
 import { continuesStale, noteDocumentError, noteDocumentFetch } from './document_stale.ts'
 import { fetchTurn } from './fetch_turn.ts'
 import { matchesPattern } from './redirect_pattern.ts'
@@ -89,16 +89,16 @@ async function settle(app: App, described: Client, stored: Client | undefined): 
 /** Checks the URL itself before anything is looked up: it must be in normal form, have a path, and a host that is allowed. Throws invalid_client. */
 export function checkUrl(app: App, client_id: string): void {
   const { enabled, require_https } = app.config.cimd
-  if (!enabled) throw refuse('the client is not known', 'disabled')
+  if (!enabled) throw refuseCimd('the client is not known', 'disabled')
   const url = client_id.length <= MAX_URL ? parseHttpUrl(client_id) : undefined
-  if (!url || url.href !== client_id) throw refuse('client_id is not a URL in its normal form', 'url')
-  if (url.protocol !== 'https:' && require_https) throw refuse('client_id must be an https URL', 'not_https')
+  if (!url || url.href !== client_id) throw refuseCimd('client_id is not a URL in its normal form', 'url')
+  if (url.protocol !== 'https:' && require_https) throw refuseCimd('client_id must be an https URL', 'not_https')
   if (client_id.includes('#') || url.username || url.password)
-    throw refuse('client_id must have no fragment and no user', 'url')
+    throw refuseCimd('client_id must have no fragment and no user', 'url')
   const segments = url.pathname.split('/').slice(1)
   const isReal = (segment: string) => segment !== '' && !/^(\.|%2e){1,2}$/i.test(segment)
   if (!segments.some(isReal) || segments.slice(0, -1).some((segment) => !isReal(segment)))
-    throw refuse('client_id must have a path', 'origin_only')
+    throw refuseCimd('client_id must have a path', 'origin_only')
   if (!isHostAllowed(app, client_id))
     throw new OAuthError('invalid_client', 'clients of this host are not allowed', {
       reason: HOST_REFUSED,
@@ -137,7 +137,7 @@ export async function fetchClient(app: App, client_id: string, by: FetchFor): Pr
   if (stored?.document_source === 'stored') return stored
   if (!stored && !fetched) await checkMode(app)
   try {
-    const reply = fetched ?? (await fetchDocument(app, client_id, { standing, isKnown: stored !== undefined }))
+    const reply = fetched ?? (await fetchClientDocument(app, client_id, { standing, isKnown: stored !== undefined }))
     const client = readReply(app, client_id, reply)
     // A client that exists keeps the document that it was accepted with.
     if (!stored) checkSize(client)
@@ -167,12 +167,12 @@ export async function checkAdmitted(app: App, client: Client): Promise<void> {
 
 async function checkMode(app: App): Promise<void> {
   if ((await effectiveDcrMode(app)) === 'admin_only')
-    throw refuse('clients must be registered by an administrator', 'admin_only')
+    throw refuseCimd('clients must be registered by an administrator', 'admin_only')
 }
 
 async function checkRedirects(app: App, { redirect_uris }: Client): Promise<void> {
   const { approved_redirects } = app.config.dcr
   const isApproved = (uri: string) => approved_redirects.some((pattern) => matchesPattern(pattern, uri))
   if ((await effectiveDcrMode(app)) === 'approved_redirects' && !redirect_uris.every(isApproved))
-    throw refuse('a redirect_uri of the client document is not approved', 'redirect_not_approved')
+    throw refuseCimd('a redirect_uri of the client document is not approved', 'redirect_not_approved')
 }

@@ -29,11 +29,11 @@ const MAX_BYTES = 64 * 1024
 const GONE = [404, 410]
 
 /** The refusal of a client because of its document. */
-export const refuse = (description: string, reason: string): OAuthError =>
+export const refuseCimd = (description: string, reason: string): OAuthError =>
   new OAuthError('invalid_client', description, { reason: `cimd_${reason}`, status: 400 })
 
 /** Fetches a document. Throws invalid_client when its host does not send one. `isKnown`: it has sent one before. */
-export async function fetchDocument(
+export async function fetchClientDocument(
   app: App,
   client_id: string,
   { standing, isKnown }: { standing: Standing; isKnown: boolean },
@@ -53,7 +53,7 @@ export async function fetchDocument(
     if (!(error instanceof FetchError)) throw error
     app.log.info({ client_id, reason: error.reason, key: error.key }, 'a client document could not be fetched')
     // The same text for every network error: otherwise a client_id could be used to scan ports.
-    throw refuse('the client document cannot be fetched', error.reason)
+    throw refuseCimd('the client document cannot be fetched', error.reason)
   } finally {
     app.metrics.observe('core_cimd_fetch_duration_seconds', (performance.now() - startedMs) / 1000)
   }
@@ -63,15 +63,15 @@ function refuseStatus(status: number, isKnown: boolean): OAuthError {
   const text = `the client document answers with status ${status}`
   if (isKnown && GONE.includes(status))
     return new OAuthError('invalid_client', text, { reason: DOCUMENT_GONE, status: 400 })
-  return refuse(text, status >= 500 || status === 429 ? 'unavailable' : 'status')
+  return refuseCimd(text, status >= 500 || status === 429 ? 'unavailable' : 'status')
 }
 
 /** The client that a fetched document describes. Throws invalid_client that names every problem. */
 export function readReply(app: App, client_id: string, reply: FetchReply): Client {
   const type = reply.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'application/json' && type !== 'application/client-id+json')
-    throw refuse('the client document must be application/json', 'content_type')
-  return readDocument(app, client_id, jsonObjectOf(reply))
+    throw refuseCimd('the client document must be application/json', 'content_type')
+  return readClientDocument(app, client_id, jsonObjectOf(reply))
 }
 
 /** Checks the size of the record of a client that is not stored. Throws invalid_client. */
@@ -91,8 +91,8 @@ const document = z.object({
   client_secret: z.undefined('must not be in a public document').optional(),
 })
 
-/** The client that a document describes. Undefined: the bytes are no JSON object. Throws invalid_client that names every problem. */
-export const readDocument = (app: App, client_id: string, body: Record<string, unknown> | undefined): Client =>
+/** The client that a document describes. Undefined: the bytes are not a JSON object. Throws invalid_client that names every problem. */
+export const readClientDocument = (app: App, client_id: string, body: Record<string, unknown> | undefined): Client =>
   describedClient(client_id, fieldsIn(app, client_id, body), app.clock.now())
 
 function fieldsIn(
@@ -103,13 +103,13 @@ function fieldsIn(
   const parsed = document.safeParse(body && saidIn(body))
   if (!parsed.success) throw refuseDocument(issuesOf(parsed.error))
   const { client_name, application_type, scope, ...said } = parsed.data
-  if (said.client_id !== client_id) throw refuse('the client document has another client_id', 'client_id')
+  if (said.client_id !== client_id) throw refuseCimd('the client document has another client_id', 'client_id')
   const authentication = readAuthentication(said, config.cimd.allow_private_addresses)
   if ('problems' in authentication) throw refuseDocument(authentication.problems, 'auth_method')
   // The policy of an operator names each document client that may use an assertion.
   const grants = [...selfRegisteredGrants(config, 'open'), ...(config.xaa.enabled ? [JWT_BEARER_GRANT] : [])]
   const usable = usableTypes(said, grants)
-  if (!usable) throw refuse('the client document does not ask for authorization_code', 'grant_types')
+  if (!usable) throw refuseCimd('the client document does not ask for authorization_code', 'grant_types')
   const { uris: redirect_uris, faults } = judgeRedirects(
     said.redirect_uris,
     authentication,
@@ -125,5 +125,5 @@ function fieldsIn(
 
 function refuseDocument(problems: readonly { path: string; message: string }[], reason = 'document'): OAuthError {
   const said = problems.map(({ path, message }) => `${path || 'it'} ${message}`)
-  return refuse(`the client document is not valid: ${listProblems(said)}`, reason)
+  return refuseCimd(`the client document is not valid: ${listProblems(said)}`, reason)
 }

@@ -8,14 +8,14 @@ import { jsonObjectOf } from '../../net/json.ts'
 import type { Client } from '../../records/client.ts'
 import { checkUrl, fetchClient, takeTurn } from './cimd.ts'
 import { keepDocumentClient } from './document_client.ts'
-import { checkSize, fetchDocument, readDocument, readReply, refuse } from './document_reader.ts'
+import { checkSize, fetchClientDocument, readClientDocument, readReply, refuseCimd } from './document_reader.ts'
 
 /** The client of a document that an operator keeps. The document is judged as if it had been fetched. Throws invalid_client. */
 export function clientOfKept(app: App, client_id: string, document: Record<string, unknown>): Client {
   checkUrl(app, client_id)
   if (literalFault(new URL(client_id), addressRules(app.config, 'cimd')))
-    throw refuse('the client document cannot be fetched', 'blocked_address')
-  const client = readDocument(app, client_id, document)
+    throw refuseCimd('the client document cannot be fetched', 'blocked_address')
+  const client = readClientDocument(app, client_id, document)
   checkSize(client)
   return { ...client, document_source: 'stored', document_fetched_at: undefined }
 }
@@ -31,7 +31,7 @@ export async function clientOfFetched(app: App, client_id: string): Promise<Clie
 
 async function fetchNow(app: App, client_id: string): Promise<FetchReply> {
   await takeTurn(app, digest(client_id))
-  return fetchDocument(app, client_id, { standing: 'operator', isKnown: false })
+  return fetchClientDocument(app, client_id, { standing: 'operator', isKnown: false })
 }
 
 /** Fetches a document. A usable client is stored. Returns the document unchanged, with its problem if it has one. Throws invalid_client for its URL. */
