@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import type * as activity from '../../src/admin/answers/activity.ts'
 import type * as answers from '../../src/admin/answers/answers.ts'
-import type * as requests from '../../src/admin/answers/client_requests.ts'
+import type * as ofClients from '../../src/admin/answers/client_answers.ts'
 import type * as events from '../../src/admin/answers/events.ts'
 import type * as instances from '../../src/admin/answers/instances.ts'
 import type * as jobs from '../../src/admin/answers/jobs.ts'
@@ -15,9 +15,9 @@ export type ClientAnswer = z.output<typeof answers.client>
 export type ClientWithSecrets = z.output<typeof answers.clientWithSecrets>
 export type NewSecret = z.output<typeof answers.newSecretAnswer>
 export type NewClientAnswer = z.output<typeof answers.newClientAnswer>
-export type FetchedDocument = z.output<typeof answers.fetchedDocument>
-export type ClientRequestAnswer = z.output<typeof requests.clientRequest>
-export type RefreshedDocument = z.output<typeof answers.refreshedDocument>
+export type FetchedDocument = z.output<typeof ofClients.fetchedDocument>
+export type ClientRequestAnswer = z.output<typeof ofClients.clientRequest>
+export type RefreshedDocument = z.output<typeof ofClients.refreshedDocument>
 export type UserAnswer = z.output<typeof answers.user>
 export type UserInFull = z.output<typeof people.userInFull>
 export type AccessOfUser = z.output<typeof people.accessOfUser>

@@ -292,10 +292,3 @@ export const mapping = z.strictObject({
   local_subject: z.string(),
   created_at: at,
 })
-
-const members = z.record(z.string(), z.unknown())
-export const refreshedDocument = z.strictObject({
-  dry_run: z.boolean(),
-  changed: texts.describe('Names of the members that differ.'),
-})
-export const fetchedDocument = z.strictObject({ document: members.optional(), problem: z.string().optional() })

@@ -1,4 +1,4 @@
-// Which texts of answers only this service writes. Agents are told that every other text comes from outside (mcp/result.ts), so that a new
+// Which texts of answers only this service writes. Agents learn that every other text comes from outside (mcp/result.ts), so that a new
 // member is marked until its declaration says otherwise.
 import { z } from 'zod'
 

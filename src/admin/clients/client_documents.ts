@@ -8,7 +8,7 @@ import { auditedFields, documentChanges, withDocument } from '../../oauth/client
 import { clientOfFetched, clientOfKept, inspectDocument } from '../../oauth/clients/operator_document.ts'
 import type { Client } from '../../records/client.ts'
 import { action } from '../action.ts'
-import * as answers from '../answers/answers.ts'
+import * as answers from '../answers/client_answers.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from '../outcome.ts'
 import { checkClientChange } from '../rights.ts'
 import { creatable } from './client_members.ts'

@@ -6,7 +6,7 @@ import { isId } from '../../lib/id.ts'
 import { rfc3339 } from '../../lib/time.ts'
 import type { ClientRequest } from '../../records/client.ts'
 import { type AdminResource, action, type Recorder } from '../action.ts'
-import * as answers from '../answers/client_requests.ts'
+import * as answers from '../answers/client_answers.ts'
 import { notFound } from '../outcome.ts'
 
 const shown = ({ first_at, last_at, ...request }: ClientRequest) => ({

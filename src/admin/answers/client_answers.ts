@@ -1,4 +1,4 @@
-// Schema of the answers about clients that wait for approval.
+// Schemas of the answers about clients that wait for approval, and about metadata documents.
 import { z } from 'zod'
 
 export const clientRequest = z.strictObject({
@@ -13,3 +13,10 @@ export const clientRequest = z.strictObject({
   first_at: z.iso.datetime(),
   last_at: z.iso.datetime().describe('Time of the last request while it waited.'),
 })
+
+const members = z.record(z.string(), z.unknown())
+export const refreshedDocument = z.strictObject({
+  dry_run: z.boolean(),
+  changed: z.array(z.string()).describe('Names of the members that differ.'),
+})
+export const fetchedDocument = z.strictObject({ document: members.optional(), problem: z.string().optional() })
