@@ -110,6 +110,10 @@ const credentialsOf = ({ secrets = [], jwks, jwks_uri, redirect_uris, ...client 
   ...(jwks_uri === undefined ? [] : [{ jwks_uri }]),
   ...(client.federated_credentials ?? []),
   ...redirect_uris,
+  // Only the method of a client with a metadata document can change: without a key the client would only name itself.
+  ...(client.token_endpoint_auth_methods_supported ?? [client.token_endpoint_auth_method]).map((method) => ({
+    method,
+  })),
 ]
 
 const IDENTITY = ['slug', 'uri', 'backend_kind', 'broker_provider_slug', 'display_name'] as const

@@ -1,9 +1,9 @@
 // Section I of the attack list: what a client from a document stores, and who controls it.
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { callAdmin, eventsOf, metricOf, okAdmin } from '../support/admin.ts'
 import { Browser } from '../support/browser.ts'
 import { ask, DocumentServer, forgetDocuments, LOCAL_DOCUMENTS, signedIn } from '../support/documents.ts'
-import { authorize, authorizeUrl, decide, redeem } from '../support/flow.ts'
+import { authorize, authorizeUrl, decide, redeem, refresh } from '../support/flow.ts'
 import { addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
@@ -234,4 +234,103 @@ test('I29 a consent is for the displayed hosts: a redirect URI on a new host ask
   const { redirect_hosts = {} } =
     (await service.app.store.listConsents({ user_id: user.id })).find((each) => each.client_id === client_id) ?? {}
   expect(Object.keys(redirect_hosts).sort()).toEqual(['first.example.com', 'second.example.com'])
+})
+
+test('I36 a host that fails in another way each time causes one write for each fetch, and no audit event', async () => {
+  const client_id = documents.publish('/failing', {}, NO_STORE)
+  await authorize(service, { client_id }, user, { resource }, browser)
+  const before = await find(client_id)
+  const events = async () => (await eventsOf(service, 'client_document_changed')).length
+  const known = await events()
+  let notes = 0
+  const noted = vi.spyOn(service.app.store, 'noteDocument')
+  try {
+    for (let i = 0; i < 10; i++) {
+      const redirect_uris = Array.from({ length: 20 }, (_, at) => `javascript:${'x'.repeat(1000)}${i}${at}`)
+      documents.publish('/failing', i % 2 ? { redirect_uris } : {}, i % 2 ? {} : { status: 420 + i })
+      const count = documents.count('/failing')
+      for (let j = 0; j < 5; j++)
+        expect((await ask(service, browser, { client_id, resource, prompt: 'consent' })).location).toContain(
+          '/consent?',
+        )
+      expect(documents.count('/failing')).toBe(count + 1)
+      service.advance(31)
+    }
+    notes = noted.mock.calls.length
+  } finally {
+    noted.mockRestore()
+  }
+  const after = await find(client_id)
+  expect([notes, await events(), after?.version]).toEqual([10, known, before?.version])
+  expect(after?.document_error?.length).toBeLessThan(1024)
+})
+
+test('I37 a document that is gone stays gone while its host fails in other ways, and its client gets no tokens', async () => {
+  const client_id = documents.publish('/ended', {}, NO_STORE)
+  const authorized = await authorize(service, { client_id }, user, { resource }, browser)
+  const granted = await redeem(service, { client_id }, authorized, { resource })
+  const status = async () => (await ask(service, browser, { client_id, resource, prompt: 'consent' })).status
+  for (const how of [{ status: 410 }, { status: 500 }, { type: 'text/html' }]) {
+    documents.publish('/ended', {}, how)
+    expect([how, await status()]).toEqual([how, 400])
+    const refused = await refresh(service, { client_id }, granted.body['refresh_token'])
+    expect([refused.status, refused.body['error']]).toEqual([401, 'invalid_client'])
+    service.advance(31)
+  }
+  documents.publish('/ended', {}, NO_STORE)
+  expect(await status()).toBe(303)
+})
+
+describe('I38 a document that an operator keeps', () => {
+  const keep = (where: TestService, client_id: string) =>
+    callAdmin(where, 'POST', '/admin/clients', {
+      client_id,
+      document: { client_id, client_name: 'Kept', redirect_uris: [REDIRECT_URI] },
+    })
+
+  test('is not accepted for a private address that no list allows', async () => {
+    const strict = await startService({ SERVICE_CIMD_ALLOW_HOSTS: '10.0.0.7' })
+    try {
+      const hosts = [
+        '127.0.0.1',
+        '[::1]',
+        'localhost',
+        'a.localhost',
+        '10.0.0.8',
+        '169.254.169.254',
+        '[fd00::1]',
+        '10.0.0.7',
+      ]
+      const statuses = await Promise.all(
+        hosts.map(async (host) => (await keep(strict, `https://${host}/c.json`)).status),
+      )
+      expect(statuses).toEqual([400, 400, 400, 400, 400, 400, 400, 201])
+      expect((await keep(strict, 'http://client.example.com/c.json')).status).toBe(400)
+    } finally {
+      await strict.close()
+    }
+  })
+
+  test('is not replaced by a fetch that was running when the operator kept it', async () => {
+    let answer = () => {}
+    const client_id = documents.publish('/slow', {}, NO_STORE)
+    await authorize(service, { client_id }, user, { resource }, browser)
+    const document = { client_id, client_name: 'Published', redirect_uris: ['https://evil.example/cb'] }
+    documents.publish(
+      '/slow',
+      {},
+      {
+        answer: (_, response) => {
+          answer = () => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document))
+        },
+      },
+    )
+    const asked = ask(service, browser, { client_id, resource, prompt: 'consent' })
+    while (documents.count('/slow') < 2) await new Promise((resolve) => setTimeout(resolve, 5))
+    const kept = { client_id, client_name: 'Kept', redirect_uris: [REDIRECT_URI] }
+    await okAdmin(service, 'PATCH', pathOf(client_id), { document: kept })
+    answer()
+    await asked
+    expect(await find(client_id)).toMatchObject({ ...kept, document_source: 'stored' })
+  })
 })

@@ -288,6 +288,32 @@ describe('M22 the credentials of a client that gets tokens of a provider', () =>
     expect((await asOperator('PATCH', clientPath(listed), change)).status).toBe(200)
   })
 
+  test('nor keeps a document for it that has another redirect URI, another key, or no authentication', async () => {
+    const { resource } = await brokerScene(service)
+    const client_id = 'https://app.invalid/client.json'
+    const documentOf = (changes: object) => ({
+      ...{ client_id, client_name: 'Listed', redirect_uris: ['https://app.example.com/cb'], jwks: keySet() },
+      ...{ token_endpoint_auth_method: 'private_key_jwt', ...changes },
+    })
+    const document = documentOf({})
+    await okAdmin(service, 'POST', '/admin/clients', { client_id, document })
+    const list = `${resourcePath(resource.slug)}/policy/exchange/allowed-clients`
+    await okAdmin(service, 'POST', list, { client_id })
+    const before = await okAdmin(service, 'GET', clientPath({ client_id }))
+    const keep = async (changes: object) =>
+      (await asOperator('PATCH', clientPath({ client_id }), { document: { ...document, ...changes } })).status
+    for (const changes of [
+      { redirect_uris: ['https://operator.example.com/cb'] },
+      { jwks: keySet() },
+      { jwks: undefined, jwks_uri: 'https://operator.example.com/keys' },
+      { token_endpoint_auth_method: 'none' },
+      { token_endpoint_auth_methods_supported: ['private_key_jwt', 'none'] },
+    ])
+      expect([await keep(changes), changes]).toEqual([403, changes])
+    expect(await okAdmin(service, 'GET', clientPath({ client_id }))).toEqual(before)
+    expect(await keep({ client_name: 'Renamed' })).toBe(200)
+  })
+
   test('the servers of the gateway of a link, and of a resource whose consents count, are protected too', async () => {
     const { own, record, resource } = await operatorScene(['menu:read'], { resource: { policy: {} } })
     const rotate = () => asOperator('POST', `${clientPath(own)}/rotate-secret`, {})
