@@ -89,7 +89,12 @@ class View {
   private text(value: string, schema: SchemaPart | undefined, path: Path): string {
     if (isOwnText(schema, value)) return value
     if (value !== '') this.mark(path)
-    return clip(visible(value), this.limits.texts)
+    return this.cut(value)
+  }
+
+  /** Characters that become visible make the text longer. */
+  private cut(text: string): string {
+    return clip(visible(clip(text, this.limits.texts)), this.limits.texts)
   }
 
   /** Members that are not declared are left out: clients refuse a result that does not have its schema. */
@@ -114,10 +119,7 @@ class View {
     return Object.fromEntries(
       entries
         .slice(0, this.limits.members)
-        .map(([name, each]) => [
-          clip(visible(name), this.limits.texts),
-          this.show(each, inner, isMarked ? undefined : path),
-        ]),
+        .map(([name, each]) => [this.cut(name), this.show(each, inner, isMarked ? undefined : path)]),
     )
   }
 

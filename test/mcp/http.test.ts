@@ -1,37 +1,23 @@
 // The tools for agents over HTTP, called by the official client: hostile values, pages, refusals, and who may call what.
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import type { Client } from '@modelcontextprotocol/client'
 import { beforeAll, expect, test } from 'vitest'
 import { okAdmin } from '../support/admin.ts'
+import { callTool, connectAgent, WITH_MCP } from '../support/agent.ts'
 import { atEndOfFile } from '../support/end_of_file.ts'
 import { machineToken } from '../support/flow.ts'
 import { aResource } from '../support/records.ts'
-import { ADMIN_KEY, addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
+import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 
 let service: TestService
 let agent: Client
 
-async function connect(key: string): Promise<Client> {
-  const client = new Client({ name: 'test', version: '1.0.0' })
-  const headers = { authorization: `Bearer ${key}` }
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${service.admin}/mcp`), { requestInit: { headers } }))
-  atEndOfFile(() => client.close())
-  return client
-}
-
 beforeAll(async () => {
-  service = await startService({ SERVICE_ADMIN_MCP_ENABLED: 'true', SERVICE_ADMIN_MCP_URL: '<admin>/mcp' })
+  service = await startService(WITH_MCP)
   atEndOfFile(() => service.close())
-  agent = await connect(ADMIN_KEY)
+  agent = await connectAgent(service)
 })
 
-type Result = { text: string; isError: boolean; answer: Record<string, unknown> }
-async function call(name: string, args: Record<string, unknown> = {}, by = agent): Promise<Result> {
-  const { content, isError = false, structuredContent } = await by.callTool({ name, arguments: args })
-  const [part] = content as { text: string }[]
-  const text = part?.text ?? ''
-  if (!isError) expect(JSON.parse(text)).toEqual(structuredContent)
-  return { text, isError, answer: JSON.parse(text) }
-}
+const call = (name: string, args: Record<string, unknown> = {}) => callTool(agent, name, args)
 
 /** A name that tries to leave its member, gives an order, and has text that people do not see. */
 const HOSTILE =
