@@ -4,7 +4,8 @@ import { digest } from '../../src/lib/id.ts'
 import type { Client as Registered } from '../../src/records/client.ts'
 import type { User } from '../../src/records/user.ts'
 import { callAdmin } from '../support/admin.ts'
-import { GROUPS, openAdminFederation } from '../support/admin_page.ts'
+import { adminSignIn, GROUPS, openAdminFederation } from '../support/admin_page.ts'
+import { WITH_MCP } from '../support/agent.ts'
 import { Browser } from '../support/browser.ts'
 import { dpop, proofKey } from '../support/dpop.ts'
 import {
@@ -22,9 +23,12 @@ import { ADMIN_KEY, addClient, addResource, addUser, startService, type TestServ
 let world: Awaited<ReturnType<typeof openAdminFederation>>
 let service: TestService
 let url: string
-const MCP = { SERVICE_ADMIN_MCP_ENABLED: 'true', SERVICE_ADMIN_MCP_URL: '<admin>/mcp' }
 beforeAll(async () => {
-  world = await openAdminFederation({ ...MCP, SERVICE_DEVICE_ENABLED: 'true', SERVICE_TOKEN_EXCHANGE_ENABLED: 'true' })
+  world = await openAdminFederation({
+    ...WITH_MCP,
+    SERVICE_DEVICE_ENABLED: 'true',
+    SERVICE_TOKEN_EXCHANGE_ENABLED: 'true',
+  })
   service = world.service
   url = `${service.admin}/mcp`
 })
@@ -174,7 +178,7 @@ test('no other grant gets a token for it, and no resource can have its URI', asy
 })
 
 test('without the sign-in of people only keys open it, and there are no tokens for it', async () => {
-  const plain = await startService(MCP)
+  const plain = await startService(WITH_MCP)
   try {
     const client = await addClient(plain, { scope: ALL })
     expectRefused(
@@ -186,5 +190,23 @@ test('without the sign-in of people only keys open it, and there are no tokens f
     expect([(await send(ADMIN_KEY)).status, (await send('a.b.c')).status]).toEqual([405, 401])
   } finally {
     await plain.close()
+  }
+})
+
+test('an API key with two dots opens it beside the sign-in of people, and what begins as a token is one', async () => {
+  const key = 'a-key.of-three-parts.0123456789abcdef'
+  const dotted = await startService(adminSignIn(world.op.issuer, { ...WITH_MCP, SERVICE_ADMIN_API_KEY: key }))
+  try {
+    const send = async (authorization: string) => {
+      const { status, headers } = await fetch(`${dotted.admin}/mcp`, { headers: { authorization } })
+      return [status, /error="(\w+)"/.exec(headers.get('www-authenticate') ?? '')?.[1]]
+    }
+    const head = Buffer.from('{"alg":"ES256"}').toString('base64url')
+    expect(await send(`Bearer ${key}`)).toEqual([405, undefined])
+    expect(await send(`Bearer ${key}x`)).toEqual([401, undefined])
+    for (const rest of ['x.y', 'x', '', 'x.y.z'])
+      expect(await send(`Bearer ${head}.${rest}`), rest).toEqual([401, 'invalid_token'])
+  } finally {
+    await dotted.close()
   }
 })
