@@ -342,6 +342,25 @@ describe(`in ${CHROMIUM}`, () => {
     expect((await eventsOf(world.service, 'client_document_fetched'))[0]?.client_id).toBe(client_id)
   })
 
+  test('an operator adds a client by its document, and its page compares the document with its URL', async ({
+    reopen,
+  }) => {
+    const client_id = 'https://client.invalid/kept.json'
+    const { page } = await openAdmin(reopen, world.service, 'clients')
+    await press(page, 'Add by document')
+    const form = page.getByRole('dialog')
+    await form.getByLabel('client_id').fill(client_id)
+    const document = { client_id, client_name: 'Kept', redirect_uris: ['https://client.example.com/cb'] }
+    await form.getByLabel('document').fill(JSON.stringify(document))
+    await form.getByRole('button', { name: 'Add' }).click()
+    await page.getByText('kept by an operator, fetched never').waitFor()
+    await press(page, 'Compare with its URL')
+    await page.getByText('The client document cannot be fetched (cimd_dns_failed)').waitFor()
+    await world.service.app.store.noteDocument({ client_id, error: 'it answers with status 403 (cimd_status)' })
+    await page.reload()
+    await page.getByText('The last fetch of the metadata document failed: it answers with status 403').waitFor()
+  })
+
   test('a list that the server cannot provide shows the reason', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, world.service, 'clients?after=nobody')
     expect(await page.getByRole('alert').textContent()).toContain('names no client')

@@ -117,6 +117,35 @@ export function clientRules(bench: Bench): void {
     await close()
   })
 
+  test('the fetches of a document are noted beside the version, and failing ones are listed and counted', async () => {
+    const { store, close } = await bench.open()
+    const client = aClient({
+      client_id: 'https://a.example/c.json',
+      ...{ registration_source: 'cimd', document_source: 'fetched', document_fetched_at: NOW },
+    })
+    await store.createClient(client)
+    expect(await store.findClient(client)).toEqual(client)
+    const { client_id } = client
+    await store.noteDocument({ client_id, error: 'status 403 (cimd_status)' })
+    const failing = { document_error: 'status 403 (cimd_status)', document_fetched_at: NOW }
+    expect(await store.findClient(client)).toEqual({ ...client, ...failing })
+    const gone = aClient({ client_id: 'https://b.example/c.json', document_error: 'status 404 (client_document_gone)' })
+    await store.createClient(gone)
+    await store.createClient(aClient({ client_id: 'c', status: 'suspended', document_error: 'x' }))
+    expect(await store.listFailingDocuments({ limit: 10 })).toEqual([
+      { client_id, ...failing },
+      { client_id: gone.client_id, document_error: gone.document_error },
+    ])
+    expect((await store.listFailingDocuments({ limit: 1 })).length).toBe(1)
+    expect(await store.countStaleDocuments()).toBe(1)
+    await store.noteDocument({ client_id, fetched_at: NOW + 5 })
+    expect(await store.findClient(client)).toEqual({ ...client, document_fetched_at: NOW + 5 })
+    expect(await store.countStaleDocuments()).toBe(0)
+    await store.updateClient({ ...client, document_source: 'stored', document_fetched_at: undefined })
+    expect(await store.findClient(client)).toMatchObject({ document_source: 'stored', version: 2 })
+    await close()
+  })
+
   test('returns the ids of existing clients among the given ids', async () => {
     const [one, two] = [await created(), await created()]
     const client_ids = [two.client_id, 'nobody', one.client_id]
