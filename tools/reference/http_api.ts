@@ -14,7 +14,7 @@ import { code, page, table } from './markdown.ts'
 
 const INTRO = `There are two listeners. The public listener (\`server.address\`, \`:9000\`) is for clients and browsers. The admin listener (\`admin.address\`, \`:9001\`) is for operators. Both use HTTP/1.1. Paths are
 relative to the issuer. [Errors](errors.md) describes the error responses: \`401\` has \`WWW-Authenticate\`, \`429\` and \`503\` have \`Retry-After\`, and all have \`request_id\`. Every path that accepts GET also accepts HEAD, except the paths of a sign-in, a sign-out or a connection, whose GET has effects.
-Another method gets \`405\` with \`Allow\`, another body type gets \`415\`, and a body above the limit gets \`413\`. [openapi-public.json](openapi-public.json) describes the public listener as an OpenAPI 3.1 document.
+Another method gets \`405\` with \`Allow\` (the native engine closes the connection at one that HTTP/1.1 does not define, such as QUERY or PROPFIND), another body type gets \`415\`, and a body above the limit gets \`413\`. [openapi-public.json](openapi-public.json) describes the public listener as an OpenAPI 3.1 document.
 
 "CORS" means that web pages of \`server.allowed_origins\` may call the endpoint. \`rate_limit.*\` limits the requests to the whole public listener, except the probes.`
 
