@@ -100,7 +100,6 @@ const setMode = {
   path: '/admin/settings/dcr',
   doc: 'Sets who may register clients. The setting takes effect at once, is stored, and takes precedence over dcr.mode of the configuration.',
   answer: answers.dcrMode,
-  tool: { name: 'set_registration_mode', title: 'Set who may register clients' },
   body: z.object({ mode }),
   needs: 'admin',
   audit: 'dcr_mode_updated',
@@ -117,7 +116,12 @@ export const dcr: AdminResource = {
       answer: answers.dcrMode,
       run: async (app) => ({ shown: { mode: await effectiveDcrMode(app) } }),
     }),
-    set: action({ ...setMode, method: 'PATCH', run: (app, { body }, by) => changeMode(app, body.mode, by) }),
+    set: action({
+      ...setMode,
+      method: 'PATCH',
+      tool: { name: 'set_registration_mode', title: 'Set who may register clients' },
+      run: (app, { body }, by) => changeMode(app, body.mode, by),
+    }),
     replace: action({
       ...setMode,
       method: 'PUT',

@@ -39,6 +39,11 @@ function resultOf(words: ObjectSchema, size: Size): Record<string, unknown> {
   const { from_outside: _, shortened: _also, ...properties } = words.properties
   return valueFor({ ...words, properties }, size) as Record<string, unknown>
 }
+test('no two tools have the same name', () => {
+  const names = tools.map(([name]) => name)
+  expect(names).toEqual([...new Set(names)])
+})
+
 const bytesOf = (value: object) => Buffer.byteLength(JSON.stringify(value))
 
 test.each(tools)(
