@@ -1,5 +1,5 @@
-// Filters (RFC 7644 §3.4.2.2): comparisons with eq, joined by and. Everything else is refused. docs/dependencies.md has the libraries that were
-// considered.
+// Filters (RFC 7644 §3.4.2.2): comparisons with eq, joined by and. Everything else is refused. The section about SCIM in docs/dependencies.md
+// says why no library is used.
 import { refusal } from './message.ts'
 
 /** The path of an attribute: of a list also its value filter, and a sub-attribute. Names are in lower case. */
@@ -70,7 +70,9 @@ export function queryOfFilter<M extends string>(
   if (!comparisons) throw unusable('it must be comparisons with eq, joined by and')
   const query: Partial<Record<M, string>> = {}
   for (const { path, value } of comparisons) {
-    const member = members[nameOfPath(path)]
+    const name = nameOfPath(path)
+    // `constructor` is a member of every object.
+    const member = Object.hasOwn(members, name) ? members[name] : undefined
     if (member === undefined || typeof value !== 'string')
       throw unusable(`it may compare ${Object.keys(members).join(', ')} with texts`)
     if (query[member] !== undefined && query[member] !== value) return 'nothing'

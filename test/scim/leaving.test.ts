@@ -1,23 +1,13 @@
 // What SCIM ends and opens, on both databases: people of another provider, sign-ins, tokens without a sign-in, groups at the same time.
-import { writeFileSync } from 'node:fs'
-import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
 import { eventsOf, okAdmin } from '../support/admin.ts'
 import { Browser } from '../support/browser.ts'
 import { authorize, isActive, redeem, refresh } from '../support/flow.ts'
-import { tempFolder } from '../support/folder.ts'
 import { watchLog } from '../support/log.ts'
-import {
-  alsoFederating,
-  type FakeProvider,
-  isSignedIn,
-  openFederation,
-  signInAt,
-  subjectOf,
-} from '../support/openid_fake.ts'
+import { type FakeProvider, isSignedIn, openFederation, signInAt, subjectOf } from '../support/openid_fake.ts'
 import { anIssuance } from '../support/records.ts'
-import { type ScimClient, scimClient } from '../support/scim.ts'
+import { type ScimClient, scimClient, scimWithAcme } from '../support/scim.ts'
 import { addClient, addResource, addUser, type TestService } from '../support/service.ts'
 import { storages } from '../support/storages.ts'
 
@@ -27,13 +17,8 @@ describe.each(storages())('on %s', (_name, env) => {
   let okta: ScimClient
   let other: ScimClient
   beforeAll(async () => {
-    const acme = alsoFederating('acme', 'https://acme.example.com', { scim_subject_claim: 'oid' })
-    const file = path.join(tempFolder(), 'service.yaml')
-    writeFileSync(file, JSON.stringify({ oidc: { providers: [acme.record] } }))
-    ;({ service, fake } = await openFederation(
-      { ...(await env()), ...acme.env, SERVICE_SCIM_ENABLED: 'true' },
-      { file },
-    ))
+    const acme = scimWithAcme()
+    ;({ service, fake } = await openFederation({ ...(await env()), ...acme.env }, acme))
     ;[okta, other] = [await scimClient(service), await scimClient(service)]
   })
   afterAll(() => service.close())

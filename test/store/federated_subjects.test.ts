@@ -3,31 +3,16 @@ import { beforeAll, expect, test } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
 import { findFederatedClients, indexSubjects } from '../../src/store/clients/federated_subjects.ts'
 import { Database } from '../../src/store/database.ts'
-import type { Op, Statement } from '../../src/store/op.ts'
+import type { Op } from '../../src/store/op.ts'
 import { migrateSqlite } from '../../src/store/schema/migrate.ts'
+import { runCounted } from '../support/counted_rows.ts'
 import { aClient, NOW } from '../support/records.ts'
 
 const issuer = 'https://ci.example.com'
 const CLIENTS = 20_000
 const db = new Database(':memory:')
 
-/** Runs an operation. Returns its result, and the rows and plans of its statements. */
-function run<R>(op: Op<R>) {
-  const rows: unknown[] = []
-  const plans: string[] = []
-  for (let step = op.next(); ; ) {
-    if (step.done) return { result: step.value, rows, plans }
-    const { sql, params, want }: Statement = step.value
-    if (want === 'run') {
-      step = op.next(db.prepare(sql).run(...params).changes)
-      continue
-    }
-    const found = db.prepare(sql).all(...params)
-    rows.push(...found)
-    plans.push(JSON.stringify(db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...params)))
-    step = op.next(found)
-  }
-}
+const run = <R>(op: Op<R>) => runCounted(db, op)
 const find = (subject: string) => run(findFederatedClients({ issuers: [issuer], subject }))
 
 beforeAll(() => {

@@ -1,6 +1,8 @@
 // SCIM keys, and requests with them.
 import { newId } from '../../src/lib/id.ts'
 import { okAdmin } from './admin.ts'
+import { tempFile } from './folder.ts'
+import { alsoFederating } from './openid_fake.ts'
 import type { TestService } from './service.ts'
 
 export interface ScimAnswer {
@@ -8,6 +10,16 @@ export interface ScimAnswer {
   headers: Headers
   body: Record<string, unknown>
   text: string
+}
+
+export const ACME = 'https://acme.example.com'
+/** Environment and file of a service with SCIM and the further provider `acme`, whose people are found by another claim than the subject. */
+export function scimWithAcme(): { env: Record<string, string>; file: string } {
+  const { record, env } = alsoFederating('acme', ACME, { scim_subject_claim: 'oid' })
+  return {
+    env: { ...env, SERVICE_SCIM_ENABLED: 'true' },
+    file: tempFile('service.yaml', { oidc: { providers: [record] } }),
+  }
 }
 
 /** A provider with a key: sends requests below /scim/v2. */

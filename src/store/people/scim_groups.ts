@@ -212,17 +212,36 @@ function* membersOf(group_id: string): Op<string[]> {
   return rows.map(({ user_id }) => str(user_id))
 }
 
-/** Applies steps to the members of a group. Returns who was added or removed. People of other providers are left out. */
-function* changeMembers({ id, provider, steps }: Pick<GroupChange, 'id' | 'provider' | 'steps'>): Op<Set<string>> {
-  const before = new Set(yield* membersOf(id))
-  const after = new Set(before)
+/** Those of some people who are members. */
+function* membersAmong(group_id: string, ids: readonly string[]): Op<string[]> {
+  const rows = yield* forIds(
+    ids,
+    (list) => `SELECT user_id FROM scim_members WHERE user_id IN ${list} AND group_id = ?`,
+    group_id,
+  )
+  return rows.map(({ user_id }) => str(user_id))
+}
+
+/** What steps leave: whether the members of before are gone, and for each id that a step names since then whether it is a member. */
+function outcomeOf(steps: readonly MemberStep[]): { isCleared: boolean; named: ReadonlyMap<string, boolean> } {
+  const named = new Map<string, boolean>()
   for (const step of steps) {
-    if ('clear' in step) after.clear()
-    else if ('remove' in step) for (const each of step.remove) after.delete(each)
-    else for (const each of step.add) after.add(each)
+    if ('clear' in step) named.clear()
+    else if ('remove' in step) for (const each of step.remove) named.set(each, false)
+    else for (const each of step.add) named.set(each, true)
   }
-  const removed = [...before].filter((each) => !after.has(each))
-  const wanted = [...after].filter((each) => !before.has(each))
+  return { isCleared: steps.some((step) => 'clear' in step), named }
+}
+
+/**
+ * Applies steps to the members of a group. Returns who was added or removed. People of other providers are left out. A group may have 100,000
+ * members: all of them are read only if a step removes all.
+ */
+function* changeMembers({ id, provider, steps }: Pick<GroupChange, 'id' | 'provider' | 'steps'>): Op<Set<string>> {
+  const { isCleared, named } = outcomeOf(steps)
+  const before = new Set(yield* isCleared ? membersOf(id) : membersAmong(id, [...named.keys()]))
+  const removed = [...before].filter((each) => !named.get(each))
+  const wanted = [...named].flatMap(([each, isMember]) => (isMember && !before.has(each) ? [each] : []))
   const rows = yield* forIds(
     wanted,
     (list) => `SELECT user_id FROM scim_users WHERE user_id IN ${list} AND provider = ?`,

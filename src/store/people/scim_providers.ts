@@ -24,6 +24,15 @@ export function* noteScimError({ provider, error, now }: { provider: string; err
   )
 }
 
+/** The time of the last request of each provider that has sent one with a key that exists. */
+export function* listScimCalls(_: Record<never, never>): Op<{ provider: string; last_call_at: number }[]> {
+  const rows = yield* all(
+    `SELECT provider, MAX(last_used_at) AS last_call_at FROM api_keys
+     WHERE provider IS NOT NULL AND last_used_at IS NOT NULL GROUP BY provider ORDER BY provider`,
+  )
+  return rows.map((row) => ({ provider: str(row.provider), last_call_at: num(row.last_call_at) }))
+}
+
 /** What operators see of a provider with a SCIM key. */
 export interface ScimState {
   provider: string

@@ -64,11 +64,13 @@ export function* createScimUser({ provider, user, person, live_from }: NewPerson
   const taken = yield* takenBy(slug, person)
   if (taken) return taken
   const known = yield* findKnown(provider, user, person)
-  const account = known ?? { ...user, email: (yield* isEmailTaken(user.email)) ? undefined : user.email }
-  if (!known && (yield* createUser({ ...account, email_verified: false })) === 'exists') return 'externalId'
-  const added = yield* change(
+  const account = known ?? (yield* addAccount(user))
+  // The subject is taken, by a person who was added at the same time or by an account with another externalId.
+  if (!account) return (yield* takenBy(slug, person)) ?? 'externalId'
+  // Without ON CONFLICT: PostgreSQL repeats the operation when another one inserts the person at the same time, and takenBy() then says what is taken.
+  yield* change(
     `INSERT INTO scim_users (user_id, provider, user_name, user_name_key, external_id, display_key, attributes, version, created_at, updated_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     account.id,
     slug,
     person.userName,
@@ -80,7 +82,6 @@ export function* createScimUser({ provider, user, person, live_from }: NewPerson
     now,
     now,
   )
-  if (added === 0) throw new Error('the person was added at the same time')
   yield* writeEmails(slug, account.id, person)
   const about = { user_id: account.id, provider: slug }
   if (!known) return { id: account.id, events: [{ action: 'user_created', detail: { ...about, role: user.role } }] }
@@ -89,6 +90,15 @@ export function* createScimUser({ provider, user, person, live_from }: NewPerson
   yield* updateUser({ user: { ...known, status: 'disabled', updated_at: now }, signOut: true, now })
   yield* endAccess({ id: known.id, now, live_from })
   return { id: known.id, events: [linked, { action: 'user_disabled', detail: about }] }
+}
+
+/** Adds an account, without its email if another account has it, or gets it at the same time. Undefined when the subject is taken. */
+function* addAccount(user: User): Op<User | undefined> {
+  for (const email of [user.email, undefined]) {
+    const account = { ...user, email, email_verified: false }
+    if ((yield* createUser(account)) === 'created') return account
+  }
+  return undefined
 }
 
 /** The account of a person who signed in at the provider before, and whom no SCIM record names. */
