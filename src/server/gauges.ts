@@ -114,6 +114,10 @@ function addUpkeepGauges(app: App): void {
   const ends = cached(() => certificateEnds(app))
   const left = async () => mapValues(await ends(), (end) => end - clock.now())
   metrics.gauge('ext_provider_certificate_seconds', left, 'provider')
+  const calls = cached(async () => (app.config.scim.enabled ? store.listScimCalls({}) : []))
+  const ages = async () =>
+    Object.fromEntries((await calls()).map(({ provider, last_call_at }) => [provider, clock.now() - last_call_at]))
+  metrics.gauge('ext_scim_call_age_seconds', ages, 'provider')
 }
 
 /** For each setting that instances must share: 1 when they differ in it. */

@@ -186,6 +186,8 @@ export const GAUGES = {
   ext_backup_age_seconds: 'Time since the last `service backup`; absent if there was none, and with PostgreSQL',
   ext_provider_certificate_seconds:
     'Time until the certificate of each upstream provider ends; absent for a provider to which nothing has connected since the start',
+  ext_scim_call_age_seconds:
+    'Time since the last request of each upstream provider over SCIM; absent for a provider that sent none, or has no SCIM key',
   ext_signing_key_age_seconds: 'Age of the current signing key',
   ext_unsafe_settings:
     'Unsafe settings of the running service, by configuration key: 1 when the setting is unsafe, otherwise 0',

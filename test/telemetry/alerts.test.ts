@@ -229,11 +229,11 @@ describe.skipIf(!hasPromtool)('promtool (not run where it is not installed: apt-
     expectFiring(firing(series), alert)
   })
 
-  test('every alert fires in a test, here or in alerts.test.yml', () => {
-    const written = readFileSync(path.join(packageRoot, 'deploy/observability/alerts.test.yml'), 'utf8')
-    const { tests } = parse(written) as {
-      tests: { alert_rule_test: { alertname: string; exp_alerts?: unknown[] }[] }[]
-    }
+  test('every alert fires in a test, here or in alerts.test.yml and alerts-days.test.yml', () => {
+    const tests = ['alerts.test.yml', 'alerts-days.test.yml'].flatMap((file) => {
+      const written = readFileSync(path.join(packageRoot, 'deploy/observability', file), 'utf8')
+      return (parse(written) as { tests: { alert_rule_test: { alertname: string; exp_alerts?: unknown[] }[] }[] }).tests
+    })
     const fires = tests.flatMap((each) => each.alert_rule_test).filter(({ exp_alerts = [] }) => exp_alerts.length > 0)
     expect(
       ALERTS.filter((alert) => !provoked.has(alert) && !fires.some(({ alertname }) => alertname === alert)),

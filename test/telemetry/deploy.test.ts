@@ -160,6 +160,7 @@ describe.skipIf(!hasPromtool)('promtool (not run where it is not installed: apt-
   test.each([
     ['check', 'rules', 'alerts.yml'],
     ['test', 'rules', 'alerts.test.yml'],
+    ['test', 'rules', 'alerts-days.test.yml'],
   ])('accepts %s %s %s', (...args) => {
     const { status, stdout, stderr } = spawnSync('promtool', args, { cwd: folder, encoding: 'utf8' })
     expect(`${stdout}${stderr}`).toContain('SUCCESS')

@@ -1,0 +1,29 @@
+// The time since the last request of a provider, for the alert about one that is silent.
+import { expect, test } from 'vitest'
+import { metricOf, okAdmin } from '../support/admin.ts'
+import { federating } from '../support/openid_fake.ts'
+import { scimClient, scimWithAcme } from '../support/scim.ts'
+import { startService } from '../support/service.ts'
+import { eventually } from '../support/wire.ts'
+
+test('the metric has the age of the last request with any key of a provider, and no provider without a request or a key', async () => {
+  const { env, file } = scimWithAcme()
+  const service = await startService(federating('http://localhost:9', env), file)
+  const { store } = service.app
+  const [first, second] = [await scimClient(service), await scimClient(service)]
+  await scimClient(service, 'acme')
+  await first.send('GET', '/Users')
+  await eventually(async () => (await store.listScimCalls({})).length === 1)
+  service.advance(1000)
+  await second.send('GET', '/Users')
+  const called = service.app.clock.now()
+  await eventually(async () => (await store.listScimCalls({}))[0]?.last_call_at === called)
+  service.advance(90_000)
+  expect(await metricOf(service, 'ext_scim_call_age_seconds{provider="default"}')).toBeGreaterThanOrEqual(90_000)
+  expect(await metricOf(service, 'ext_scim_call_age_seconds{provider="default"}')).toBeLessThan(90_010)
+  expect(await metricOf(service, 'ext_scim_call_age_seconds{provider="acme"}')).toBe(0)
+  for (const { id } of await okAdmin<{ id: string }[]>(service, 'GET', '/admin/api-keys'))
+    await okAdmin(service, 'DELETE', `/admin/api-keys/${id}`)
+  expect(await store.listScimCalls({})).toEqual([])
+  await service.close()
+})
