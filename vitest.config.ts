@@ -33,6 +33,7 @@ const ALONE = [
   'test/faults/{anonymous_load,back_in_time,events_record,overload,postgres_silence,rollout,slow_names}.test.ts',
   'test/flows/instances_{limits,silent}.test.ts',
   'test/packages/resource_server_memory.test.ts',
+  'test/scim/leaving_time.test.ts',
   'test/soak/**/*.test.ts',
   'test/torture/**/*.test.ts',
 ]
