@@ -45,7 +45,7 @@ describe.each(storages())('on %s', (_name, env) => {
     answers.map(({ status, body }) => `${status} ${body['scimType'] ?? ''}`.trim()).sort()
 
   test.each(['userName', 'externalId', 'both'])(
-    'X07 of people who are added at the same time with the same %s one is added',
+    'Y07 of people who are added at the same time with the same %s one is added',
     async (same) => {
       for (const client of [okta, acme]) {
         const person = { userName: newId(), externalId: newId() }
@@ -65,7 +65,7 @@ describe.each(storages())('on %s', (_name, env) => {
     },
   )
 
-  test('X07 people who are added at the same time with the same address are both added, and one account has it', async () => {
+  test('Y07 people who are added at the same time with the same address are both added, and one account has it', async () => {
     const emails = [{ value: `${newId()}@example.com`, primary: true }]
     const add = () => okta.send('POST', '/Users', { userName: newId(), externalId: newId(), emails })
     const done = await together('users', add, add)
@@ -75,7 +75,7 @@ describe.each(storages())('on %s', (_name, env) => {
   })
 
   test.each(['userName', 'externalId'])(
-    'X07 of people who get the same %s at the same time one gets it',
+    'Y07 of people who get the same %s at the same time one gets it',
     async (name) => {
       for (const client of [okta, acme]) {
         const ids = await Promise.all(['a', 'b'].map(() => client.add({ userName: newId(), externalId: newId() })))
@@ -87,7 +87,7 @@ describe.each(storages())('on %s', (_name, env) => {
     },
   )
 
-  test('X07 of groups that are added at the same time with the same name one is added', async () => {
+  test('Y07 of groups that are added at the same time with the same name one is added', async () => {
     const add = () => okta.send('POST', '/Groups', { displayName: 'the same' })
     expect(outcomes(await together('scim_groups', add, add))).toEqual(['201', '409 uniqueness'])
   })
