@@ -11,6 +11,7 @@ import { packageRoot } from '../../src/lib/paths.ts'
 import { DocumentServer, LOCAL_DOCUMENTS } from '../support/documents.ts'
 import { walk } from '../support/flow.ts'
 import { tempFolder } from '../support/folder.ts'
+import { freePort } from '../support/free_port.ts'
 import { type Recorded, type Sent, startRecorded } from '../support/recorder.ts'
 import { addResource, addUser, REDIRECT_URI } from '../support/service.ts'
 import { AUTHORIZE, renderClients, type Story } from './clients_page.ts'
@@ -82,10 +83,12 @@ for (const generation of GENERATIONS) {
 test('mcp-remote registers, forwards calls from standard input to the server, and refreshes', async () => {
   const folder = tempFolder()
   const user = await addUser(service)
+  // Its own choice of a port may be taken by another test between its look and its use.
+  const port = String(await freePort())
   await record('mcp-remote', 'runs as the command of a desktop client', async () => {
     const transport = new StdioClientTransport({
       command: process.execPath,
-      args: [path.join(packageRoot, 'node_modules/mcp-remote/dist/proxy.js'), server.uri, '--allow-http'],
+      args: [path.join(packageRoot, 'node_modules/mcp-remote/dist/proxy.js'), server.uri, port, '--allow-http'],
       // No browser is opened, because xdg-open is not on this path.
       env: { PATH: folder, HOME: folder, MCP_REMOTE_CONFIG_DIR: folder },
       stderr: 'pipe',
