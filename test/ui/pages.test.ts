@@ -349,9 +349,9 @@ describe(`in ${CHROMIUM}`, () => {
     const { page } = await openAdmin(reopen, world.service, 'clients')
     await press(page, 'Add by document')
     const form = page.getByRole('dialog')
-    await form.getByLabel('client_id').fill(client_id)
+    await form.getByLabel('Client ID').fill(client_id)
     const document = { client_id, client_name: 'Kept', redirect_uris: ['https://client.example.com/cb'] }
-    await form.getByLabel('document').fill(JSON.stringify(document))
+    await form.getByRole('textbox', { name: 'Document' }).fill(JSON.stringify(document))
     await form.getByRole('button', { name: 'Add' }).click()
     await page.getByText('kept by an operator, fetched never').waitFor()
     await press(page, 'Compare with its URL')
