@@ -18,6 +18,8 @@ const BESIDE = [
   'test/lib/memory.test.ts',
   // Every page in every width and both colour schemes.
   'test/{pages,ui}/appearance.test.ts',
+  // It prints how long it takes.
+  'test/scim/leaving_time.test.ts',
   'test/store/postgres_{connection,faults,instances,partitions}.test.ts',
   'test/telemetry/alerts.test.ts',
   'test/tools/{api_document,deploy_tools,image,image_files,package}.test.ts',
@@ -33,7 +35,6 @@ const ALONE = [
   'test/faults/{anonymous_load,back_in_time,events_record,overload,postgres_silence,rollout,slow_names}.test.ts',
   'test/flows/instances_{limits,silent}.test.ts',
   'test/packages/resource_server_memory.test.ts',
-  'test/scim/leaving_time.test.ts',
   'test/soak/**/*.test.ts',
   'test/torture/**/*.test.ts',
 ]
