@@ -52,7 +52,7 @@ export async function answerClient(
 }
 
 /** A client that waits for its approval may poll for a user, and use what users allowed before. The grant of an assertion asks the policies. */
-const checkApproval = (app: App, client: Client, { isMachine }: Grant): Promise<void> =>
+const checkApproval = (app: App, client: Client, { isMachine }: Grant): Promise<unknown> =>
   isMachine ? checkApproved(app, client) : checkNotDenied(app, client, 'unauthorized_client')
 
 interface Refused {

@@ -4,7 +4,6 @@ import type { App } from '../context.ts'
 import type { Params, Reply, Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
-import { checkNotDenied } from '../oauth/clients/approval.ts'
 import { askerOf } from '../oauth/clients/client_standing.ts'
 import { isUnstored } from '../oauth/clients/document_client.ts'
 import { dueSignIn, parseAuthenticationRequest, parsePrompt } from '../oauth/sign_in/authentication_request.ts'
@@ -51,7 +50,6 @@ export async function askConsentAlone(
   const due = dueSignIn(app, { prompt, authentication }, signedIn?.session, login_at)
   const comeBack = `${http.path}?${queryAfterLogin(app, params, http.query)}`
   if (!signedIn || due === 'sign_in') return toLogin(app, http, comeBack, prompt.includes('login'))
-  await checkNotDenied(app, client, 'access_denied')
   const unapproved = await answerUnapproved(app, http, { client, resource, user: signedIn.user })
   if (unapproved) return unapproved
   if (due) return stepUp(app, http, signedIn, { classes: authentication.acr_values, prompt, comeBack })

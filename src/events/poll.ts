@@ -36,6 +36,8 @@ const ATTEMPTS = 3
 /** Maximum time that a poll waits. It is shorter than the timeouts of proxies and of this service. */
 const WAIT_MS = 20_000
 const LOOK_MS = 250
+/** Every fourth look compares what the stream delivers, also without a new event. */
+const LOOKS_PER_CHECK = 4
 /** Maximum number of waiting polls of one stream. */
 const MAX_WAITING = 4
 
@@ -66,13 +68,14 @@ async function waitFor(
 ): Promise<PollAnswer | undefined> {
   const untilMs = performance.now() + WAIT_MS
   let { end } = from
-  while (performance.now() < untilMs && !app.lifecycle.draining) {
+  for (let look = 1; performance.now() < untilMs && !app.lifecycle.draining; look++) {
     await sleep(LOOK_MS, undefined, { ref: false })
     const hasNewEvents = (await sharedEnd(app)) !== end
+    // Not with an event only: the change may have come while the poll began, or reach the caches of this instance after its event.
+    if (!hasNewEvents && look % LOOKS_PER_CHECK !== 0) continue
     const stream = (await app.store.listReceivers({ kind: 'stream' })).find((each) => each.id === id)
     if (!stream) throw new OAuthError('not_found', 'there is no such stream', { reason: 'unknown_stream' })
     checkNotDisabled(stream)
-    // Each time, not with an event only: the change may have come while the poll began, or reach the caches of this instance after its event.
     const delivers = await deliversOf(app, stream)
     const hasChanged = delivers.version !== from.delivers.version
     if (!hasNewEvents && !hasChanged) continue

@@ -135,6 +135,30 @@ describe('a client that nothing has approved', () => {
     expect(await requestsOf(client_id)).toHaveLength(1)
   })
 
+  test('is not approved by an operator who looks at its document', async () => {
+    const client_id = published()
+    await waits(client_id)
+    const shown = await okAdmin<{ document: { client_name: string } }>(
+      service,
+      'POST',
+      `/admin/clients/${encodeURIComponent(client_id)}/fetch-document`,
+    )
+    expect(shown.document.client_name).toBe('Desk')
+    await waits(client_id)
+  })
+
+  test('of a device that was denied meanwhile: the person reads that, and no request is sent', async () => {
+    const { client_id } = await registered()
+    const grant_types = ['urn:ietf:params:oauth:grant-type:device_code', 'authorization_code']
+    await okAdmin(service, 'PATCH', `/admin/clients/${client_id}`, { grant_types })
+    const codes = codesOf(await askForCode(service, { client_id }, { resource }))
+    await waits(client_id)
+    await decideOn(client_id, 'deny')
+    const page = await enterCode(service, browser, codes.user_code)
+    expect([page.status, page.text]).toEqual([403, expect.stringContaining('an operator has denied this client')])
+    expect(page.text).not.toContain('The request was sent')
+  })
+
   test('of a device: the person reads it, and the code stays usable until after the approval', async () => {
     const { client_id } = await registered({ token_endpoint_auth_method: 'none' })
     const grant_types = ['urn:ietf:params:oauth:grant-type:device_code', 'authorization_code']
@@ -179,10 +203,10 @@ test('clients of operators, and clients that users allowed before the key was se
   const tokens = []
   for (const client_id of before) tokens.push((await granted(client_id)).body)
   need('all')
-  const inspected = published()
-  await okAdmin(service, 'POST', `/admin/clients/${encodeURIComponent(inspected)}/fetch-document`)
+  const made = published()
+  await okAdmin(service, 'POST', '/admin/clients', { client_id: made })
   const { client_id: created } = await addClient(service, { token_endpoint_auth_method: 'none' })
-  for (const client_id of [...before, inspected, created]) {
+  for (const client_id of [...before, made, created]) {
     expect((await granted(client_id)).status).toBe(200)
     expect(await requestsOf(client_id)).toEqual([])
   }

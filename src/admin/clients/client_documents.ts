@@ -76,7 +76,7 @@ const noDocument = () => invalid('the client has no metadata document', 'no_docu
 export const fetchDocument = action({
   method: 'POST',
   path: '/admin/clients/{client_id}/fetch-document',
-  doc: 'Fetches the metadata document of a client now, and shows the document and its errors. If the client is not stored yet and its document is valid, the client is stored. The document of a client that an operator keeps is not fetched: use refresh-document.',
+  doc: 'Fetches the metadata document of a client now, and shows the document and its errors. If the client is not stored yet and its document is valid, the client is stored, unless it waits for approval (clients.approval). The document of a client that an operator keeps is not fetched: use refresh-document.',
   answer: answers.fetchedDocument,
   tool: { name: 'fetch_client_document', title: 'Fetch the metadata document of a client' },
   audit: 'client_document_fetched',

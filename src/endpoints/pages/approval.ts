@@ -3,7 +3,7 @@ import type { App } from '../../context.ts'
 import { prefersHtml, type Reply, type Request } from '../../http/message.ts'
 import { html, isolated } from '../../lib/html.ts'
 import { sentBy } from '../../oauth/audit.ts'
-import { approvalOf, notApproved, requestApproval } from '../../oauth/clients/approval.ts'
+import { checkNotDenied, notApproved, requestApproval } from '../../oauth/clients/approval.ts'
 import type { ReturnAddress } from '../../oauth/sign_in/authorization.ts'
 import type { Client } from '../../records/client.ts'
 import type { Resource } from '../../records/resource.ts'
@@ -22,13 +22,13 @@ interface Asked {
   isSilent?: boolean
 }
 
-/** Records the request of a client that waits for its approval, and tells the person. Undefined for an approved client. */
+/** Records the request of a client that waits for its approval, and tells the person. Undefined for an approved client. Throws access_denied for one that was denied. */
 export async function answerUnapproved(
   app: App,
   request: Request,
   { client, resource, user, back, isSilent = false }: Asked,
 ): Promise<Reply | undefined> {
-  if ((await approvalOf(app, client)) === 'approved') return undefined
+  if ((await checkNotDenied(app, client, 'access_denied')) === 'approved') return undefined
   await requestApproval(app, { client, resource, user_id: user.id }, sentBy(request))
   const error = notApproved('access_denied')
   request.notes.refusal = error

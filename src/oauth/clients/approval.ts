@@ -28,16 +28,16 @@ export async function approvalOf(app: Pick<App, 'config' | 'store'>, client: Cli
   return (source === 'cimd' ? !isUnstored(client) : last_used_at !== undefined) ? 'approved' : 'waiting'
 }
 
-/** Throws a refusal for a client that an operator has denied. */
-export async function checkNotDenied(app: App, client: Client, code: ErrorCode): Promise<void> {
-  if ((await approvalOf(app, client)) === 'denied')
-    throw new OAuthError(code, 'an operator has denied this client', { reason: 'client_denied' })
+/** Returns whether a client is approved or waits. Throws a refusal for one that an operator has denied. */
+export async function checkNotDenied(app: App, client: Client, code: ErrorCode): Promise<'approved' | 'waiting'> {
+  const status = await approvalOf(app, client)
+  if (status === 'denied') throw new OAuthError(code, 'an operator has denied this client', { reason: 'client_denied' })
+  return status
 }
 
 /** Throws unauthorized_client for a client that no operator has approved. For grants without a user. */
 export async function checkApproved(app: App, client: Client): Promise<void> {
-  await checkNotDenied(app, client, 'unauthorized_client')
-  if ((await approvalOf(app, client)) === 'waiting') throw notApproved('unauthorized_client')
+  if ((await checkNotDenied(app, client, 'unauthorized_client')) === 'waiting') throw notApproved('unauthorized_client')
 }
 
 /** The refusal of a client that waits for its approval. */

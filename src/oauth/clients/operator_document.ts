@@ -6,6 +6,7 @@ import { addressRules, literalFault } from '../../net/address_rules.ts'
 import type { FetchReply } from '../../net/fetcher.ts'
 import { jsonObjectOf } from '../../net/json.ts'
 import type { Client } from '../../records/client.ts'
+import { approvalOf } from './approval.ts'
 import { checkUrl, fetchClient, takeTurn } from './cimd.ts'
 import { keepDocumentClient } from './document_client.ts'
 import { checkSize, fetchClientDocument, readClientDocument, readReply, refuseCimd } from './document_reader.ts'
@@ -34,7 +35,7 @@ async function fetchNow(app: App, client_id: string): Promise<FetchReply> {
   return fetchClientDocument(app, client_id, { standing: 'operator', isKnown: false })
 }
 
-/** Fetches a document. A usable client is stored. Returns the document unchanged, with its problem if it has one. Throws invalid_client for its URL. */
+/** Fetches a document. A usable client is stored, unless it waits for approval: an inspection approves nothing. Returns the document unchanged, with its problem if it has one. Throws invalid_client for its URL. */
 export async function inspectDocument(
   app: App,
   client_id: string,
@@ -48,7 +49,8 @@ export async function inspectDocument(
     try {
       const client = await fetchClient(app, client_id, { standing: 'operator', fetched: reply })
       // An operator's settings, even if empty, protect the client from the purge of unused clients.
-      await keepDocumentClient(app, { ...client, operator_set: {} }, by)
+      if ((await approvalOf(app, client)) === 'approved')
+        await keepDocumentClient(app, { ...client, operator_set: {} }, by)
       return { document }
     } catch (error) {
       if (!(error instanceof OAuthError) || error.status >= 500) throw error
