@@ -150,6 +150,31 @@ test('the feed fails closed when it has been silent for too long, and reports it
   expect(said).toEqual([true, false, true])
 })
 
+test('a feed whose polls are never answered is reported, also when no token is verified', async () => {
+  const said: boolean[] = []
+  let hangs = false
+  const fetcher: typeof fetch = (...args) =>
+    hangs && String(args[0]).includes('/ssf/poll') ? new Promise(() => {}) : fetch(...args)
+  verifierOf({ maxAge: 1, onChange: ({ healthy }) => said.push(healthy) }, { fetch: fetcher })
+  await vi.waitFor(() => expect(said).toEqual([true]), { timeout: 10_000 })
+  hangs = true
+  await vi.waitFor(() => expect(said).toEqual([true, false]), { timeout: 10_000 })
+})
+
+test('a pushed feed whose verification events never arrive is reported', async () => {
+  const at = await receiver()
+  const said: boolean[] = []
+  const verifier = verifierOf({
+    delivery: { push: at.url },
+    maxAge: 1,
+    onChange: ({ healthy }) => said.push(healthy),
+  })
+  at.verifier = verifier
+  await vi.waitFor(() => expect(said[0]).toBe(true), { timeout: 10_000 })
+  at.verifier = undefined
+  await vi.waitFor(() => expect(said.at(-1)).toBe(false), { timeout: 10_000 })
+})
+
 test('the feed works only when a poll has returned the last event that waits', async () => {
   const token = await tokenOf(await addClient(service))
   let hasMore = true

@@ -75,9 +75,12 @@ export class Feed {
       this.push = { url: options.delivery.push, authorization: `Bearer ${randomText()}` }
   }
 
-  /** Whether every event has arrived up to at most `maxAge` seconds ago. If not, revoked tokens could be accepted. */
+  /** Whether every event has arrived up to at most `maxAge` seconds ago. If not, revoked tokens could be accepted. The end of it is reported. */
   isFresh(): boolean {
-    return this.heard !== undefined && since(this.heard) <= this.maxAgeMs
+    const isFresh = this.heard !== undefined && since(this.heard) <= this.maxAgeMs
+    // Requests that are never answered, and events that never arrive, are no errors.
+    if (!isFresh && this.healthy) this.report(false, `nothing has arrived for ${this.maxAgeMs / 1000} seconds`)
+    return isFresh
   }
 
   /** Subscribes, and receives events until `close`. After a failure it tries again. */
@@ -150,6 +153,7 @@ export class Feed {
         else this.pauseMs = FIRST_PAUSE_MS
       }
       returnImmediately = answer === undefined
+      this.isFresh()
     }
   }
 
@@ -179,6 +183,7 @@ export class Feed {
     await this.streams.verify(stream_id, state)
     this.pauseMs = FIRST_PAUSE_MS
     await this.wait(Math.min(this.maxAgeMs / 3, LONGEST_WAIT_MS))
+    this.isFresh()
   }
 
   /** Throws NotDelivering unless the stream delivers what is needed. If it may have left out events, the list begins again. */
