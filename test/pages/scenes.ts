@@ -131,6 +131,8 @@ async function showFactors({ service }: World, page: Page): Promise<void> {
   const { email } = await addUser(service)
   await page.goto(`${service.issuer}/login`)
   await logIn(page, email)
+  // To leave the page while it loads ends its request, which the browser reports.
+  await page.waitForURL('**/account')
   await page.goto(`${service.issuer}/second-factor?redirect=%2Faccount`)
 }
 
