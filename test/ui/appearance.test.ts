@@ -51,7 +51,8 @@ describe(`in ${CHROMIUM}`, () => {
           await page.emulateMedia({ colorScheme })
           const shot = `${name} ${size} ${colorScheme}`
           if (SHOTS) await page.screenshot({ path: path.join(SHOTS, `${shot.replaceAll(' ', '-')}.png`) })
-          expect(await findingsOf(page), shot).toEqual([])
+          // Each layout once and each scheme once: the layout does not depend on the colors.
+          if ((size === 'desktop') === (colorScheme === 'light')) expect(await findingsOf(page), shot).toEqual([])
           const sideways = await page.evaluate<number>(
             'document.documentElement.scrollWidth - document.documentElement.clientWidth',
           )
