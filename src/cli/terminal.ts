@@ -36,7 +36,8 @@ export function show(answer: unknown, { json, output, first, env }: ShowOptions)
     return
   }
   const style: TableStyle = {
-    width: format === 'wide' ? Number.POSITIVE_INFINITY : (stdout.columns ?? 80),
+    // A terminal that does not know its size has 0 columns.
+    width: format === 'wide' ? Number.POSITIVE_INFINITY : stdout.columns || 80,
     colors: stdout.isTTY && !env['NO_COLOR'] && env['TERM'] !== 'dumb',
     first,
   }

@@ -1,6 +1,5 @@
 // Admin operations on clients. The fields and their rules are those of oauth/clients/client_metadata.ts.
 import { z } from 'zod'
-import { longestLife } from '../../config/lifetimes.ts'
 import type { App } from '../../context.ts'
 import { offeredGrantTypes } from '../../grants/index.ts'
 import { bool, int, name, word } from '../../lib/field.ts'
@@ -19,9 +18,10 @@ import type { Client } from '../../records/client.ts'
 import { type ActionResult, type AdminResource, action, type Recorder } from '../action.ts'
 import * as answers from '../answers/answers.ts'
 import { AFTER, cursorOf, order, q, search } from '../lists.ts'
-import { changedFields, conflict, invalid, notFound, retryStale } from '../outcome.ts'
+import { changedFields, conflict, invalid, retryStale } from '../outcome.ts'
 import { checkClientChange } from '../rights.ts'
 import { sharedFaultsIn, withHostWarning } from '../unreachable.ts'
+import { deleteClient } from './client_deletion.ts'
 import {
   clientExists,
   fetchDocument,
@@ -243,32 +243,7 @@ export const clients: AdminResource = {
     fetchDocument,
     refreshDocument,
     rotateSecret,
-    delete: action({
-      method: 'DELETE',
-      path: '/admin/clients/{client_id}',
-      doc: 'Deletes a client with its consents and streams, and removes it from the policies of resources. A client with live tokens is deleted only with force.',
-      status: 204,
-      query: z.strictObject({
-        force: bool().prefault(false).describe('Delete it even if it has live tokens, and revoke them.'),
-      }),
-      audit: 'client_deleted',
-      tool: { name: 'delete_client', title: 'Delete a client', destructive: 'get', counts: ['client_id', 'client_id'] },
-      cli: { flags: { id: { field: 'client_id' } } },
-      async run(app, { params: { client_id }, query: { force } }, by) {
-        const now = app.clock.now()
-        const oldest = idFloor(now - longestLife(app.config))
-        const change = { client_id, detail: { force } }
-        const outcome = await by.record('deleteClient', { client_id, force, now, oldest }, change)
-        if (outcome === undefined) throw notFound('client')
-        if (outcome === 'has_tokens') throw conflict('the client has live tokens; force revokes them', 'has_tokens')
-        if (outcome !== 'deleted')
-          throw conflict(
-            `the exchange list of ${outcome.only_at} contains only this client, and an empty list would allow other clients; change the list first`,
-            'only_exchange',
-          )
-        return {}
-      },
-    }),
+    delete: deleteClient,
   },
 }
 

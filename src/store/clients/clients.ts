@@ -252,9 +252,9 @@ export function* deleteClient({
     'SELECT 1 AS found FROM token_families WHERE client_id = ? AND revoked_at IS NULL LIMIT 1',
     client_id,
   )
-  if ((token || family) && !force) return 'has_tokens'
   const only_at = yield* findOnlyExchange(client_id)
   if (only_at !== undefined) return { only_at }
+  if ((token || family) && !force) return 'has_tokens'
   yield* change(`UPDATE issuances SET revoked_at = ? WHERE ${live}`, now, client_id, idBytes(oldest), now)
   yield* endFamilies('client_id', client_id, 'client_deleted', now)
   yield* change('UPDATE consent_grants SET revoked_at = ? WHERE client_id = ? AND revoked_at IS NULL', now, client_id)
