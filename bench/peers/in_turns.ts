@@ -1,7 +1,8 @@
 // The ratio of two services under the same load of machine tokens, in alternation.
 import { runLoad } from '../load/load.ts'
-import type { BenchTarget } from '../load/target.ts'
+import { type BenchTarget, HOT_CLIENTS } from '../load/target.ts'
 import { loadOf, works } from '../run/scenarios.ts'
+import { startService } from '../run/service.ts'
 import { median } from '../statistics.ts'
 
 /** Connections of the load generator. */
@@ -9,7 +10,7 @@ export const CONNECTIONS = 64
 const WARMUP_SECONDS = 2
 
 /** What one service reaches in one round. */
-export interface Turn {
+interface Turn {
   per_s: number
   /** CPU time of the service for one token. */
   cpu_us: number
@@ -50,4 +51,27 @@ export async function compareInTurns(
     onRound?.(round + 1, with_, without)
   }
   return `rate ${median(rates).toFixed(3)}, tokens for the same CPU ${median(costs).toFixed(3)} (${rounds} rounds of ${seconds} s)`
+}
+
+type Settings = Readonly<Record<string, string>>
+
+/** Starts a service with each of the settings, and prints every round and the ratio of both. `meanwhile` gets the first one. */
+export async function compareSettings(
+  on: Settings,
+  off: Settings,
+  { seconds, rounds }: Turns,
+  meanwhile: (on: BenchTarget) => void = () => {},
+): Promise<string> {
+  const start = async (settings: Settings) =>
+    (
+      await startService({ clients: { hot: HOT_CLIENTS, cold: 0 }, alg: 'ES256', env: { ...process.env, ...settings } })
+    )[0]
+  const [with_, without] = [await start(on), await start(off)]
+  meanwhile(with_)
+  const say = ({ per_s, cpu_us }: Turn) => `${Math.round(per_s)}/s at ${cpu_us.toFixed(1)} us`
+  return compareInTurns(with_, without, {
+    seconds,
+    rounds,
+    onRound: (round, a, b) => console.log(`round ${round}: on ${say(a)}, off ${say(b)}`),
+  })
 }

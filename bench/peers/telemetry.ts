@@ -4,10 +4,8 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
-import { HOT_CLIENTS } from '../load/target.ts'
 import { stopAll } from '../run/children.ts'
-import { startService } from '../run/service.ts'
-import { compareInTurns, type Turn } from './in_turns.ts'
+import { compareSettings } from './in_turns.ts'
 
 /** A collector that accepts everything (gRPC over HTTP/2). Returns the number of calls, and its port. */
 async function startCollector() {
@@ -40,17 +38,7 @@ const onTo = (endpoint: string) => ({
 const [seconds = 10, rounds = 5] = process.argv.slice(2).map(Number)
 const collector = await startCollector()
 try {
-  const start = async (settings: Record<string, string>) =>
-    (
-      await startService({ clients: { hot: HOT_CLIENTS, cold: 0 }, alg: 'ES256', env: { ...process.env, ...settings } })
-    )[0]
-  const [on, off] = [await start(onTo(collector.endpoint)), await start(OFF)]
-  const say = ({ per_s, cpu_us }: Turn) => `${Math.round(per_s)}/s at ${cpu_us.toFixed(1)} us`
-  const ratio = await compareInTurns(on, off, {
-    seconds,
-    rounds,
-    onRound: (round, with_, without) => console.log(`round ${round}: on ${say(with_)}, off ${say(without)}`),
-  })
+  const ratio = await compareSettings(onTo(collector.endpoint), OFF, { seconds, rounds })
   console.log(`on/off: ${ratio}, ${collector.seen.calls} pushes arrived`)
 } finally {
   await stopAll()
