@@ -111,6 +111,23 @@ test('events of a paused webhook wait, and are sent in order when it is resumed'
   await remove(hook)
 })
 
+test('an event is judged by the filter that another instance set before it, although the cache still has the one before', async () => {
+  const receiver = await TestReceiver.start()
+  const hook = await hookTo(receiver, ['client_deleted'])
+  const { listReceivers } = service.app.store
+  const known = await listReceivers({})
+  await okAdmin(service, 'PATCH', `/admin/webhooks/${hook.id}`, { events: ['client_suspended'] })
+  Object.assign(service.app.store, { listReceivers: async () => known })
+  try {
+    const client_id = await suspend()
+    await receiver.arrived(1)
+    expect(receiver.accepted).toMatchObject([{ type: 'client_suspended', data: { client_id } }])
+  } finally {
+    Object.assign(service.app.store, { listReceivers })
+  }
+  await remove(hook)
+})
+
 test('an event that was not accepted within events.retention is not sent any more; later ones are', async () => {
   const receiver = await TestReceiver.start()
   const hook = await hookTo(receiver, ['client_suspended'])
