@@ -9,6 +9,7 @@ import type { App } from '../context.ts'
 import { lagByWay } from '../events/lag.ts'
 import type { LaneStats } from '../lib/threads/lane.ts'
 import { SHARED_SETTING_NAMES } from '../records/instance.ts'
+import type { ScimState } from '../store/people/scim_providers.ts'
 import type { PurgeRun } from '../store/retention.ts'
 import { addedUp, allLanes, mapValues, ofLanes } from '../telemetry/lanes.ts'
 import type { GaugeName, ReadingName } from '../telemetry/metric_names.ts'
@@ -114,10 +115,18 @@ function addUpkeepGauges(app: App): void {
   const ends = cached(() => certificateEnds(app))
   const left = async () => mapValues(await ends(), (end) => end - clock.now())
   metrics.gauge('ext_provider_certificate_seconds', left, 'provider')
-  const calls = cached(async () => (app.config.scim.enabled ? store.listScimCalls({}) : []))
-  const ages = async () =>
-    Object.fromEntries((await calls()).map(({ provider, last_call_at }) => [provider, clock.now() - last_call_at]))
-  metrics.gauge('ext_scim_call_age_seconds', ages, 'provider')
+  const providers = cached(async () => (app.config.scim.enabled ? store.listScimStates({}) : []))
+  const ofProviders = async (read: (state: ScimState) => number | undefined) =>
+    Object.fromEntries(
+      (await providers()).flatMap((state): [string, number][] => {
+        const value = read(state)
+        return value === undefined ? [] : [[state.provider, value]]
+      }),
+    )
+  const ageOf = ({ last_call_at }: ScimState) => (last_call_at === undefined ? undefined : clock.now() - last_call_at)
+  metrics.gauge('ext_scim_call_age_seconds', () => ofProviders(ageOf), 'provider')
+  metrics.gauge('ext_scim_people', () => ofProviders(({ people }) => people), 'provider')
+  metrics.gauge('ext_scim_groups', () => ofProviders(({ groups }) => groups), 'provider')
 }
 
 /** For each setting that instances must share: 1 when they differ in it. */

@@ -30,7 +30,7 @@ import * as loginFailures from './people/login_failures.ts'
 import * as passwordLinks from './people/password_links.ts'
 import * as scimGroups from './people/scim_groups.ts'
 import { findScimSubject, findScimUser, listScimUsers } from './people/scim_people.ts'
-import { listScimCalls, listScimStates, noteScimError } from './people/scim_providers.ts'
+import { listScimStates, noteScimError } from './people/scim_providers.ts'
 import { createScimUser, deleteScimUser, revokeScimSubject, updateScimUser } from './people/scim_users.ts'
 import * as sessions from './people/sessions.ts'
 import { importUsers } from './people/user_import.ts'
@@ -98,7 +98,6 @@ const single = {
   deleteScimUser,
   findScimSubject,
   findScimUser,
-  listScimCalls,
   listScimStates,
   listScimUsers,
   noteScimError,

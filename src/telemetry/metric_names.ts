@@ -188,6 +188,8 @@ export const GAUGES = {
     'Time until the certificate of each upstream provider ends; absent for a provider to which nothing has connected since the start',
   ext_scim_call_age_seconds:
     'Time since the last request of each upstream provider over SCIM; absent for a provider that sent none, or has no SCIM key',
+  ext_scim_people: 'People that each upstream provider with a SCIM key manages over SCIM',
+  ext_scim_groups: 'Groups that each upstream provider with a SCIM key manages over SCIM',
   ext_signing_key_age_seconds: 'Age of the current signing key',
   ext_unsafe_settings:
     'Unsafe settings of the running service, by configuration key: 1 when the setting is unsafe, otherwise 0',

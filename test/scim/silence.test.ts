@@ -1,4 +1,4 @@
-// The time since the last request of a provider, for the alert about one that is silent.
+// The metrics of a provider: its people and groups, and the time since its last request, for the alert about one that is silent.
 import { expect, test } from 'vitest'
 import { metricOf, okAdmin } from '../support/admin.ts'
 import { federating } from '../support/openid_fake.ts'
@@ -12,18 +12,25 @@ test('the metric has the age of the last request with any key of a provider, and
   const { store } = service.app
   const [first, second] = [await scimClient(service), await scimClient(service)]
   await scimClient(service, 'acme')
-  await first.send('GET', '/Users')
-  await eventually(async () => (await store.listScimCalls({})).length === 1)
+  await first.add({ userName: 'ada@example.com' })
+  await first.add({ userName: 'grace@example.com' })
+  await first.send('POST', '/Groups', { displayName: 'engineering' })
+  const lastCall = async () =>
+    (await store.listScimStates({})).find(({ provider }) => provider === 'default')?.last_call_at
+  await eventually(async () => (await lastCall()) !== undefined)
   service.advance(1000)
   await second.send('GET', '/Users')
   const called = service.app.clock.now()
-  await eventually(async () => (await store.listScimCalls({}))[0]?.last_call_at === called)
+  await eventually(async () => (await lastCall()) === called)
   service.advance(90_000)
   expect(await metricOf(service, 'ext_scim_call_age_seconds{provider="default"}')).toBeGreaterThanOrEqual(90_000)
   expect(await metricOf(service, 'ext_scim_call_age_seconds{provider="default"}')).toBeLessThan(90_010)
   expect(await metricOf(service, 'ext_scim_call_age_seconds{provider="acme"}')).toBe(0)
+  expect(await metricOf(service, 'ext_scim_people{provider="default"}')).toBe(2)
+  expect(await metricOf(service, 'ext_scim_groups{provider="default"}')).toBe(1)
+  expect(await metricOf(service, 'ext_scim_people{provider="acme"}')).toBe(0)
   for (const { id } of await okAdmin<{ id: string }[]>(service, 'GET', '/admin/api-keys'))
     await okAdmin(service, 'DELETE', `/admin/api-keys/${id}`)
-  expect(await store.listScimCalls({})).toEqual([])
+  expect(await store.listScimStates({})).toEqual([])
   await service.close()
 })

@@ -67,7 +67,7 @@ export function ProviderStates({ of }: { of: NonNullable<Status['providers']> })
   return (
     <Card title="Upstream providers">
       <ul class="concerns">
-        {of.map(({ slug, use, issuer, issuer_found, usable, keys, reason, since, last_failure }) => (
+        {of.map(({ slug, use, issuer, issuer_found, usable, keys, reason, since, last_failure, scim }) => (
           <li key={`${use} ${slug}`}>
             <span class={`dot ${usable === false ? 'bad' : 'good'}`} />
             <div>
@@ -100,6 +100,7 @@ export function ProviderStates({ of }: { of: NonNullable<Status['providers']> })
                   )}
                 </div>
               )}
+              {scim && <Provisioned of={scim} />}
             </div>
           </li>
         ))}
@@ -107,3 +108,23 @@ export function ProviderStates({ of }: { of: NonNullable<Status['providers']> })
     </Card>
   )
 }
+
+/** What a provider manages over SCIM, and its last request. */
+const Provisioned = ({ of }: { of: NonNullable<NonNullable<Status['providers']>[number]['scim']> }) => (
+  <div class="soft small">
+    SCIM: {quantity(of.people, 'person', 'people')} and {quantity(of.groups, 'group')}, with{' '}
+    {of.keys.map((name, i) => (
+      <>
+        {i > 0 && ', '}
+        <code>{name}</code>
+      </>
+    ))}{' '}
+    (<a href={href(['api-keys'])}>API keys</a>). Last request <Time at={of.last_call_at} or="never" />.
+    {of.last_error !== undefined && of.last_error_at !== undefined && (
+      <>
+        {' '}
+        Last refusal <Time at={of.last_error_at} />: <code>{of.last_error}</code>
+      </>
+    )}
+  </div>
+)

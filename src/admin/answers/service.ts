@@ -73,6 +73,7 @@ const upstreamProvider = z.strictObject({
     .describe('The last failed sign-in or connection of the last 30 days.'),
   scim: z
     .strictObject({
+      keys: z.array(z.string()).describe('Names of its SCIM keys.'),
       people: count,
       groups: count,
       last_call_at: at.optional().describe('Time of the last request, at most 15 seconds late.'),

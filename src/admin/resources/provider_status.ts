@@ -86,9 +86,10 @@ async function stateOf({ look, settings }: OidcProvider) {
 function scimOf(states: readonly ScimState[], slug: string) {
   const state = states.find(({ provider }) => provider === slug)
   if (!state) return {}
-  const { people, groups, last_call_at, last_error, last_error_at } = state
+  const { keys, people, groups, last_call_at, last_error, last_error_at } = state
   return {
     scim: {
+      keys,
       people,
       groups,
       ...(last_call_at === undefined ? {} : { last_call_at: rfc3339(last_call_at) }),

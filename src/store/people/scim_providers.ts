@@ -24,18 +24,11 @@ export function* noteScimError({ provider, error, now }: { provider: string; err
   )
 }
 
-/** The time of the last request of each provider that has sent one with a key that exists. */
-export function* listScimCalls(_: Record<never, never>): Op<{ provider: string; last_call_at: number }[]> {
-  const rows = yield* all(
-    `SELECT provider, MAX(last_used_at) AS last_call_at FROM api_keys
-     WHERE provider IS NOT NULL AND last_used_at IS NOT NULL GROUP BY provider ORDER BY provider`,
-  )
-  return rows.map((row) => ({ provider: str(row.provider), last_call_at: num(row.last_call_at) }))
-}
-
 /** What operators see of a provider with a SCIM key. */
 export interface ScimState {
   provider: string
+  /** Names of its keys. */
+  keys: string[]
   people: number
   groups: number
   last_call_at?: number
@@ -53,8 +46,10 @@ export function* listScimStates(_: Record<never, never>): Op<ScimState[]> {
        (SELECT p.last_error_at FROM scim_providers p WHERE p.provider = k.provider) AS last_error_at
      FROM api_keys k WHERE k.provider IS NOT NULL GROUP BY k.provider ORDER BY k.provider`,
   )
+  const keys = yield* all('SELECT provider, name FROM api_keys WHERE provider IS NOT NULL ORDER BY created_at, id')
   return rows.map((row) => ({
     provider: str(row.provider),
+    keys: keys.filter(({ provider }) => provider === row.provider).map(({ name }) => str(name)),
     people: num(row.people),
     groups: num(row.groups_n),
     last_call_at: maybeNum(row.last_call_at),
