@@ -11,15 +11,15 @@ const BESIDE = [
   'test/faults/**/*.test.ts',
   'test/http/silent_connections.test.ts',
   // Clients in other languages, where their tool chains are, and balancers.
-  'test/interop/{balancers,dex,go,java,keycloak,keycloak_events,pyjwt,python,python_servers,revocations,rust,scim,spire,standard_webhooks,typescript}.test.ts',
+  'test/interop/{balancers,dex,go,java,keycloak,keycloak_events,keycloak_scim,pyjwt,python,python_servers,revocations,rust,scim,spire,standard_webhooks,typescript}.test.ts',
   'test/flows/{broker_instances,broker_sequences,client_limits_process,feature_pairs,instances_history,transit}.test.ts',
   'test/fuzz/**/*.test.ts',
   // It measures the heap of its process.
   'test/lib/memory.test.ts',
   // Every page in every width and both colour schemes.
   'test/{pages,ui}/appearance.test.ts',
-  // It prints how long it takes.
-  'test/scim/leaving_time.test.ts',
+  // They print how long it takes.
+  'test/scim/{import,leaving}_time.test.ts',
   'test/store/postgres_{connection,faults,instances,partitions}.test.ts',
   'test/telemetry/alerts.test.ts',
   'test/tools/{api_document,deploy_tools,image,image_files,package}.test.ts',

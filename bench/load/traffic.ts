@@ -11,7 +11,7 @@ const MOST_SECONDS = 600
 type Send = (connection: LoadConnection, count: number) => Promise<LoadAnswer>
 
 /** Starts sending `rate` requests per second (open loop). The returned function stops and returns the tally. Answers other than 200 are errors. */
-export function beginTraffic(target: BenchTarget, rate: number, send: Send): () => Promise<LoadTally> {
+export function beginTraffic(target: Pick<BenchTarget, 'base'>, rate: number, send: Send): () => Promise<LoadTally> {
   const connections = Array.from({ length: CONNECTIONS }, () => new LoadConnection(target.base))
   const tally = newTally()
   let sent = 0
@@ -35,7 +35,7 @@ export function beginTraffic(target: BenchTarget, rate: number, send: Send): () 
 
 /** Requests client_credentials tokens, for the clients in rotation. */
 export const tokenRequest =
-  ({ machines, paths }: BenchTarget): Send =>
+  ({ machines, paths }: Pick<BenchTarget, 'machines' | 'paths'>): Send =>
   (connection, count) => {
     const { client_id = '', client_secret = '' } = machines[count % machines.length] ?? {}
     return connection.post(

@@ -1,6 +1,8 @@
-// How long it takes from "deactivate" at the provider until a resource server that verifies tokens offline refuses them.
+// How long it takes from "deactivate" at the provider until a resource server that verifies tokens offline refuses them. With
+// SERVICE_LEAVING_RATE=1000 the instances issue as many tokens a second meanwhile.
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { median } from '../../bench/statistics.ts'
+import { beginTraffic, tokenRequest } from '../../bench/load/traffic.ts'
+import { median, newLatencies, percentilesOf } from '../../bench/statistics.ts'
 import { createVerifier, Refusal, type Verifier } from '../../packages/resource-server/src/index.ts'
 import { newId } from '../../src/lib/id.ts'
 import { Browser } from '../support/browser.ts'
@@ -13,6 +15,8 @@ import { failureOf } from '../support/thrown.ts'
 import { pause } from '../support/wire.ts'
 
 const PEOPLE = 10
+const RATE = Number(process.env['SERVICE_LEAVING_RATE'] ?? 0)
+const MACHINES = 100
 
 describe.each(storages())('on %s', (storage, env) => {
   let service: TestService
@@ -70,6 +74,23 @@ describe.each(storages())('on %s', (storage, env) => {
     return (failure instanceof Refusal && failure.code) || String(failure)
   }
 
+  /** Starts the load on all instances. The returned function ends it, and says what it got. */
+  async function underLoad(): Promise<() => Promise<string>> {
+    if (RATE === 0) return async () => ''
+    const machines = await Promise.all(Array.from({ length: MACHINES }, () => addClient(service)))
+    const bases = [...new Set([service, called])].map(({ issuer }) => issuer)
+    const send = tokenRequest({ machines, paths: { token: '/oauth/token' } })
+    const ends = bases.map((base) => beginTraffic({ base }, RATE / bases.length, send))
+    return async () => {
+      const latency = newLatencies()
+      const tallies = await Promise.all(ends.map((end) => end()))
+      for (const tally of tallies) latency.add(tally.latency.contents())
+      const rate = tallies.reduce((sum, { latency, seconds }) => sum + latency.count / seconds, 0)
+      expect(tallies.flatMap(({ firstError }) => firstError ?? [])).toEqual([])
+      return `, at ${Math.round(rate)} tokens/s with a p99 of ${Math.round(percentilesOf(latency).p99)} ms`
+    }
+  }
+
   test(`each of ${PEOPLE} people is refused without a question to the service, and the time is printed`, {
     timeout: 90_000,
   }, async () => {
@@ -81,6 +102,7 @@ describe.each(storages())('on %s', (storage, env) => {
       },
       { timeout: 30_000, interval: 500 },
     )
+    const end = await underLoad()
     const times: number[] = []
     const people = []
     for (let i = 0; i < PEOPLE; i++) people.push(await signedIn())
@@ -98,6 +120,8 @@ describe.each(storages())('on %s', (storage, env) => {
       expect(asked).toEqual([])
     }
     const shown = [Math.min(...times), median(times), Math.max(...times)].map((ms) => Math.round(ms))
-    console.log(`${storage}: refused after ${shown.join(', ')} ms (minimum, median, maximum of ${PEOPLE})`)
+    console.log(
+      `${storage}: refused after ${shown.join(', ')} ms (minimum, median, maximum of ${PEOPLE})${await end()}`,
+    )
   })
 })

@@ -50,7 +50,7 @@ describe('Okta', () => {
     return { sent, body, at: `/Users/${body['id']}` }
   }
 
-  test('looks for a person, creates the person, and gets 409 for the same one', async () => {
+  test('asks for a name, creates the person, and gets 409 for the same one', async () => {
     const sent = profile()
     const empty = await find(sent.userName)
     expect([empty.status, empty.body]).toMatchObject([200, { ...NONE, startIndex: 1 }])

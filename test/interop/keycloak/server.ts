@@ -1,5 +1,6 @@
 // Keycloak with a realm of its own: starts it, asks its admin API, and signs in on its pages.
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -121,6 +122,21 @@ export async function startKeycloak(home: string) {
       const [client] = (await admin('GET', `/clients?clientId=${CLIENT_ID}`)) as { id: string; attributes: object }[]
       const attributes = { ...client?.attributes, ...changes }
       await admin('PUT', `/clients/${client?.id}`, { ...client, attributes })
+    },
+    /** Turns admin events on, and adds a client that may read them and the users. Returns its secret. */
+    async addReader(clientId: string): Promise<string> {
+      const realm = (await admin('GET', '')) as object
+      await admin('PUT', '', { ...realm, adminEventsEnabled: true })
+      const secret = randomUUID()
+      await admin('POST', '/clients', { clientId, secret, serviceAccountsEnabled: true, standardFlowEnabled: false })
+      const idOf = async (name: string) =>
+        ((await admin('GET', `/clients?clientId=${name}`)) as { id: string }[])[0]?.id ?? ''
+      const [reader, realmManagement] = [await idOf(clientId), await idOf('realm-management')]
+      const account = (await admin('GET', `/clients/${reader}/service-account-user`)) as { id: string }
+      const roles = (await admin('GET', `/clients/${realmManagement}/roles`)) as { name: string }[]
+      const wanted = roles.filter(({ name }) => ['view-users', 'query-groups', 'view-events'].includes(name))
+      await admin('POST', `/users/${account.id}/role-mappings/clients/${realmManagement}`, wanted)
+      return secret
     },
     /** The types of the events of a user, newest first. */
     async eventsOf({ id }: { id: string }): Promise<string[]> {
