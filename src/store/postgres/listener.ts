@@ -168,7 +168,8 @@ class ListeningConnection {
     await fresh.query(SESSION).catch(() => {})
     await this.listen(fresh)
     await this.presence.enter(fresh)
-    this.versions.reset(await this.presence.ask(fresh))
+    const asked = this.versions.now()
+    this.versions.reset(await this.presence.ask(fresh), asked)
   }
 
   private async listen(on: pg.Client): Promise<void> {
@@ -226,7 +227,8 @@ class ListeningConnection {
   }
 
   private async readVersions(from: pg.Client): Promise<void> {
-    await this.versions.compare(await this.presence.ask(from), this.canListen)
+    const asked = this.versions.now()
+    await this.versions.compare(await this.presence.ask(from), asked, this.canListen)
   }
 
   private async reconnect(): Promise<void> {

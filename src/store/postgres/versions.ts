@@ -27,11 +27,23 @@ export class KnownVersions {
     this.onWentBack = onWentBack
   }
 
-  /** Starts with the versions of a new connection. It may be another server, or an earlier state of the same server. */
-  reset(versions: readonly Version[]): void {
-    if (versions.some(({ name, version }) => version < (this.known.get(name) ?? 0))) this.onWentBack()
+  /** The versions that are known now. A query that begins now reads no lower ones, unless the database went back. */
+  now(): ReadonlyMap<string, number> {
+    return new Map(this.known)
+  }
+
+  /** Starts with the versions of a new connection, and with those that were known before it was asked. It may be another server, or an earlier state of the same server. */
+  reset(versions: readonly Version[], asked: ReadonlyMap<string, number>): void {
+    const isLower = ({ name, version }: Version) => version < (asked.get(name) ?? 0)
+    if (versions.some(isLower)) this.onWentBack()
+    const read = versions.map((each) => (this.isOutdated(each, asked) ? this.known.get(each.name) : each.version))
     this.known.clear()
-    for (const { name, version } of versions) this.known.set(name, version)
+    for (const [i, { name, version }] of versions.entries()) this.known.set(name, read[i] ?? version)
+  }
+
+  /** Whether a notification brought a later version while the query was answered. Notifications may be handled before an answer that arrived with them. */
+  private isOutdated({ name, version }: Version, asked: ReadonlyMap<string, number>): boolean {
+    return version >= (asked.get(name) ?? 0) && version < (this.known.get(name) ?? 0)
   }
 
   /**
@@ -49,9 +61,10 @@ export class KnownVersions {
     else if (!notice.ours) this.onInvalidation(kind === 'keys' ? kind : dropsIn(notice.detail))
   }
 
-  /** Compares all versions. A notification contains what changed, and a version shows only that something changed, so notifications are awaited first. */
-  async compare(versions: readonly Version[], notified: boolean): Promise<void> {
+  /** Compares all versions with the known ones; `asked` are those that were known before the query. A notification contains what changed, and a version shows only that something changed, so notifications are awaited first. */
+  async compare(versions: readonly Version[], asked: ReadonlyMap<string, number>, notified: boolean): Promise<void> {
     const different = versions
+      .filter((each) => !this.isOutdated(each, asked))
       .map((each) => ({ ...each, before: this.known.get(each.name) }))
       .filter(({ version, before }) => version !== before)
     if (different.length === 0) return
