@@ -20,7 +20,7 @@ const NOT_RUN: Readonly<Record<string, number>> = {
   'needs root': 2,
   'needs systemd': 2,
   'starts a second service': 1,
-  'takes minutes': 4,
+  'takes minutes': 5,
   'test/tools/package.test.ts runs it': 1,
 }
 
