@@ -150,10 +150,16 @@ export interface ToolRule {
   /** In snake_case. */
   readonly name: string
   readonly title: string
+  /** What it does, where it does less than the operation. Default: the help of the operation. */
+  readonly doc?: string
+  /** The members of the body that it takes, each of them required. Default: all. */
+  readonly only?: readonly string[]
   /** The name of a path parameter as an argument, where the declared one says too little. */
   readonly params?: Readonly<Record<string, { readonly name: string; readonly doc: string }>>
   /** The member of the result that has the rows. An answer that is an array becomes this member. */
   readonly rows?: string
+  /** Whether its results have reasons of refusals, which are explained. */
+  readonly reasons?: true
   /**
    * It deletes or revokes, and takes dry_run. The name of the operation of the same resource that shows what would be hit; true where the
    * operation counts with dry_run itself.

@@ -48,7 +48,7 @@ export const auditTrail: AdminResource = {
       path: '/admin/audit',
       doc: 'Lists audit events, newest first.',
       answer: z.array(answers.auditEvent),
-      tool: { name: 'audit', title: 'The audit trail', rows: 'events' },
+      tool: { name: 'audit', title: 'The audit trail', rows: 'events', reasons: true },
       query: z.strictObject({
         ...filters,
         request_id: z

@@ -116,7 +116,7 @@ export const finding: AdminResource = {
           .describe('An id, a part of a name, an email, a URI or slug, the jti of a token, or the id of a request.'),
       }),
       cli: { command: 'find', rows: 'matches' },
-      tool: { name: 'find', title: 'Find a record', rows: 'matches' },
+      tool: { name: 'find', title: 'Find a record', rows: 'matches', reasons: true },
       async run(app, { query: { query } }, by) {
         const kinds = await Promise.all([
           byNameOrText(app, 'client', clients, query, by),

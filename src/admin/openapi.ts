@@ -154,9 +154,15 @@ function queryOf({ query }: Action): object[] {
   }))
 }
 
-/** The JSON Schema of an answer. */
+/** The JSON Schema of an answer. Some readers of schemas do not take an empty one for members of any form. */
 export function outputSchema(schema: z.ZodType): object {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { unrepresentable: 'any' })
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+    unrepresentable: 'any',
+    override({ jsonSchema }) {
+      const { additionalProperties: members } = jsonSchema
+      if (typeof members === 'object' && Object.keys(members).length === 0) jsonSchema.additionalProperties = true
+    },
+  })
   return rest
 }
 

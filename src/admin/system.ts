@@ -31,6 +31,7 @@ export const keys: AdminResource = {
       doc: 'Lists the published keys: the current key, former keys whose tokens may still be live, and the next key, which the next rotation makes current; with `oauth.openid` the same for the keys of ID tokens, once one was needed.',
       answer: answers.keysAnswer,
       cli: { rows: 'keys' },
+      tool: { name: 'signing_keys', title: 'Signing keys', rows: 'keys' },
       async run({ keyring }) {
         // Rejects when no key exists, because an empty list would hide a wrong signing.key_path.
         keyring.current()
@@ -79,6 +80,10 @@ export const keys: AdminResource = {
       body: z.strictObject({ dry_run: dryRun }),
       needs: 'admin',
       long: true,
+      tool: {
+        ...{ name: 'revoke_signing_key', title: 'Revoke a signing key', destructive: true },
+        params: { kid: { name: 'kid', doc: 'Id of the key, from signing_keys or the header of a token.' } },
+      },
       audit: 'key_revoked',
       async run(app, { params: { kid }, body: { dry_run } }, by) {
         const { keyring, store } = app
@@ -150,7 +155,7 @@ export const system: AdminResource = {
       doc: 'Shows version, uptime, components, features, HTTP engines, queues, headroom, storage, lockouts, instances, unsafe settings and upstream providers.',
       answer: answers.systemStatus,
       cli: { command: 'status' },
-      tool: { name: 'status', title: 'State of the service' },
+      tool: { name: 'status', title: 'State of the service', reasons: true },
       run: async (app) => ({ shown: await statusOf(app) }),
     }),
     stats: action({

@@ -51,9 +51,10 @@ export const refreshToken = {
       await revokeReused(app, input, family)
       throw refuse('refresh_token_reused')
     }
+    // Before family_revoked: the end of a user's sign-ins is not the reason but its consequence.
+    if (found.user_status !== 'active') throw refuse('user_inactive')
     if (family.revoked_at !== undefined) throw refuse('family_revoked')
     if (!isRetry && token.expires_at <= app.clock.now()) throw refuse('refresh_token_expired')
-    if (found.user_status !== 'active') throw refuse('user_inactive')
     if (found.consent_revoked) throw refuse('consent_revoked')
     checkBound(family.jkt, input.proof)
     checkCovered(app, form.resource, family.resource)

@@ -6,6 +6,7 @@ import { actionNamed } from '../admin/index.ts'
 import { badInput, invalid } from '../admin/outcome.ts'
 import type { RawInput } from '../admin/perform.ts'
 import type { OAuthError } from '../lib/error.ts'
+import { explainReasons } from './reasons.ts'
 import { fittingShare, present } from './result.ts'
 import { type ObjectSchema, wordSchema } from './schema.ts'
 import type { Tool } from './tools.ts'
@@ -25,7 +26,8 @@ const DEFAULT_ROWS = 50
 export async function callTool(tool: Tool, args: Args, send: Send): Promise<Record<string, unknown>> {
   checkArguments(tool, args)
   const { rule, action, look, name, item, words } = tool
-  const whole = (answer: unknown, more: object = {}) => present({ ...(answer as object), ...more }, words)
+  const whole = (answer: unknown, more: object = {}) =>
+    present({ ...(answer as object), ...more, ...reasonsOf(tool, answer) }, words)
   const result = rule.rows !== undefined ? await page(tool, args, send) : undefined
   if (result) return result
   if (!rule.destructive) return whole(await send(action, inputOf(tool, args), name))
@@ -36,6 +38,12 @@ export async function callTool(tool: Tool, args: Args, send: Send): Promise<Reco
   const live = await countLive(tool, shown as Record<string, unknown>, send)
   const done = dry_run ? undefined : await send(action, input, name)
   return whole({ dry_run, [item]: shown, ...live, ...(done === undefined ? {} : { result: done }) })
+}
+
+/** What the reasons in an answer mean, for a tool whose results have some. */
+function reasonsOf({ rule }: Tool, answer: unknown): object {
+  const reasons = rule.reasons ? explainReasons(answer as object) : []
+  return reasons.length > 0 ? { reasons } : {}
 }
 
 /** What an item has that still works: its live tokens and sign-ins. An operation that needs `force` for them refuses without it. */
@@ -117,6 +125,7 @@ async function page(tool: Tool, args: Args, send: Send): Promise<Record<string, 
       [member]: shown,
       ...('count' in others ? { count } : {}),
       ...(isMore && count > 0 ? { next_cursor: cursorOf(next) } : {}),
+      ...reasonsOf(tool, { ...others, [member]: shown }),
     }
   }
   let count = rows.length

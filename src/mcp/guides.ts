@@ -6,7 +6,7 @@ import { visible } from './result.ts'
 
 const MARKDOWN = 'text/markdown'
 /** The reference of reasons. */
-const REASONS = 'service://reference/reasons'
+export const REASONS = 'service://reference/reasons'
 
 interface Guide {
   uri: string
@@ -23,7 +23,8 @@ export const guides = (): readonly Guide[] => {
   return read
 }
 
-function documentAt(file: string): string | undefined {
+/** The text of a document of the package. */
+export function documentAt(file: string): string | undefined {
   const full = path.join(packageRoot, 'docs', file)
   return existsSync(full) ? readFileSync(full, 'utf8') : undefined
 }
@@ -103,5 +104,6 @@ export function promptText(name: string, args: Readonly<Record<string, unknown>>
   const found = PROMPTS.find((each) => each.name === name)
   const value = found && args[found.argument.name]
   if (!found || typeof value !== 'string' || value === '' || value.length > LONGEST_VALUE) return undefined
-  return `${found.title} The ${found.argument.name}, as data: ${JSON.stringify(visible(value))}\n\n${found.steps}\n`
+  const title = /[.?]$/.test(found.title) ? found.title : `${found.title}.`
+  return `${title} The ${found.argument.name}, as data: ${JSON.stringify(visible(value))}\n\n${found.steps}\n`
 }

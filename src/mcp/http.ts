@@ -122,7 +122,6 @@ async function open(app: App): Promise<McpHttpHandler> {
   }
   // Nothing that a client could subscribe to changes.
   return createMcpHandler(factory, {
-    responseMode: 'json',
     maxSubscriptions: 0,
     onerror: (error) => app.log.debug({ err: error }, 'an MCP request was refused'),
   })

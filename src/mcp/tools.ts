@@ -5,6 +5,7 @@ import { own } from '../admin/answers/own_words.ts'
 import { inputSchema, outputSchema } from '../admin/openapi.ts'
 import { maxParam } from '../admin/perform.ts'
 import { type Capability, includesCapability } from '../records/api_key.ts'
+import { explainedReasons } from './reasons.ts'
 import { type ObjectSchema, type SchemaPart, wordSchema } from './schema.ts'
 
 /** A tool. Its operation is that of the declaration, and `look` the one that shows what a destructive tool would hit. */
@@ -46,15 +47,19 @@ export const TOOL_SETS = { diagnose: 'viewer', operate: 'operator', manage: 'adm
 const NEXT: Readonly<Record<string, string>> = {
   status: 'When something needs attention, call doctor next.',
   client_connections:
-    'Each failed step has a reason: read the resource service://reference/reasons for its meaning, or call explain.',
+    'Each failed step has a reason. reasons says what it means and which tool to call next; the resource service://reference/reasons has all of them.',
   explain: 'The first failed step says where the rule is set and how to change it.',
   find: 'With the client_id of a match call client_connections or issuances; with a jti, issuances.',
   issuances: 'When a token leaked, call revoke_tokens with the criteria of its row.',
   audit: 'With the client_id of an event call client_connections.',
   decode_token: 'When it is active and should not be, call revoke_tokens.',
   check_resource: 'Each problem has its correction in fix.',
-  doctor: 'Each finding has its correction in fix. For a client that it names, call client_connections.',
+  doctor: 'Each finding has its correction in fix. For a client that it names, call find, then client_connections.',
   waste: 'The message of a client is for its owner.',
+  signing_keys: 'When a key leaked, call revoke_signing_key: the next key first, if it was in the same place.',
+  revoke_signing_key: 'Call signing_keys afterwards, and decode_token with a token of the key: it is not active.',
+  limit_client: 'Call client_connections to see the effect. To refuse every request, call suspend_client.',
+  switch_provider: 'Tokens that its assertions caused stay valid: call revoke_tokens next.',
   suspend_client: 'Tokens that it has stay valid: call revoke_tokens next.',
   disable_user: 'Access tokens that the user has stay valid: call revoke_tokens next.',
 }
@@ -92,7 +97,7 @@ function toolOf(resource: AdminResource, action: Action): Tool | undefined {
     ...(look ? { look } : {}),
     listed: {
       ...{ name, title },
-      description: `${action.doc}${next ? ` ${next}` : ''}`,
+      description: `${rule.doc ?? action.doc}${next ? ` ${next}` : ''}`,
       inputSchema: schema,
       outputSchema: resultSchema(answerSchema, { action, rule, look, item }),
       annotations: {
@@ -109,7 +114,7 @@ function toolOf(resource: AdminResource, action: Action): Tool | undefined {
 
 const propertiesOf = (schema: z.ZodType | undefined): SchemaPart => (schema ? (inputSchema(schema) as SchemaPart) : {})
 
-function inputOf(resource: AdminResource, action: Action, { params = {}, rows, destructive }: ToolRule) {
+function inputOf(resource: AdminResource, action: Action, { params = {}, rows, destructive, only }: ToolRule) {
   const args = new Map<string, { part: 'params' | 'query' | 'body'; field: string }>()
   const properties: Record<string, SchemaPart> = {}
   const required: string[] = []
@@ -123,9 +128,10 @@ function inputOf(resource: AdminResource, action: Action, { params = {}, rows, d
     const { properties: declared = {}, required: needed = [] } = propertiesOf(action[part])
     for (const [name, schema] of Object.entries(declared)) {
       if (name === 'dry_run' || (part === 'query' && PLACES.includes(name))) continue
+      if (part === 'body' && only?.includes(name) === false) continue
       args.set(name, { part, field: name })
       properties[name] = schema
-      if (needed.includes(name)) required.push(name)
+      if (needed.includes(name) || only?.includes(name)) required.push(name)
     }
   }
   if (rows !== undefined) properties['cursor'] = CURSOR
@@ -181,7 +187,8 @@ function resultSchema(
   const isList = answer?.type === 'array'
   const own: Record<string, SchemaPart> = isList ? { [rule.rows ?? 'rows']: answer } : (answer?.properties ?? {})
   const page: Record<string, SchemaPart> = rule.rows ? { next_cursor: schemaOf(NEXT_CURSOR) } : {}
-  return objectOf({ ...own, ...dry, ...page }, isList ? [rule.rows ?? 'rows'] : (answer?.required ?? []))
+  const reasons: Record<string, SchemaPart> = rule.reasons ? { reasons: schemaOf(explainedReasons) } : {}
+  return objectOf({ ...own, ...dry, ...page, ...reasons }, isList ? [rule.rows ?? 'rows'] : (answer?.required ?? []))
 }
 
 const objectOf = (properties: Record<string, SchemaPart>, required: string[]): ObjectSchema => ({

@@ -90,6 +90,10 @@ function ownLimits({ config, store, clientShare }: App): RequestLimits {
   }
 }
 
+/** The message that the client received, and the redirect URI that is not registered: the page that refuses it does not show it. */
+const detailOf = ({ message, more: { about } }: OAuthError): string =>
+  about?.['redirect_uri'] === undefined ? message : `${message}: ${about['redirect_uri']}`
+
 /** Adds the outcome of a step to the client activity, with the error message that the client received. */
 function recordStep(
   { activity, clock }: App,
@@ -102,7 +106,7 @@ function recordStep(
     step,
     at: clock.now(),
     status: error?.status ?? reply.status,
-    ...(error ? { error: error.code, detail: error.message, reason: error.reason } : {}),
+    ...(error ? { error: error.code, detail: detailOf(error), reason: error.reason } : {}),
     ...(request.notes.inactive ? { reason: request.notes.inactive } : {}),
     ...(request.notes.remark && !error
       ? { detail: request.notes.remark.text, reason: request.notes.remark.reason }

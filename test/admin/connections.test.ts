@@ -54,7 +54,7 @@ test('the steps of a successful client are listed in order: authorize, consent, 
   expect(trail?.steps[0]).toMatchObject({ count: 2, request_id: expect.stringMatching(/^[A-Za-z0-9_-]{22}$/) })
 })
 
-test('each failed step has its reason and the description that the client received', async () => {
+test('each failed step has its reason, and the description that the client received or more than it', async () => {
   const [client, user, resource] = [await addClient(service), await addUser(service), await addResource(service)]
   const { client_id } = client
   const browser = new Browser()
@@ -75,7 +75,7 @@ test('each failed step has its reason and the description that the client receiv
       step: 'authorize',
       status: 400,
       error: 'invalid_request',
-      detail: 'the redirect_uri is not registered for this client',
+      detail: 'the redirect_uri is not registered for this client: https://evil.example/cb',
       reason: 'unregistered_redirect_uri',
     },
     {

@@ -75,7 +75,9 @@ async function seed(text: string): Promise<void> {
   const token = anIssuance({ ...about, ...times })
   // So many that the client wastes tokens.
   for (let i = 0; i < 110; i++) await store.recordIssuance({ ...token, id: i === 0 ? token.id : newId() })
-  const detail = { expected: text, found: text, reason: text, federated_subject: text, provider: text }
+  // A provider writes the end of such a reason, and the table of reasons has a row for its beginning.
+  const reason = `oidc_upstream_${text}`
+  const detail = { expected: text, found: text, reason, federated_subject: text, provider: text }
   const event = { action: 'user_oidc_login_failed', actor_id: text, client_id: text, ip: text, detail } as const
   await store.recordAudit(anEvent({ id: newId(), ...event, created_at: now }))
   for (let i = 0; i < 40; i++)
@@ -133,11 +135,16 @@ test('lists of records, tokens, events and steps', async () => {
   for (const member of ['client_name', 'agent_description', 'backchannel_logout_uri', 'given_name', 'provider_groups'])
     expect(found, member).toEqual(expect.arrayContaining([expect.stringMatching(`^matches\\[\\]\\.${member}`)]))
   expect(await readAll('issuances', { client_id: clientIds[0] })).toContain('issuances[].sub')
-  expect(await readAll('audit')).toEqual(expect.arrayContaining(['events[].actor_id', 'events[].detail.found']))
+  expect(await readAll('audit')).toEqual(
+    expect.arrayContaining(['events[].actor_id', 'events[].detail.found', 'reasons[].reason']),
+  )
   expect(await readAll('client_connections')).toContain('connections[].steps[].detail')
   expect(await readAll('waste')).toEqual(expect.arrayContaining(['clients[].client_name', 'clients[].message']))
   expect(await readAll('doctor')).toEqual(expect.arrayContaining(['findings[].message', 'findings[].check']))
   expect((await read('status')).places).toContain('attention[].text')
+  const { answer } = await read('signing_keys')
+  const [{ kid }] = answer['keys'] as [{ kid: string }]
+  await read('revoke_signing_key', { kid })
 })
 
 test('every name of a member is in from_outside, however many there are', async () => {
@@ -153,6 +160,7 @@ test('what a tool would delete, revoke or explain', async () => {
     expect((await read('delete_client', { client_id: clientIds[i] })).places).toContain('client.agent_description')
     expect((await read('delete_user', { id })).places).toContain('user.given_name')
     expect((await read('revoke_sign_ins', { id })).places).toContain('user.locale')
+    expect((await read('disable_user', { id })).places).toContain('user.given_name')
     expect((await read('delete_resource', { id: resourceIds[i] })).places).toContain('resource.scopes[].description')
     expect((await read('revoke_tokens', { client_id: clientIds[i] })).isError).toBe(false)
     expect((await read('revoke_token', { jti: tokenIds[i] })).places).toContain('issuance.sub')
@@ -186,7 +194,8 @@ test('a refusal repeats an argument in its description only', async () => {
 })
 
 test('every tool that reads was called', () => {
-  const without = ['suspend_client', 'reactivate_client', 'disable_user', 'enable_user']
-  const changes = [...without, 'set_registration_mode', 'reload_configuration']
+  const without = ['suspend_client', 'reactivate_client', 'limit_client', 'enable_user']
+  const providers = ['refresh_provider_keys', 'switch_provider']
+  const changes = [...without, ...providers, 'set_registration_mode', 'reload_configuration']
   expect([...results.keys()].filter((name) => !called.has(name) && !changes.includes(name))).toEqual([])
 })

@@ -51,6 +51,7 @@ const concern = z.strictObject({
 })
 const upstreamProvider = z.strictObject({
   slug: z.string().describe('Its slug. Its name, when its assertions are accepted.'),
+  id: own().optional().describe('Its id, when its assertions are accepted.'),
   use: z.enum(['sign_in', 'assertions', 'connections']),
   issuer: z.string().optional().describe('Issuer of the configuration.'),
   issuer_found: z.string().optional().describe('Issuer in the metadata of the provider.'),

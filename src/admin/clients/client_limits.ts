@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { jsonFloat, jsonInt, numberOf } from '../../lib/field.ts'
 import type { ClientLimits } from '../../records/client.ts'
-import type { FlagRule } from '../action.ts'
+import type { FlagRule, ToolRule } from '../action.ts'
 
 const MAX_REQUESTS_PER_SECOND = 1_000_000
 const MAX_TOKENS_PER_DAY = 1_000_000_000
@@ -46,4 +46,12 @@ const limitFlag = (member: keyof ClientLimits, doc: string): FlagRule => ({
 export const limitFlags = {
   'requests-per-second': limitFlag('requests_per_second', 'Maximum requests per second of the client.'),
   'tokens-per-day': limitFlag('tokens_per_day', 'Maximum tokens of the client in a day (UTC).'),
+}
+
+/** An agent may change the limits of a client, and no other member. */
+export const limitTool: ToolRule = {
+  name: 'limit_client',
+  title: 'Limit a client',
+  doc: 'Sets the limits of a client. Requests beyond them get 429 and do not count against the limit of all callers.',
+  only: ['limits'],
 }

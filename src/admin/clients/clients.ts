@@ -30,7 +30,7 @@ import {
   withKeptDocument,
 } from './client_documents.ts'
 import { clientScopesFlag, defaultResourceFlag, documentFlag, jwksFlag } from './client_flags.ts'
-import { limitFlags, limitsAfter } from './client_limits.ts'
+import { limitFlags, limitsAfter, limitTool } from './client_limits.ts'
 import {
   changedByOperator,
   checkDocumentMembers,
@@ -177,6 +177,7 @@ export const clients: AdminResource = {
       doc: 'Changes the named members of a client. For a client with a metadata document the named members limit the document, even after it changes. An empty scope or list removes the limit. For a client that registered itself, the scope becomes a limit. Before, it was only a default. If a resource with which tokens of a provider can be obtained lists the client, further keys, federated credentials and redirect URIs need the capability admin.',
       answer: answers.clientWithSecrets,
       body: patchable,
+      tool: limitTool,
       audit: 'client_updated',
       cli: {
         flags: {

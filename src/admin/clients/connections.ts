@@ -42,7 +42,7 @@ export const connections: AdminResource = {
       path: '/admin/connections',
       doc: 'Lists client activity, latest first, with the reason of every failure.',
       answer: z.array(answers.trail),
-      tool: { name: 'client_connections', title: 'What clients did last', rows: 'connections' },
+      tool: { name: 'client_connections', title: 'What clients did last', rows: 'connections', reasons: true },
       query: z.strictObject({
         client_id: text(2048).optional().describe('Only activity of this client.'),
         address: text(64).optional().describe('Only activity from this address.'),

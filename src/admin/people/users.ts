@@ -144,7 +144,7 @@ export const users: AdminResource = {
       path: '/admin/users/{id}/disable',
       doc: 'Disables a user. Sessions and refresh tokens end, and sign-in is refused.',
       answer: answers.userStatus,
-      tool: { name: 'disable_user', title: 'Disable a user' },
+      tool: { name: 'disable_user', title: 'Disable a user', destructive: 'get', counts: ['user_id', 'id'] },
       audit: 'user_disabled',
       run: (app, { params }, by) => changeStatus(app, params.id, 'disabled', by),
     }),

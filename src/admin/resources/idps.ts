@@ -96,6 +96,9 @@ async function refreshKeys({ remoteKeys, frontPool }: App, { jwks_uri }: Idp): P
   }
 }
 
+/** Where an agent finds the id. */
+const inStatus = { id: { name: 'id', doc: 'Id of the identity provider: that of its entry in providers of status.' } }
+
 const counted = (operation: string) => ['ext_xaa_idp_operations_total', { operation }] as const
 const facts = ({ id, issuer }: Idp) => ({ idp_id: id, issuer })
 
@@ -160,6 +163,11 @@ export const idps: AdminResource = {
       answer: answers.idp,
       body: patchable,
       needs: 'admin',
+      tool: {
+        ...{ name: 'switch_provider', title: 'Enable or disable an identity provider', only: ['enabled'] },
+        doc: 'Enables or disables an identity provider. The assertions and subject tokens of a disabled one are refused.',
+        params: inStatus,
+      },
       audit: 'idp_updated',
       cli: { without: ['issuer'] },
       count: counted('update'),
@@ -183,6 +191,10 @@ export const idps: AdminResource = {
       path: '/admin/idps/{id}/refresh-keys',
       doc: 'Fetches the keys of an identity provider now, and replaces the cached ones.',
       answer: answers.refreshed,
+      tool: {
+        ...{ name: 'refresh_provider_keys', title: 'Fetch the keys of an identity provider' },
+        params: inStatus,
+      },
       audit: 'idp_keys_refreshed',
       count: counted('refresh_keys'),
       async run(app, { params }) {

@@ -44,7 +44,7 @@ export async function providerStates(app: App) {
 }
 
 /** Whether the keys of an identity provider can be fetched, and since when they cannot. The cached keys are used for some time after that. */
-async function idpState(app: App, { name, issuer, jwks_uri }: Idp) {
+async function idpState(app: App, { id, name, issuer, jwks_uri }: Idp) {
   const timeout: KeySetState = { keys: 0, failure: { reason: 'timeout', since: app.clock.now() } }
   const late = sleep(ANSWER_MS, [timeout], { ref: false })
   const found = await Promise.race([lookAtKeys(app, jwks_uri), late])
@@ -54,6 +54,7 @@ async function idpState(app: App, { name, issuer, jwks_uri }: Idp) {
   const [first] = failures.sort((a, b) => a.since - b.since)
   return {
     slug: name,
+    id,
     use: 'assertions' as const,
     issuer,
     usable: keys > 0 && !first,

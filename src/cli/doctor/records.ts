@@ -1,6 +1,7 @@
 // Checks of records, which doctor reads from the running server by the admin API.
 
 import { type ClientTrail, clientFindings } from '../../admin/clients/client_findings.ts'
+import { REMEDIES } from '../../admin/doctor.ts'
 import { type Finding, fail, ok, warn } from '../../admin/finding.ts'
 import { actionNamed } from '../../admin/index.ts'
 import type { Env } from '../../config/env.ts'
@@ -134,22 +135,17 @@ interface Noticed {
 async function noticed(config: Config, env: Env): Promise<Finding[]> {
   const { attention = [], concerns = [] } = (await askServer(config, env, 'system', 'status')) as Noticed
   return [
-    ...attention
-      .filter(({ kind }) => kind in REMEDIES)
-      .map(({ kind, severity, text }) =>
-        (severity === 'bad' ? fail : warn)(kind, text, REMEDIES[kind as keyof typeof REMEDIES]),
-      ),
+    ...attention.flatMap(({ kind, severity, text }) => {
+      const known = NOTICED.find((each) => each === kind)
+      return known ? (severity === 'bad' ? fail : warn)(known, text, REMEDIES[known]) : []
+    }),
     ...concerns
       .filter(({ key }) => key === 'server.trusted_proxies')
       .map(({ key, because, instead }) => warn(key, because, instead)),
   ]
 }
-const REMEDIES = {
-  instances: 'give all instances the same configuration; `service admin instance list` shows which one differs',
-  document:
-    'ask its publisher, or keep the document here: `service admin client update --id URL --document FILE`; see docs/guides/cimd.md',
-  database: 'see DatabaseWentBack in docs/operate/runbook.md',
-}
+/** What no other check of `service doctor` looks at. */
+const NOTICED = ['instances', 'document', 'database'] as const
 
 /** The failures of clients that a setting can correct. */
 async function clients(config: Config, env: Env): Promise<Finding[]> {

@@ -57,7 +57,11 @@ export async function resolveReturnAddress(app: App, params: Params, asker: Aske
     return { client, redirect_uri: only, redirect_uri_sent: false, state, ...posted }
   }
   if (!hasRedirectUri(client, redirect_uri))
-    throw refuse('invalid_request', 'the redirect_uri is not registered for this client', 'unregistered_redirect_uri')
+    throw refuse(
+      'invalid_request',
+      'the redirect_uri is not registered for this client',
+      'unregistered_redirect_uri',
+    ).with({ about: { redirect_uri } })
   return { client, redirect_uri, redirect_uri_sent: true, state, ...posted }
 }
 

@@ -1,0 +1,99 @@
+// What agents read about the reasons of refusals: the rows of the table that operators read, for the reasons that are in a result.
+import { z } from 'zod'
+import { own } from '../admin/answers/own_words.ts'
+import { isObject } from '../lib/json.ts'
+import { documentAt } from './guides.ts'
+
+/** Schema of what a result says about its reasons. */
+export const explainedReasons = z
+  .array(
+    z.strictObject({
+      // A provider may have written a part of it.
+      reason: z.string(),
+      wrong: own().describe('What is wrong.'),
+      fix: own().describe('What to do, and where it is set.'),
+      next_tool: own().optional().describe('The tool that shows more, or that corrects it.'),
+    }),
+  )
+  .describe('What the reasons in this result mean.')
+
+type Explained = z.output<typeof explainedReasons>
+
+/** Reasons that are explained in one result. */
+const MOST = 8
+
+/** The tool to call next, by reason. The first pattern that matches counts. */
+const NEXT_TOOLS: readonly (readonly [RegExp, string])[] = [
+  [/^client_suspended$/, 'reactivate_client'],
+  [/^user_(inactive|not_active)$/, 'enable_user'],
+  [/^client_requests_per_second$|^client_tokens_per_day$|^client_share$/, 'limit_client'],
+  [/^(rate_limited|address_limited)$/, 'waste'],
+  [/redirect|^grant_not_registered$|^unknown_client$|^resource_not_found$|^root_slash$/, 'find'],
+  [/^login_/, 'audit'],
+  [
+    /^client_document_gone$|^cimd_(url|not_https|status|timeout|\w+_failed|content_type|document|client_id)$/,
+    'explain',
+  ],
+  [/scope|consent|access|policy|cross_client|operator_gate|^fronting|^upstream_connection/, 'explain'],
+  [/secret|assertion|^no_credentials$/, 'audit'],
+  [/^refresh_|^family_|^code_/, 'audit'],
+  [/^(jwks|oidc|upstream)_/, 'status'],
+  [/_full$|^storage_/, 'doctor'],
+]
+
+interface Row {
+  fits(reason: string): boolean
+  wrong: string
+  fix: string
+}
+let table: readonly Row[] | undefined
+
+const rows = (): readonly Row[] => {
+  table ??= (documentAt('operate/troubleshooting.md') ?? '')
+    .split('\n')
+    .filter((line) => line.startsWith('| ') && line.includes('`'))
+    .map((line) => rowOf(line.slice(2, -2).split(' | ')))
+  return table
+}
+
+function rowOf([names = '', wrong = '', fix = '']: readonly string[]): Row {
+  const named = [...names.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name)
+  const isBeginning = names.includes('begin with')
+  const fits = (reason: string) =>
+    named.some((name) =>
+      isBeginning ? reason.startsWith(name) : name.startsWith('*') ? reason.endsWith(name.slice(1)) : reason === name,
+    )
+  return { fits, wrong: withoutLinks(wrong), fix: withoutLinks(fix) }
+}
+
+/** Links of the runbook become the addresses of its resources, other links the paths of the documents. */
+const withoutLinks = (text: string): string =>
+  text.replace(/\[([^\]]+)\]\(([^)]+)\)/g, (_, words: string, to: string) => {
+    const [, section] = /^runbook\.md#([\w-]+)$/.exec(to) ?? []
+    if (section) return `${words} (service://runbook/${section})`
+    return `${words} (docs/${to.startsWith('../') ? to.slice(3) : `operate/${to}`})`
+  })
+
+/** What the table says about the reasons that are in a result. Empty when it knows none of them. */
+export function explainReasons(result: object): Explained {
+  return [...reasonsIn(result)]
+    .flatMap((reason) => {
+      const row = rows().find(({ fits }) => fits(reason))
+      if (!row) return []
+      const [, next_tool] = NEXT_TOOLS.find(([pattern]) => pattern.test(reason)) ?? []
+      const { wrong, fix } = row
+      return [{ reason, wrong, fix, ...(next_tool ? { next_tool } : {}) }]
+    })
+    .slice(0, MOST)
+}
+
+/** The reasons in a value. Steps are in the order of time, and the last one matters most. */
+function reasonsIn(value: unknown, found = new Set<string>()): Set<string> {
+  if (Array.isArray(value)) for (const each of value) reasonsIn(each, found)
+  else if (isObject(value))
+    for (const [name, each] of Object.entries(value)) {
+      if (name === 'reason' && typeof each === 'string') found.add(each)
+      else reasonsIn(name === 'steps' && Array.isArray(each) ? each.toReversed() : each, found)
+    }
+  return found
+}
