@@ -16,6 +16,8 @@ export interface Connection {
   open(): Promise<void>
   /** Takes the authorization response. */
   finish(callback: URL): Promise<void>
+  /** The names of the tools of the server. */
+  list(): Promise<string[]>
   /** Calls a tool of the server. Returns the text that it answers. */
   call(tool: string): Promise<string>
   close(): Promise<void>
@@ -39,6 +41,7 @@ export function connectV2(uri: string, authProvider: v2.OAuthClientProvider): Co
   return {
     open: () => client.connect(transport),
     finish: (callback) => transport.finishAuth(callback.searchParams),
+    list: async () => (await client.listTools()).tools.map(({ name }) => name),
     call: async (name) => textOf(await client.callTool({ name })),
     close: () => client.close(),
   }
@@ -50,6 +53,7 @@ export function connectV1(uri: string, authProvider: OAuthClientProvider): Conne
   return {
     open: () => client.connect(transport),
     finish: (callback) => transport.finishAuth(callback.searchParams.get('code') ?? ''),
+    list: async () => (await client.listTools()).tools.map(({ name }) => name),
     call: async (name) => textOf(await client.callTool({ name })),
     close: () => client.close(),
   }

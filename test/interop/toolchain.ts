@@ -151,17 +151,32 @@ export const helm = () => goProgram('helm', 'helm.sh/helm/v3/cmd/helm@v3.22.0', 
 /** gitleaks, which finds committed secrets. */
 export const gitleaks = () => goProgram('gitleaks', 'github.com/zricethezav/gitleaks/v8@v8.30.1')
 
-const REDOCLY = '2.77.0'
-/** redocly, which checks OpenAPI documents. */
-export function redocly(): Promise<Toolchain> {
-  const folder = path.join(INTEROP_CACHE, `redocly-${REDOCLY}`)
-  const binary = path.join(folder, 'node_modules/.bin/redocly')
-  const install = async () => {
-    if (existsSync(binary)) return
-    await run('npm', ['install', '--no-audit', '--no-fund', '--prefix', folder, `@redocly/cli@${REDOCLY}`], within)
-  }
-  return prepared('redocly', install, async () => [binary])
+/** A program of npm packages at fixed versions, kept for the next run. With `test` it is installed on request. */
+function npmProgram(name: string, packages: readonly string[], test?: string) {
+  const folder = path.join(INTEROP_CACHE, name)
+  const at = (file: string) => path.join(folder, 'node_modules', file)
+  return (command: readonly string[], ...more: string[]): Promise<Toolchain> =>
+    prepared(
+      name,
+      async () => {
+        if (command.every((file) => existsSync(at(file)))) return
+        if (test) checkRequested(test)
+        await run('npm', ['install', '--no-audit', '--no-fund', '--prefix', folder, ...packages], within)
+      },
+      async () => [...command.map(at), ...more],
+    )
 }
+
+/** redocly, which checks OpenAPI documents. */
+export const redocly = () => npmProgram('redocly-2.77.0', ['@redocly/cli@2.77.0'])(['.bin/redocly'])
+
+/** MCP Inspector without its page, with the version of Node.js that it needs. It has 300 MB and is installed on request. */
+export const inspector = () =>
+  npmProgram(
+    'inspector-2.12.0',
+    ['@modelcontextprotocol/inspector@2.12.0', 'node@22.23.3'],
+    'interop/agents',
+  )(['node/bin/node', '@modelcontextprotocol/inspector/clients/launcher/build/index.js'], '--cli')
 
 /** SPIRE's own server. Its build from source takes up to half an hour on two cores. It is built on request, and kept for the next run. */
 export function spire(): Promise<Toolchain> {

@@ -7,9 +7,10 @@ import threading
 import time
 import urllib.request
 import webbrowser
+from contextlib import asynccontextmanager
 from urllib.parse import parse_qs, urlsplit
 
-from mcp import ClientSession
+from mcp import ClientSession, StdioServerParameters, stdio_client
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.auth.extensions.client_credentials import (
     ClientCredentialsOAuthProvider,
@@ -110,11 +111,23 @@ class Official:
             return answer.get("code"), answer.get("state")
         return AuthorizationCodeResult(code=answer.get("code", ""), state=answer.get("state"), iss=answer.get("iss"))
 
+    @asynccontextmanager
+    async def way(self):
+        if "program" in task:
+            command, *args = task["program"]
+            async with stdio_client(StdioServerParameters(command=command, args=args, env=task["env"])) as streams:
+                yield streams
+        else:
+            async with AsyncClient(auth=self.auth) as http:
+                async with streamable_http_client(task["server"], http_client=http) as streams:
+                    yield streams
+
     async def call(self, tool):
-        async with AsyncClient(auth=self.auth) as http, streamable_http_client(task["server"], http_client=http) as way:
-            async with ClientSession(way[0], way[1]) as session:
-                await session.initialize()
-                return (await session.call_tool(tool, {})).content[0].text
+        async with self.way() as way, ClientSession(way[0], way[1]) as session:
+            await session.initialize()
+            if tool == "list":
+                return json.dumps([each.name for each in (await session.list_tools()).tools])
+            return (await session.call_tool(tool, {})).content[0].text
 
     def twin(self):
         """The same client in a second process, which knows when its token expires."""
