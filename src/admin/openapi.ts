@@ -154,13 +154,16 @@ function queryOf({ query }: Action): object[] {
   }))
 }
 
-/** The JSON Schema of an answer. Some readers of schemas do not take an empty one for members of any form. */
+/** The JSON Schema of an answer, without two forms that some readers do not take: an empty schema for members of any form, and a list of types. */
 export function outputSchema(schema: z.ZodType): object {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     unrepresentable: 'any',
     override({ jsonSchema }) {
-      const { additionalProperties: members } = jsonSchema
+      const { additionalProperties: members, type } = jsonSchema
       if (typeof members === 'object' && Object.keys(members).length === 0) jsonSchema.additionalProperties = true
+      if (!Array.isArray(type)) return
+      delete jsonSchema.type
+      jsonSchema.anyOf = type.map((each) => ({ type: each }))
     },
   })
   return rest
