@@ -143,8 +143,15 @@ async function proceed(
   })
 }
 
-/** The consent page shows the account, with a link to use another one. */
-const SHOWN = ['consent', 'select_account']
+/**
+ * Whether the request asks for the page also where consent is there already. The page shows the account, with a link to use another one.
+ * MCP clients add `prompt=consent` wherever `offline_access` is offered, only because OpenID Connect Core §11 asks for the scope that
+ * way unless there is consent to it. Without `openid` it therefore asks for that consent once, and not at every login.
+ */
+function asksForPage({ prompt, scope }: Requested): boolean {
+  if (prompt.includes('select_account')) return true
+  return prompt.includes('consent') && (isSignIn(scope) || !scope.includes('offline_access'))
+}
 
 /** The code at once if the user has consented before, otherwise the consent page. */
 async function decideOnConsent(
@@ -154,16 +161,15 @@ async function decideOnConsent(
   requested: Requested,
   signedIn: SignedIn,
 ): Promise<Reply> {
-  const { prompt } = requested
   // At the admin listener the user is asked each time.
   const asksAlways = isAdminUri(app.config, requested.resource?.uri) || !isCertain(back)
   const consent = asksAlways ? undefined : await findCovering(app, back, requested, signedIn)
   const pending = toRequest(app, back, requested, signedIn)
-  if (consent && !prompt.some((each) => SHOWN.includes(each))) {
+  if (consent && !asksForPage(requested)) {
     await keepDocumentClient(app, back.client, { actor_id: signedIn.user.id, ...sentBy(request) })
     return respond(app, request, back, await grantAtOnce(app, pending, consent))
   }
-  if (prompt.includes('none')) throw new OAuthError('consent_required', 'the user has not consented')
+  if (requested.prompt.includes('none')) throw new OAuthError('consent_required', 'the user has not consented')
   return askConsent(app, request, { ...pending, client: isUnstored(back.client) ? back.client : undefined })
 }
 

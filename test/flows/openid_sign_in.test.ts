@@ -11,9 +11,9 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-const anApp = () => addClient(service, { scope: 'openid profile email mcp:read' })
+const anApp = () => addClient(service, { scope: 'openid profile email offline_access mcp:read mcp:write' })
 type App = Awaited<ReturnType<typeof anApp>>
-type Fields = Record<string, string>
+type Fields = Record<string, string | undefined>
 
 /** A browser in which a user has signed in to an application. */
 async function signedIn() {
@@ -60,6 +60,25 @@ describe('prompt', () => {
       const { text } = await open(app, browser, { prompt })
       for (const part of [user.email, 'value="allow"', 'Use another account']) expect(text).toContain(part)
     }
+  })
+
+  test('consent beside offline_access, without openid, asks once for each scope; beside openid each time', async () => {
+    const [app, user, browser, resource] = [
+      await anApp(),
+      await addUser(service),
+      new Browser(),
+      await addResource(service),
+    ]
+    const fields = { resource: resource.uri, prompt: 'consent', scope: 'mcp:read offline_access' }
+    expect((await authorize(service, app, user, fields, browser)).code).not.toBe('')
+    const again = (more: Fields) => open(app, browser, { ...fields, ...more })
+    expect((await again({})).location).toContain('code=')
+    expect((await again({ prompt: 'select_account' })).text).toContain('value="allow"')
+    expect((await again({ scope: 'mcp:read' })).text).toContain('value="allow"')
+    expect((await again({ scope: 'mcp:read mcp:write offline_access' })).text).toContain('value="allow"')
+    const sign_in = { scope: 'openid offline_access', resource: undefined }
+    await authorize(service, app, user, { ...fields, ...sign_in }, browser)
+    expect((await again(sign_in)).text).toContain('value="allow"')
   })
 
   test('none returns a code where the user is signed in and has consented', async () => {

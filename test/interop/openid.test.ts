@@ -5,7 +5,9 @@ import * as client from 'openid-client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Browser } from '../support/browser.ts'
 import { walk } from '../support/flow.ts'
-import { addClient, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
+import { addClient, addResource, addUser, REDIRECT_URI, startService, type TestService } from '../support/service.ts'
+import { comeIn, GENERATIONS, type Generation, Provider } from './mcp_client.ts'
+import { startMcpServer } from './mcp_server.ts'
 import { authorizationRequest, INSECURE } from './strict_client.ts'
 
 const AFTER = 'https://client.example.com/signed-out'
@@ -82,4 +84,27 @@ test('the discovery document parses under the OpenID schema of the official MCP 
     userinfo_endpoint: `${service.issuer}/oauth/userinfo`,
     id_token_signing_alg_values_supported: ['RS256', 'ES256'],
   })
+})
+
+// The 1.x client asks for neither.
+test('the official MCP client asks for offline_access with prompt=consent, and the user sees one consent page', async () => {
+  const [generation] = GENERATIONS as [Generation]
+  const server = await startMcpServer(service)
+  await addResource(service, { uri: server.uri })
+  const [app, user, browser] = [await addClient(service, { scope: undefined }), await addUser(service), new Browser()]
+  const connection = await comeIn(generation, service, server.uri, new Provider(app, service.issuer), user, browser)
+  await connection.close()
+  const again = new Provider(app, service.issuer)
+  const second = generation.connect(server.uri, again)
+  await expect(second.open()).rejects.toThrow(generation.Unauthorized)
+  const { searchParams } = again.saved.url ?? new URL(service.issuer)
+  expect([searchParams.get('prompt'), searchParams.get('scope')]).toEqual(['consent', 'mcp:read offline_access'])
+  // No page between: the answer to the request is the code.
+  const { location = '' } = await browser.open(String(again.saved.url))
+  await second.finish(new URL(location))
+  const third = generation.connect(server.uri, again)
+  await third.open()
+  expect(await third.call('whoami')).toBe(`${user.id} may mcp:read offline_access`)
+  await third.close()
+  server.close()
 })
