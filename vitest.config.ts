@@ -11,7 +11,7 @@ const BESIDE = [
   'test/faults/**/*.test.ts',
   'test/http/silent_connections.test.ts',
   // Clients in other languages, where their tool chains are, and balancers.
-  'test/interop/{agents,balancers,dex,go,java,keycloak,keycloak_events,keycloak_scim,pyjwt,python,python_servers,revocations,rust,scim,spire,standard_webhooks,typescript}.test.ts',
+  'test/interop/{agents,balancers,dex,go,java,keycloak,keycloak_events,keycloak_scim,mcp_conformance,pyjwt,python,python_servers,revocations,rust,scim,spire,standard_webhooks,typescript}.test.ts',
   'test/flows/{broker_instances,broker_sequences,client_limits_process,feature_pairs,instances_history,transit}.test.ts',
   'test/fuzz/**/*.test.ts',
   // It measures the heap of its process.
@@ -39,6 +39,9 @@ const ALONE = [
   'test/torture/**/*.test.ts',
 ]
 
+/** Products of others, which `npm run products` runs by hand: to build them takes minutes. */
+const PRODUCTS = ['test/products/**/*.test.ts']
+
 export default defineConfig({
   test: {
     setupFiles: ['test/support/setup.ts'],
@@ -53,7 +56,7 @@ export default defineConfig({
       // A few processes for all files, because loading the modules anew for each file took most of the time. More than the
       // two cores of CI: a file that waits for a process or a time-out leaves its core to another one.
       lane('fast', ['test/**/*.test.ts'], {
-        exclude: [...BESIDE, ...ALONE],
+        exclude: [...BESIDE, ...ALONE, ...PRODUCTS],
         isolate: false,
         maxWorkers: 4,
         globalSetup: ['test/support/temp_in_memory.ts'],
@@ -62,6 +65,7 @@ export default defineConfig({
       // More than two, because most of their time is waiting. A file may wait for the processors of the others.
       lane('slow', BESIDE, { exclude: ALONE, maxWorkers: 3, testTimeout: 90_000, sequence: { groupOrder: 1 } }),
       lane('slow-alone', ALONE, { maxWorkers: 1, sequence: { groupOrder: 2 } }),
+      lane('products', PRODUCTS, { maxWorkers: 1, testTimeout: 90_000, sequence: { groupOrder: 3 } }),
     ],
   },
 })

@@ -91,9 +91,9 @@ async function prepared(
   return { command: await build() }
 }
 
-/** A Python with the packages of a file of requirements. */
+/** A Python with the packages of a file of requirements, in the folder of Python unless its path is absolute. */
 export async function python(requirements: string): Promise<Toolchain> {
-  const file = path.join(folderOf('python'), requirements)
+  const file = path.resolve(folderOf('python'), requirements)
   const name = `python-${path.basename(requirements, '.txt')}`
   const binary = path.join(INTEROP_CACHE, `${name}-${hashOf(file)}`, 'bin/python')
   const install = () =>
@@ -134,7 +134,7 @@ function checkRequested(test: string): void {
 }
 
 /** A Go program at the version in `module`, kept for the next run. With `test` it is built on request. */
-function goProgram(name: string, module: string, test?: string): Promise<Toolchain> {
+export function goProgram(name: string, module: string, test?: string): Promise<Toolchain> {
   const folder = path.join(INTEROP_CACHE, `${name}-${module.slice(module.indexOf('@') + 1)}`)
   const binary = path.join(folder, name)
   const install = async () => {
@@ -178,6 +178,10 @@ export const inspector = () =>
     'interop/agents',
   )(['node/bin/node', '@modelcontextprotocol/inspector/clients/launcher/build/index.js'], '--cli')
 
+/** A package of npm outside the repository. The command is the path of one of its files, below `node_modules`. */
+export const npmPackage = (name: string, version: string, file: string): Promise<Toolchain> =>
+  npmProgram(`${name.replace(/\W+/g, '-')}-${version}`, [`${name}@${version}`])([file])
+
 /** SPIRE's own server. Its build from source takes up to half an hour on two cores. It is built on request, and kept for the next run. */
 export function spire(): Promise<Toolchain> {
   const pins = path.join(folderOf('spire'), 'go.mod')
@@ -197,18 +201,21 @@ export function spire(): Promise<Toolchain> {
 }
 
 /** dex, built on request around its own server package, and kept for the next run. */
-export function dex(): Promise<Toolchain> {
-  const here = folderOf('dex')
+export const dex = () => goMain(folderOf('dex'), 'interop/dex')
+
+/** A Go program around a package of others, in a folder with its checksums. With `test` it is built on request. */
+export function goMain(here: string, test?: string): Promise<Toolchain> {
+  const name = path.basename(here)
   const pins = ['go.sum', 'main.go'].map((file) => path.join(here, file))
-  const binary = path.join(INTEROP_CACHE, `dex-${hashOf(...pins)}`, 'dex')
+  const binary = path.join(INTEROP_CACHE, `${name}-${hashOf(...pins)}`, name)
   const build = () => {
-    checkRequested('interop/dex')
+    if (test) checkRequested(test)
     const env = { ...process.env, CGO_ENABLED: '0' }
-    return run('go', ['build', '-trimpath', '-ldflags', '-s -w', '-o', binary, '.'], { ...within, cwd: here, env })
+    return run('go', ['build', '-trimpath', '-ldflags', '-s -w', '-o', binary, '.'], { ...once, cwd: here, env })
   }
   return prepared(
-    'dex',
-    () => installed('dex', pins, build),
+    name,
+    () => installed(name, pins, build),
     async () => [binary],
   )
 }
@@ -256,9 +263,9 @@ export function rust(): Promise<Toolchain> {
   return prepared('rust', () => run('cargo', ['fetch', '--quiet', '--locked'], here), build)
 }
 
-/** A driver in Java, with the jars of a file of dependencies. */
+/** A driver in Java, with the jars of a file of dependencies. Both are in the folder of Java unless their paths are absolute. */
 export function java(source: string, dependencies: string): Promise<Toolchain> {
-  const pom = path.join(folderOf('java'), dependencies)
+  const pom = path.resolve(folderOf('java'), dependencies)
   const name = `java-${path.basename(dependencies, '.xml')}`
   const [jars, classes] = [
     path.join(INTEROP_CACHE, `${name}-${hashOf(pom)}`),
@@ -266,7 +273,7 @@ export function java(source: string, dependencies: string): Promise<Toolchain> {
   ]
   const copy = ['-q', '-B', '-f', pom, 'dependency:copy-dependencies', `-DoutputDirectory=${jars}`]
   const build = async () => {
-    const compile = ['-nowarn', '-cp', path.join(jars, '*'), '-d', classes, path.join(folderOf('java'), source)]
+    const compile = ['-nowarn', '-cp', path.join(jars, '*'), '-d', classes, path.resolve(folderOf('java'), source)]
     await run('javac', compile, within)
     return [
       'java',
