@@ -13,6 +13,7 @@ import { renderMetrics } from './reference/metrics.ts'
 import { renderMigrations } from './reference/migrations.ts'
 import { renderPublicOpenApi } from './reference/openapi_public.ts'
 import { renderPerformancePlot } from './reference/performance_plot.ts'
+import { renderProducts } from './reference/products.ts'
 import { renderAttacks } from './security/attacks.ts'
 import { renderConformance } from './security/conformance.ts'
 
@@ -29,6 +30,7 @@ export const GENERATED: readonly { file: string; render(): string | Promise<stri
   { file: 'docs/reference/metrics.md', render: renderMetrics },
   { file: 'docs/reference/migrations.md', render: renderMigrations },
   { file: 'docs/reference/openapi-public.json', render: renderPublicOpenApi },
+  { file: 'docs/reference/products.md', render: renderProducts },
   { file: 'docs/security/attacks.md', render: renderAttacks },
   { file: 'docs/security/conformance.md', render: renderConformance },
 ]

@@ -1,5 +1,6 @@
 // Clients from metadata documents: real documents, caching, and stored clients.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { DOCUMENTS } from '../interop/published.ts'
 import { okAdmin } from '../support/admin.ts'
 import type { Browser } from '../support/browser.ts'
 import { ask, DocumentServer, forgetDocuments, LOCAL_DOCUMENTS, refusalIn, signedIn } from '../support/documents.ts'
@@ -37,38 +38,7 @@ const consent = (client_id: string) => authorize(service, { client_id }, user, {
 const setMode = (mode: string, where = service) => okAdmin(where, 'PATCH', '/admin/settings/dcr', { mode })
 
 describe('documents of real clients', () => {
-  // As they were published in the autumn of 2026.
-  const DEVICE = 'urn:ietf:params:oauth:grant-type:device_code'
-  const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
-  const claudeCode = {
-    client_id: 'https://claude.ai/oauth/claude-code-client-metadata',
-    client_name: 'Claude Code',
-    client_uri: 'https://claude.ai',
-    redirect_uris: ['http://localhost/callback', 'http://127.0.0.1/callback'],
-    grant_types: ['authorization_code', 'refresh_token'],
-    response_types: ['code'],
-    token_endpoint_auth_method: 'none',
-  }
-  const vsCode = {
-    client_id: 'https://vscode.dev/oauth/client-metadata.json',
-    client_name: 'Visual Studio Code',
-    client_uri: 'https://vscode.dev/product',
-    logo_uri: 'https://code.visualstudio.com/assets/branding/code-stable.png',
-    redirect_uris: ['http://127.0.0.1/', 'http://127.0.0.1:33418/', 'https://vscode.dev/redirect'],
-    grant_types: ['authorization_code', 'refresh_token', DEVICE],
-    response_types: ['code'],
-    token_endpoint_auth_method: 'none',
-    application_type: 'native',
-  }
-  const claudeAi = {
-    client_id: 'https://claude.ai/oauth/mcp-oauth-client-metadata',
-    client_name: 'Claude',
-    client_uri: 'https://claude.ai',
-    redirect_uris: ['https://claude.ai/api/mcp/auth_callback'],
-    grant_types: ['authorization_code', 'refresh_token', JWT_BEARER],
-    response_types: ['code'],
-    token_endpoint_auth_method: 'none',
-  }
+  const { claudeCode, vsCode, claudeAi } = DOCUMENTS
   const publish = (document: { client_id: string }) => {
     const { origin, pathname } = new URL(document.client_id)
     documents.serveAs(service, origin)

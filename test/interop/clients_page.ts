@@ -14,8 +14,9 @@ const INTRO = `Tests connect these clients to a running service. They test sign-
 (*Machine grant*). \`npm run interop\` runs the clients themselves, each in its own language, if that tool chain is installed. If a client cannot be installed from a registry, a test sends the requests that its vendor
 published. A cell says \`yes\`, or what happens instead. *Since* is the first day with this result.
 
-The tests set \`oauth.refresh_grace\` to \`30s\`. Without it, the second process that uses the same refresh token would end the sign-in of both. For published requests the tests set \`oauth.require_scope: false\`, because some of these clients send no
-scope.`
+With \`oauth.refresh_grace: 30s\` the second process that uses the same refresh token continues. Without it, that process would end the sign-in of both. \`oauth.require_scope: false\` is for clients that send no scope at their first sign-in. Client
+documents (CIMD) are served by the test, so \`cimd.require_https\` is false and \`cimd.allow_private_addresses\` is true. The documents of Claude, Claude Code, ChatGPT, Codex and VS Code are those that their vendors published in the autumn of 2026, at their URLs; no test
+fetches them from there.`
 
 const REQUESTS = `Every run of the fast tests compares the requests of these clients with this page. \`test/interop/clients.test.ts\` writes the page, and fails if a client sends anything else. None of
 the clients needs special settings in the service. The tables list parameter names without values. The authorization request goes through a browser, so it has no headers of the client.`
@@ -65,6 +66,7 @@ const CELLS: Readonly<Record<string, (row: Row) => string>> = {
   Retry: ({ retry }) => retry,
   'Step-up': ({ step_up }) => step_up,
   'Machine grant': ({ machine }) => machine,
+  'Settings that are not the default': ({ settings }) => settings,
   'What was run': ({ ran }) => ran,
   Since: ({ date }) => date,
 }

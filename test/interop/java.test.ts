@@ -1,7 +1,8 @@
 // Libraries in Java: Nimbus, Spring Security of both generations, and the MCP servers built on it.
-import { decodeJwt } from 'jose'
+import { decodeJwt, exportJWK } from 'jose'
 import { describe, expect, test } from 'vitest'
 import { okAdmin } from '../support/admin.ts'
+import { addKeyedClient } from '../support/assertion.ts'
 import { addClient } from '../support/service.ts'
 import { keyedClient } from './keyed_machines.ts'
 import { libraryFixture } from './libraries.ts'
@@ -73,6 +74,13 @@ describe.each(springs)('$name', ({ toolchain }) => {
       expect(decodeJwt(tokenOf(result)).aud).toEqual([at.server])
     },
   )
+
+  test.skipIf(skip)('a machine gets a token with a key: its assertion names the token endpoint', async () => {
+    const { client_id, key } = await addKeyedClient(at.service, { default_resource: at.server })
+    const jwk = { ...(await exportJWK(key.privateKey)), kid: key.kid }
+    const { result } = await at.run('machine', { client_id, jwk })
+    expect(decodeJwt(tokenOf(result))).toMatchObject({ sub: client_id, aud: [at.server] })
+  })
 })
 
 describe.skipIf('missing' in mcp)('mcp-server-security 0.1.13', () => {

@@ -5,9 +5,12 @@ export interface Published {
   /** When its requests were read. */
   version: string
   /** Its registration (RFC 7591). */
-  registration: Record<string, unknown>
+  registration?: Record<string, unknown>
   /** Its redirect URI. */
   redirect_uri: string
+  /** Its client metadata document (CIMD), and the redirect URI that it uses with it. */
+  document?: ClientDocument
+  redirect_of_document?: string
   /** The `scope` of its authorization request; undefined when it sends none. */
   scope?: string
 }
@@ -16,6 +19,59 @@ const CODE = { grant_types: ['authorization_code', 'refresh_token'], response_ty
 const CURSOR = 'cursor://anysphere.cursor-mcp/oauth/callback'
 const COPILOT = 'https://global.consent.azure-apim.net/redirect/notes-20mcp-5fe1c2'
 const DEVICE = 'urn:ietf:params:oauth:grant-type:device_code'
+
+export interface ClientDocument {
+  client_id: string
+  client_name: string
+}
+const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+const PUBLIC_CODE = { ...CODE, token_endpoint_auth_method: 'none' }
+
+/** The client metadata documents as their vendors published them in the autumn of 2026. */
+export const DOCUMENTS = {
+  claudeCode: {
+    client_id: 'https://claude.ai/oauth/claude-code-client-metadata',
+    client_name: 'Claude Code',
+    client_uri: 'https://claude.ai',
+    redirect_uris: ['http://localhost/callback', 'http://127.0.0.1/callback'],
+    ...PUBLIC_CODE,
+  },
+  vsCode: {
+    client_id: 'https://vscode.dev/oauth/client-metadata.json',
+    client_name: 'Visual Studio Code',
+    client_uri: 'https://vscode.dev/product',
+    logo_uri: 'https://code.visualstudio.com/assets/branding/code-stable.png',
+    redirect_uris: ['http://127.0.0.1:33418/', 'https://vscode.dev/redirect'],
+    ...PUBLIC_CODE,
+    grant_types: ['authorization_code', 'refresh_token', DEVICE],
+    application_type: 'native',
+  },
+  claudeAi: {
+    client_id: 'https://claude.ai/oauth/mcp-oauth-client-metadata',
+    client_name: 'Claude',
+    client_uri: 'https://claude.ai',
+    redirect_uris: ['https://claude.ai/api/mcp/auth_callback'],
+    ...PUBLIC_CODE,
+    grant_types: ['authorization_code', 'refresh_token', JWT_BEARER],
+  },
+  codex: {
+    client_id: 'https://chatgpt.com/oauth/codex/client.json',
+    client_name: 'Codex',
+    redirect_uris: ['http://127.0.0.1/callback', 'http://localhost/callback'],
+    ...PUBLIC_CODE,
+  },
+  chatGpt: {
+    client_id: 'https://chatgpt.com/oauth/client.json',
+    client_name: 'ChatGPT',
+    client_uri: 'https://chatgpt.com/',
+    redirect_uris: ['https://chatgpt.com/connector_platform_oauth_redirect'],
+    ...CODE,
+    token_endpoint_auth_method: 'private_key_jwt',
+    token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
+    token_endpoint_auth_signing_alg: 'RS256',
+    jwks_uri: 'https://chatgpt.com/oauth/jwks.json',
+  },
+} as const satisfies Record<string, ClientDocument & Record<string, unknown>>
 
 export const PUBLISHED: readonly Published[] = [
   {
@@ -28,6 +84,8 @@ export const PUBLISHED: readonly Published[] = [
       token_endpoint_auth_method: 'none',
     },
     redirect_uri: 'https://chatgpt.com/connector/oauth/OUbdUMlL15Ct',
+    document: DOCUMENTS.chatGpt,
+    redirect_of_document: 'https://chatgpt.com/connector_platform_oauth_redirect',
     scope: '',
   },
   {
@@ -40,6 +98,7 @@ export const PUBLISHED: readonly Published[] = [
       token_endpoint_auth_method: 'none',
     },
     redirect_uri: 'https://claude.ai/api/mcp/auth_callback',
+    document: DOCUMENTS.claudeAi,
     scope: ' mcp:read mcp:write',
   },
   {
@@ -53,6 +112,15 @@ export const PUBLISHED: readonly Published[] = [
       application_type: 'native',
     },
     redirect_uri: 'http://localhost:3118/callback',
+    document: DOCUMENTS.claudeCode,
+    redirect_of_document: 'http://localhost:51004/callback',
+  },
+  {
+    client: 'Codex',
+    version: '0.153',
+    redirect_uri: 'http://127.0.0.1:52719/callback',
+    document: DOCUMENTS.codex,
+    scope: 'mcp:read mcp:write',
   },
   {
     client: 'Cursor',
@@ -86,6 +154,7 @@ export const PUBLISHED: readonly Published[] = [
       application_type: 'native',
     },
     redirect_uri: 'http://127.0.0.1:33418/',
+    document: DOCUMENTS.vsCode,
     scope: 'mcp:read mcp:write',
   },
   {

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { freePort } from '../support/free_port.ts'
 import type { McpClient } from './journey.ts'
 import { testJourneys } from './journeys.ts'
-import { testKeyedMachines } from './keyed_machines.ts'
+import { keyedClient, testKeyedMachines } from './keyed_machines.ts'
 import { libraryFixture } from './libraries.ts'
 import { python } from './toolchain.ts'
 import { testUnscoped } from './unscoped.ts'
@@ -41,7 +41,9 @@ testUnscoped(CLIENTS)
 testKeyedMachines(CLIENTS.filter(({ client }) => client === 'mcp'))
 
 describe.skipIf('missing' in now)('Python libraries', () => {
-  const at = libraryFixture(now, ['test/interop/python/libraries.py'])
+  // The assertions of Authlib live for an hour.
+  const env = { SERVICE_OAUTH_ASSERTION_MAX_LIFETIME: '1h' }
+  const at = libraryFixture(now, ['test/interop/python/libraries.py'], env)
 
   test('PyJWT verifies an access token', async () => {
     const { sub, token } = await at.userToken()
@@ -60,5 +62,11 @@ describe.skipIf('missing' in now)('Python libraries', () => {
     const { result } = await at.run('machine', { client_id, client_secret })
     const { access_token } = result as { access_token: string }
     expect(decodeJwt(access_token)).toMatchObject({ aud: [at.server], sub: client_id })
+  })
+
+  test('Authlib gets a machine token with a key', async () => {
+    const keyed = await keyedClient(at.service)
+    const { access_token } = (await at.run('machine-key', keyed)).result as { access_token: string }
+    expect(decodeJwt(access_token)).toMatchObject({ aud: [at.server], sub: keyed.client_id })
   })
 })

@@ -15,6 +15,8 @@ export interface Row {
   retry: string
   step_up: string
   machine: string
+  /** The settings of the service that were not the default, beside those of the tests. */
+  settings: string
   /** The client itself, or a request that its vendor published. */
   ran: string
   /** The day of the first such observation. */
@@ -22,7 +24,9 @@ export interface Row {
 }
 
 const FOLDER = path.join(packageRoot, 'test/interop/results')
-const EMPTY = { registration: '', sign_in: '', refresh: '', retry: '', step_up: '', machine: '' }
+/** Every service of these tests has this setting. */
+const SETTINGS = '`oauth.refresh_grace: 30s`'
+const EMPTY = { registration: '', sign_in: '', refresh: '', retry: '', step_up: '', machine: '', settings: SETTINGS }
 const read = (file: string): Row[] => (existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : [])
 
 /** Every row of every file, by name. */

@@ -1,12 +1,15 @@
 // Runs Spring Security through what a task asks for, without an application. ../driver.ts has the protocol.
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.nimbusds.jose.jwk.JWK;
 import java.util.List;
 import java.util.Map;
+import org.springframework.security.oauth2.client.endpoint.NimbusJwtClientAuthenticationParametersConverter;
 import org.springframework.security.oauth2.client.endpoint.OAuth2ClientCredentialsGrantRequest;
 import org.springframework.security.oauth2.client.endpoint.RestClientClientCredentialsTokenResponseClient;
 import org.springframework.security.oauth2.client.registration.ClientRegistration;
 import org.springframework.security.oauth2.client.registration.ClientRegistrations;
 import org.springframework.security.oauth2.core.AuthorizationGrantType;
+import org.springframework.security.oauth2.core.ClientAuthenticationMethod;
 import org.springframework.security.oauth2.core.DelegatingOAuth2TokenValidator;
 import org.springframework.security.oauth2.core.OAuth2Error;
 import org.springframework.security.oauth2.core.OAuth2TokenValidatorResult;
@@ -74,13 +77,22 @@ public class Spring {
         return (JwtDecoder) decoder.invoke(configurer, issuer);
     }
 
-    static Object machine(String issuer, Map<String, Object> task) {
+    // With a key, if the task has one.
+    @SuppressWarnings("unchecked")
+    static Object machine(String issuer, Map<String, Object> task) throws Exception {
+        var key = (Map<String, Object>) task.get("jwk");
+        var method = key == null ? ClientAuthenticationMethod.CLIENT_SECRET_BASIC : ClientAuthenticationMethod.PRIVATE_KEY_JWT;
         ClientRegistration registration = ClientRegistrations.fromIssuerLocation(issuer)
             .clientId((String) task.get("client_id"))
             .clientSecret((String) task.get("client_secret"))
+            .clientAuthenticationMethod(method)
             .authorizationGrantType(AuthorizationGrantType.CLIENT_CREDENTIALS)
             .build();
         var client = new RestClientClientCredentialsTokenResponseClient();
+        if (key != null) {
+            JWK jwk = JWK.parse(key);
+            client.addParametersConverter(new NimbusJwtClientAuthenticationParametersConverter<>(of -> jwk));
+        }
         var response = client.getTokenResponse(new OAuth2ClientCredentialsGrantRequest(registration));
         return Map.of("access_token", response.getAccessToken().getTokenValue());
     }

@@ -5,6 +5,7 @@ import sys
 
 import jwt
 from authlib.integrations.requests_client import OAuth2Session
+from authlib.oauth2.rfc7523 import PrivateKeyJWT
 
 task = json.loads(sys.argv[1])
 
@@ -53,4 +54,15 @@ def machine():
     return session.fetch_token(f"{task['issuer']}/oauth/token", grant_type="client_credentials", resource=task["server"])
 
 
-print(json.dumps({"result": {"pyjwt": pyjwt, "authlib": authlib, "machine": machine}[task["client"]]()}), flush=True)
+def machine_key():
+    """Gets a token of a machine that has a key."""
+    token_endpoint = f"{task['issuer']}/oauth/token"
+    session = OAuth2Session(
+        task["client_id"], task["private_key"], scope="mcp:read", token_endpoint_auth_method="private_key_jwt"
+    )
+    session.register_client_auth_method(PrivateKeyJWT(token_endpoint, alg="ES256"))
+    return session.fetch_token(token_endpoint, grant_type="client_credentials", resource=task["server"])
+
+
+CLIENTS = {"pyjwt": pyjwt, "authlib": authlib, "machine": machine, "machine-key": machine_key}
+print(json.dumps({"result": CLIENTS[task["client"]]()}), flush=True)
