@@ -6,6 +6,7 @@ import sys
 import jwt
 from authlib.integrations.requests_client import OAuth2Session
 from authlib.oauth2.rfc7523 import PrivateKeyJWT
+from joserfc.jwk import ECKey
 
 task = json.loads(sys.argv[1])
 
@@ -57,9 +58,9 @@ def machine():
 def machine_key():
     """Gets a token of a machine that has a key."""
     token_endpoint = f"{task['issuer']}/oauth/token"
-    session = OAuth2Session(
-        task["client_id"], task["private_key"], scope="mcp:read", token_endpoint_auth_method="private_key_jwt"
-    )
+    # It takes the text of a key for one of RSA.
+    key = ECKey.import_key(task["private_key"])
+    session = OAuth2Session(task["client_id"], key, scope="mcp:read", token_endpoint_auth_method="private_key_jwt")
     session.register_client_auth_method(PrivateKeyJWT(token_endpoint, alg="ES256"))
     return session.fetch_token(token_endpoint, grant_type="client_credentials", resource=task["server"])
 
