@@ -14,6 +14,7 @@ import { renderMigrations } from './reference/migrations.ts'
 import { renderPublicOpenApi } from './reference/openapi_public.ts'
 import { renderPerformancePlot } from './reference/performance_plot.ts'
 import { renderProducts } from './reference/products.ts'
+import { renderReasons } from './reference/reasons.ts'
 import { renderAttacks } from './security/attacks.ts'
 import { renderConformance } from './security/conformance.ts'
 
@@ -31,6 +32,7 @@ export const GENERATED: readonly { file: string; render(): string | Promise<stri
   { file: 'docs/reference/migrations.md', render: renderMigrations },
   { file: 'docs/reference/openapi-public.json', render: renderPublicOpenApi },
   { file: 'docs/reference/products.md', render: renderProducts },
+  { file: 'docs/operate/troubleshooting.md', render: renderReasons },
   { file: 'docs/security/attacks.md', render: renderAttacks },
   { file: 'docs/security/conformance.md', render: renderConformance },
 ]

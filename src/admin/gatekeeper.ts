@@ -5,6 +5,7 @@ import type { RequestHead } from '../http/message.ts'
 import type { BucketStore } from '../http/shared_buckets.ts'
 import { OAuthError } from '../lib/error.ts'
 import { digest, equalSecrets } from '../lib/id.ts'
+import type { Reason } from '../lib/reasons/index.ts'
 import { apiKeyFinder, wrongKeyCounter } from '../oauth/stored_api_key.ts'
 import type { AdminSession } from '../records/admin_session.ts'
 import type { ApiKey, Capability } from '../records/api_key.ts'
@@ -130,7 +131,7 @@ function configuredKeys({ config: { admin }, sealer }: Guarded) {
   })
 }
 
-const refused = (reason: string) => new OAuthError('unauthorized', 'the admin API key is missing or wrong', { reason })
+const refused = (reason: Reason) => new OAuthError('unauthorized', 'the admin API key is missing or wrong', { reason })
 
 const SCHEME = 'Bearer '
 /** `Authorization: Bearer <key>`. Throws unauthorized. */

@@ -2,18 +2,18 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
 import { listProblems } from '../lib/bounded.ts'
-import { OAuthError } from '../lib/error.ts'
+import { OAuthError, type RefusalReason } from '../lib/error.ts'
 import { issuesOf } from '../lib/field.ts'
 
 /** The item does not exist. */
 export const notFound = (what: string): OAuthError => new OAuthError('not_found', `there is no such ${what}`)
 
 /** The item exists already, is in use, or is in the wrong state. `body` has further members for the caller. */
-export const conflict = (description: string, reason: string, body?: Record<string, unknown>): OAuthError =>
+export const conflict = (description: string, reason: RefusalReason, body?: Record<string, unknown>): OAuthError =>
   new OAuthError('conflict', description, { reason, body })
 
 /** A well-formed value that is not acceptable. */
-export const invalid = (description: string, reason: string, body?: Record<string, unknown>): OAuthError =>
+export const invalid = (description: string, reason: RefusalReason, body?: Record<string, unknown>): OAuthError =>
   new OAuthError('invalid_request', description, { reason, body })
 
 /** Malformed input: invalid_request that names every problem. */

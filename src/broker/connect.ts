@@ -4,7 +4,7 @@ import { createHmac } from 'node:crypto'
 import type { App } from '../context.ts'
 import type { Params } from '../http/message.ts'
 import { asOAuthError } from '../http/problem.ts'
-import { OAuthError } from '../lib/error.ts'
+import { OAuthError, type RefusalReason } from '../lib/error.ts'
 import { SLUG } from '../lib/field.ts'
 import { digest, equalSecrets, isId, newId } from '../lib/id.ts'
 import { type AuditActor, audit } from '../oauth/audit.ts'
@@ -26,9 +26,10 @@ import { UpstreamRefusal } from './upstream.ts'
 /** Seconds within which a user must return from the provider. */
 const STATE_LIFETIME = 600
 
-const invalidRequest = (description: string, reason: string) =>
+const invalidRequest = (description: string, reason: RefusalReason) =>
   new OAuthError('invalid_request', description, { reason })
-const invalidTarget = (description: string, reason: string) => new OAuthError('invalid_target', description, { reason })
+const invalidTarget = (description: string, reason: RefusalReason) =>
+  new OAuthError('invalid_target', description, { reason })
 
 /** Throws not_found when connections are not enabled, and 503 when they cannot be encrypted. Both name the missing setting. */
 export function checkBrokerEnabled(app: App): void {
@@ -153,7 +154,7 @@ export async function connectAs(
  */
 export async function finishConnect(app: App, { slug, params }: ConnectCallback, actor: AuditActor): Promise<string> {
   const { code } = params
-  const failed = async (reason: string, error?: unknown): Promise<void> => {
+  const failed = async (reason: RefusalReason, error?: unknown): Promise<void> => {
     const detail = { provider: slug, user_id: actor.actor_id, reason }
     app.log.warn({ ...detail, request_id: actor.request_id, err: error }, 'a user could not be connected to a provider')
     if (mayAuditRefusal(app, { remote: actor.ip }, actor.actor_id, 'broker_connect_failed'))
@@ -185,7 +186,8 @@ export async function finishConnect(app: App, { slug, params }: ConnectCallback,
   }
 }
 
-const badState = (reason: string) => invalidRequest('this connection request has expired or was already used', reason)
+const badState = (reason: RefusalReason) =>
+  invalidRequest('this connection request has expired or was already used', reason)
 
 /** The state with which a user returns. It is used up. Throws invalid_request, or access_denied for the state of another user. */
 async function takeState(app: App, { slug, params }: ConnectCallback, { actor_id }: AuditActor) {

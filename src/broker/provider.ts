@@ -4,6 +4,7 @@ import type { ProviderRecord } from '../config/provider_record.ts'
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
+import type { Reason } from '../lib/reasons/index.ts'
 import type { BrokerProvider } from '../records/broker_provider.ts'
 import type { Resource } from '../records/resource.ts'
 
@@ -17,7 +18,7 @@ export const newProvider = (record: ProviderRecord, now: number): BrokerProvider
 })
 
 /** The error for a provider that an operator must fix. The caller does not see the cause. */
-export const misconfigured = (reason: string, cause: Error) =>
+export const misconfigured = (reason: Reason, cause: Error) =>
   new OAuthError('server_error', 'the provider is not configured correctly', { reason, cause })
 
 /** The provider of a broker resource. Throws server_error when it does not exist. */

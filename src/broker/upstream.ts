@@ -2,6 +2,7 @@
 // passed on to callers.
 import type { App } from '../context.ts'
 import { OAuthError, unavailable } from '../lib/error.ts'
+import type { Reason } from '../lib/reasons/index.ts'
 import { DAY } from '../lib/time.ts'
 import { FetchError } from '../net/error.ts'
 import type { FetchReply } from '../net/fetcher.ts'
@@ -52,7 +53,7 @@ export const isOutcomeUnknown = (error: unknown): boolean =>
 
 /** Posts a form to a provider. Throws 503 when the provider cannot be reached, or answers with 429 or a server error. */
 export async function postUpstream(app: App, { slug }: BrokerProvider, { url, form, headers }: UpstreamRequest) {
-  const failed = (cause: Error, reason: string) =>
+  const failed = (cause: Error, reason: Reason) =>
     unavailable('the provider is not available at the moment', { reason, cause })
   const fields = Object.entries(form).filter((entry): entry is [string, string] => entry[1] !== undefined)
   let reply: FetchReply

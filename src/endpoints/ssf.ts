@@ -17,6 +17,7 @@ import { empty, json, NO_STORE, parseJson, parseParams, type Reply, type Request
 import { listProblems } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { issuesOf, jsonBool, jsonInt, listOf, text, word } from '../lib/field.ts'
+import type { Reason } from '../lib/reasons/index.ts'
 import { audit, newAuditEvent, sentBy } from '../oauth/audit.ts'
 import { authenticateClient } from '../oauth/clients/client_auth.ts'
 import { checkToken } from '../oauth/tokens/access_token.ts'
@@ -35,7 +36,7 @@ async function callerOf(app: App, request: Request): Promise<string> {
   const [, token] = /^(?:bearer|dpop) +(\S+) *$/i.exec(request.headers.authorization ?? '') ?? []
   if (token === undefined) return (await authenticateClient(app, request, {}, 'confidential')).client_id
   const live = await checkToken(app, token)
-  const refuse = (reason: string) => new OAuthError('invalid_token', 'the access token is not valid here', { reason })
+  const refuse = (reason: Reason) => new OAuthError('invalid_token', 'the access token is not valid here', { reason })
   if (typeof live === 'string') throw refuse(live)
   const { claims, issuance } = live
   request.notes.client_id = claims.client_id

@@ -2,6 +2,7 @@
 import type { App } from '../context.ts'
 import { json, NO_STORE, parseForm, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
+import type { Reason } from '../lib/reasons/index.ts'
 import { isUserId } from '../oauth/clients/client_metadata.ts'
 import { isSignIn, userClaims } from '../oauth/openid.ts'
 import { checkToken, type LiveToken } from '../oauth/tokens/access_token.ts'
@@ -38,7 +39,7 @@ function tokenOf(request: Request): { scheme: string; token?: string } {
 }
 
 async function findToken(app: App, token: string): Promise<LiveToken> {
-  const refused = (reason: string) => new OAuthError('invalid_token', 'the access token is not valid here', { reason })
+  const refused = (reason: Reason) => new OAuthError('invalid_token', 'the access token is not valid here', { reason })
   const live = await checkToken(app, token)
   if (typeof live === 'string') throw refused(live)
   if (!live.is_for_userinfo) throw refused('other_audience')

@@ -2,6 +2,7 @@
 // the host again.
 import type { Config } from '../config/schema.ts'
 import { OAuthError } from '../lib/error.ts'
+import type { Reason } from '../lib/reasons/index.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 import { type AddressRules, addressRules, literalFault } from '../net/address_rules.ts'
 
@@ -15,7 +16,7 @@ export const receiverRules = (config: Config): AddressRules => ({
 export function checkReceiverUrl(config: Config, text: string): void {
   const rules = receiverRules(config)
   const url = parseHttpUrl(text)
-  const fault = (reason: string, description: string) => new OAuthError('invalid_request', description, { reason })
+  const fault = (reason: Reason, description: string) => new OAuthError('invalid_request', description, { reason })
   if (!url) throw fault('bad_receiver_url', 'the URL must be a well-formed https URL')
   const blocked = literalFault(url, rules)
   if (blocked)

@@ -7,6 +7,7 @@ import { OAuthError } from '../lib/error.ts'
 import { endpoint, listOf, text, word } from '../lib/field.ts'
 import { hostRules } from '../lib/host_rule.ts'
 import { newId } from '../lib/id.ts'
+import type { Reason } from '../lib/reasons/index.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
 import { type EventReceiver, MAX_RECEIVERS, type ReceiverSettings } from '../records/event_receiver.ts'
@@ -62,7 +63,7 @@ export interface StreamInput {
 /** Maximum number of streams of one client. It is enough for one stream per process. */
 const MAX_STREAMS = 10
 
-const refuse = (description: string, reason: string, code: 'access_denied' | 'conflict') =>
+const refuse = (description: string, reason: Reason, code: 'access_denied' | 'conflict') =>
   new OAuthError(code, description, { reason })
 
 /** Whether a client is on the runtime list of a resource. */

@@ -32,7 +32,8 @@ export const authorizationCode = {
   },
 } satisfies Grant
 
-const missing = (name: string) => new OAuthError('invalid_request', `${name} is missing`, { reason: `missing_${name}` })
+const missing = (name: 'code' | 'code_verifier') =>
+  new OAuthError('invalid_request', `${name} is missing`, { reason: `missing_${name}` })
 
 /** Checks client, redirect_uri and PKCE verifier of the code. Throws invalid_grant. */
 function checkProof(form: Params, client: Client, request: AuthorizationRequest): void {

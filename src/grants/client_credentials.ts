@@ -6,7 +6,7 @@ import type { Grant } from './grant.ts'
 const NO_RESOURCE = {
   reason: 'no_resource_named',
   text: 'no resource was named: no resource server will accept this token',
-}
+} as const
 
 export const clientCredentials = {
   type: 'client_credentials',

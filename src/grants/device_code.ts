@@ -3,6 +3,7 @@
 import type { App } from '../context.ts'
 import { type ErrorCode, OAuthError } from '../lib/error.ts'
 import { equalSecrets, parseBearer } from '../lib/id.ts'
+import type { Reason } from '../lib/reasons/index.ts'
 import { millisOf } from '../lib/time.ts'
 import { DEVICE_CODE_GRANT, DEVICE_CODE_PREFIX } from '../oauth/sign_in/device.ts'
 import type { DeviceRequest } from '../records/device_request.ts'
@@ -13,7 +14,7 @@ const KIND = codeKind('device_code', 'device code')
 const { refuse } = KIND
 
 /** The answers that only this grant has (RFC 8628 §3.5). All of them have status 400 (RFC 6749 §5.2). */
-const answer = (code: ErrorCode, description: string, reason: string) =>
+const answer = (code: ErrorCode, description: string, reason: Reason) =>
   new OAuthError(code, description, { reason, status: 400 })
 
 export const deviceCode = {

@@ -1,6 +1,7 @@
 // The JWT bearer grant (RFC 7523) with ID-JAG assertions: a token for a subject that an identity provider has asserted.
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
+import type { Reason } from '../lib/reasons/index.ts'
 import { sentBy } from '../oauth/audit.ts'
 import { checkApproved, needsApproval } from '../oauth/clients/approval.ts'
 import { JWT_BEARER_GRANT } from '../oauth/clients/assertion_kind.ts'
@@ -13,7 +14,7 @@ import { atLeastOne, catalogOf, isSameResource, resolveMint, scopeNames } from '
 import type { Client } from '../records/client.ts'
 import type { Grant } from './grant.ts'
 
-const invalidTarget = (description: string, reason: string) => new OAuthError('invalid_target', description, { reason })
+const invalidTarget = (description: string, reason: Reason) => new OAuthError('invalid_target', description, { reason })
 
 export const jwtBearer = {
   type: JWT_BEARER_GRANT,

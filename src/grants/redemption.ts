@@ -2,6 +2,7 @@
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
+import type { Reason } from '../lib/reasons/index.ts'
 import { newAuditEvent, sentBy } from '../oauth/audit.ts'
 import { isPublic } from '../oauth/clients/client_metadata.ts'
 import { standingOf } from '../oauth/clients/client_standing.ts'
@@ -23,7 +24,7 @@ import { type Decided, newRefreshToken } from './refresh_token.ts'
 /** A kind of code, with its refusals. */
 export interface CodeKind {
   readonly grant_type: string
-  refuse(reason: string): OAuthError
+  refuse(reason: Reason): OAuthError
   readonly outcomes: Readonly<Record<'redeemed' | 'used', CommitOutcome>>
 }
 

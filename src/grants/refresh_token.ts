@@ -3,6 +3,7 @@
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { type Bearer, bearerOf, equalSecrets, newBearer, newId, parseBearer } from '../lib/id.ts'
+import type { Reason } from '../lib/reasons/index.ts'
 import { newAuditEvent, sentBy } from '../oauth/audit.ts'
 import { identityOf, NO_IDENTITY } from '../oauth/openid.ts'
 import { type Commit, type CommitOutcome, ISSUED, type TokenRequest } from '../oauth/tokens/commit.ts'
@@ -20,7 +21,7 @@ export const REFRESH_TOKEN_PREFIX = 'rt'
 export type Decided = Pick<Authorization, 'resource' | 'scope' | 'about' | 'identity'>
 
 const INVALID = 'the refresh token is not valid'
-const refuse = (reason: string) => new OAuthError('invalid_grant', INVALID, { reason })
+const refuse = (reason: Reason) => new OAuthError('invalid_grant', INVALID, { reason })
 
 /** Either the client or an attacker used the token first. The family is revoked (RFC 9700 §4.14.2); that is counted and recorded once. */
 const REUSED: CommitOutcome = {

@@ -4,6 +4,7 @@ import { vend } from '../broker/vend.ts'
 import type { App } from '../context.ts'
 import type { Params } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
+import type { Reason } from '../lib/reasons/index.ts'
 import {
   ACCESS_TOKEN,
   type ForeignToken,
@@ -38,12 +39,12 @@ const SUBJECT_TYPES = [...TOKEN_TYPES, ID_TOKEN]
 /** Maximum number of successive exchanges. Every check of a token reads all tokens from which it was exchanged, even without actors. */
 const MAX_EXCHANGES = 32
 
-const invalid = (description: string, reason: string) => new OAuthError('invalid_request', description, { reason })
-const refuse = (description: string, reason: string) => new OAuthError('invalid_grant', description, { reason })
+const invalid = (description: string, reason: Reason) => new OAuthError('invalid_request', description, { reason })
+const refuse = (description: string, reason: Reason) => new OAuthError('invalid_grant', description, { reason })
 
 const INVALID_SUBJECT = 'the subject token is not valid'
 /** The subject token, consent or link that the exchange depends on was revoked or deleted after it was read. */
-const revoked = (reason: string): CommitOutcome => ({ refusal: { description: INVALID_SUBJECT, reason } })
+const revoked = (reason: Reason): CommitOutcome => ({ refusal: { description: INVALID_SUBJECT, reason } })
 const OUTCOMES = {
   recorded: ISSUED,
   subject_revoked: revoked('subject_revoked'),
@@ -158,7 +159,11 @@ function checkParams(app: App, form: Params): Params {
   return form
 }
 
-function checkType(name: string, type: string | undefined, types = TOKEN_TYPES): void {
+function checkType(
+  name: `${'subject' | 'actor' | 'requested'}_token_type`,
+  type: string | undefined,
+  types = TOKEN_TYPES,
+): void {
   if (type === undefined || !types.includes(type))
     throw invalid(`${name} must be one of ${types.join(', ')}`, `bad_${name}`)
 }

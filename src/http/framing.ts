@@ -1,6 +1,7 @@
 // Refuses requests whose length or meaning two parsers could read differently. The parser of the native engine is lenient
 // (docs/decisions/0006), so these rules run before everything else, on both engines.
 import { OAuthError } from '../lib/error.ts'
+import type { Reason } from '../lib/reasons/index.ts'
 import type { RequestHead } from './message.ts'
 
 const SINGLE = new Set(['host', 'content-length', 'transfer-encoding', 'authorization', 'dpop', 'content-type'])
@@ -13,7 +14,7 @@ const METHOD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const WITHOUT_BODY = new Set(['GET', 'HEAD', 'OPTIONS'])
 /** The native parser accepts any head that fits into its receive buffer of 512 KiB. */
 const MAX_HEAD_BYTES = 16 * 1024
-const refuse = (description: string, reason: string) => new OAuthError('invalid_request', description, { reason })
+const refuse = (description: string, reason: Reason) => new OAuthError('invalid_request', description, { reason })
 
 /** The error in the framing of a request, or undefined. The caller closes the connection of a refused request. */
 export function framingFault(head: RequestHead): OAuthError | undefined {

@@ -2,6 +2,7 @@
 import { OAuthError } from '../lib/error.ts'
 import { parseObject } from '../lib/json.ts'
 import { newNamed } from '../lib/named.ts'
+import type { Reason } from '../lib/reasons/index.ts'
 import type { Trace } from '../telemetry/trace.ts'
 
 export interface RequestHead {
@@ -63,7 +64,7 @@ export interface Notes {
   /** A refusal that was answered with a redirect or a page in place of an error. */
   refusal?: OAuthError
   /** What an operator should know about a request that was answered: for the log and the client activity. */
-  remark?: { reason: string; text: string }
+  remark?: { reason: Reason; text: string }
 }
 
 export interface Reply {

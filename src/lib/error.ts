@@ -1,5 +1,6 @@
 // The one error type. Thrown anywhere, rendered in http/problem.ts only (or as a redirect by oauth/sign_in/authorization.ts).
 import { clip } from './bounded.ts'
+import type { Reason } from './reasons/index.ts'
 
 interface Code {
   status: number
@@ -61,6 +62,9 @@ export type ErrorCode = keyof typeof CODES
 /** The maximum length of a description, which may repeat a long input. */
 const MAX_DESCRIPTION = 2048
 
+/** The reason of a refusal. One that has none of its own has its code. */
+export type RefusalReason = Reason | ErrorCode
+
 interface More {
   /** A status that differs from the table. */
   status?: number
@@ -68,7 +72,7 @@ interface More {
   /** Further members of the body: consent_url, cause, dependents. */
   body?: Record<string, unknown>
   /** The exact reason, for logs, metric labels and tests; never sent. */
-  reason?: string
+  reason?: RefusalReason
   /** The client, user and other facts as far as known, for the log and the audit trail; never sent. */
   about?: Readonly<Record<string, string>>
   cause?: unknown
@@ -111,7 +115,7 @@ export class OAuthError extends Error {
     return this.more.status ?? CODES[this.code].status
   }
 
-  get reason(): string {
+  get reason(): RefusalReason {
     return this.more.reason ?? this.code
   }
 }
@@ -127,7 +131,7 @@ export const unavailable = (description: string, more: More = {}): OAuthError =>
 const FULL = '_full'
 /** 503 for a bounded resource that is full; the reason is `what`_full. */
 export const overloaded = (what: string, description = 'the service is overloaded'): OAuthError =>
-  unavailable(description, { reason: what + FULL })
+  unavailable(description, { reason: `${what}${FULL}` })
 /** Whether a bounded resource was full, and nothing failed. */
 export const isOverloaded = (error: unknown): boolean =>
   error instanceof OAuthError && error.code === 'temporarily_unavailable' && error.reason.endsWith(FULL)

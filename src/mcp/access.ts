@@ -5,6 +5,7 @@ import type { App } from '../context.ts'
 import { beginsAsJws } from '../crypto/jws.ts'
 import type { RequestHead } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
+import type { Reason } from '../lib/reasons/index.ts'
 import { isUserId } from '../oauth/clients/client_metadata.ts'
 import { checkToken, type LiveToken } from '../oauth/tokens/access_token.ts'
 import { capabilityOfScopes, isAdminUri, opensAdmin, scopesFor } from '../oauth/tokens/admin_resource.ts'
@@ -98,7 +99,7 @@ async function byToken(app: App, head: RequestHead, { scheme, token }: Credentia
   return { actor_id, most, capability: includesCapability(most, allowed) ? allowed : most }
 }
 
-const invalidToken = (reason: string) =>
+const invalidToken = (reason: Reason) =>
   new OAuthError('invalid_token', 'the access token is not valid here', { reason })
 
 async function liveToken(app: App, token: string): Promise<LiveToken> {

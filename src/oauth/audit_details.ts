@@ -68,7 +68,8 @@ export const DETAIL = {
   previous_kid: 'Id of the previous signing key',
   protocol: 'Protocol of the provider: oauth, apikey or service_account',
   provider: 'Slug of the provider',
-  reason: 'Reason as a code: the `reason` of logs and of `ext_refusals_total`',
+  reason:
+    'Reason as a code: the `reason` of logs and of `ext_refusals_total` ([what each means](../operate/troubleshooting.md))',
   redirect_hosts: 'Hosts that the browser would return to',
   redirect_uris: 'Redirect URIs of the client',
   removed: 'Entries that were removed from the list of a policy, or groups that were removed from a user',

@@ -34,7 +34,7 @@ const verify = (text: string, keys: readonly (Signer | undefined)[] = [ours], as
       asked.push(wanted)
       return keys.map((each) => (each as Signer).jwk)
     },
-    refuse: (reason) => new OAuthError('invalid_request', 'refused', { reason }),
+    refuse: (reason) => new OAuthError('invalid_request', 'refused', { reason: `oidc_${reason}` }),
   })
 const segment = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 /** A token with a time that JSON.parse reads as Infinity. */
@@ -60,7 +60,7 @@ test('every key with the same kid is tried, and the keys are looked up once', as
 test('a key that is not sound is not used, and the next one is tried', async () => {
   const unsound = { ...(ours as Signer), jwk: { ...(ours as Signer).jwk, x: `AA${(ours as Signer).jwk['x']}` } }
   expect((await verify(await signed(), [unsound, ours])).claims).toEqual(CLAIMS)
-  expect((await refusalOf(async () => verify(await signed(), [unsound]))).reason).toBe('signature')
+  expect((await refusalOf(async () => verify(await signed(), [unsound]))).reason).toBe('oidc_signature')
 })
 
 test.each<[string, string, () => Promise<string> | string]>([
@@ -84,10 +84,10 @@ test.each<[string, string, () => Promise<string> | string]>([
   ['no beginning', 'iat', () => signed({ ...CLAIMS, iat: undefined })],
   ['a beginning in the future', 'nbf', () => signed({ ...CLAIMS, nbf: NOW + 61 })],
 ])('a token with %s is refused with the reason %s', async (_what, reason, token) => {
-  expect((await refusalOf(async () => verify(await token()))).reason).toBe(reason)
+  expect((await refusalOf(async () => verify(await token()))).reason).toBe(`oidc_${reason}`)
 })
 
 test('a token without a known key, and one with the signature of another key, have different reasons', async () => {
-  expect((await refusalOf(async () => verify(await signed(), []))).reason).toBe('unknown_key')
-  expect((await refusalOf(async () => verify(await signed(), [other]))).reason).toBe('signature')
+  expect((await refusalOf(async () => verify(await signed(), []))).reason).toBe('oidc_unknown_key')
+  expect((await refusalOf(async () => verify(await signed(), [other]))).reason).toBe('oidc_signature')
 })

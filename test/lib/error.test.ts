@@ -18,7 +18,7 @@ test('an error has the status of its code, unless it has its own', () => {
 
 test('the reason of an error is its code, unless it has its own', () => {
   expect(new OAuthError('invalid_grant', 'x').reason).toBe('invalid_grant')
-  expect(new OAuthError('invalid_grant', 'x', { reason: 'code_used' }).reason).toBe('code_used')
+  expect(new OAuthError('invalid_grant', 'x', { reason: 'code_reused' }).reason).toBe('code_reused')
 })
 
 test('only server errors have a stack trace', () => {

@@ -49,7 +49,7 @@ test('a notification has no answer, and arrives before a later call', async () =
 })
 
 test('a refusal arrives as the same refusal, and an error keeps its code', async () => {
-  const refusal = new OAuthError('slow_down', 'later', { reason: 'why', headers: { 'retry-after': '3' } })
+  const refusal = new OAuthError('slow_down', 'later', { reason: 'rate_limited', headers: { 'retry-after': '3' } })
   const { asking } = pair({
     refuse(_: undefined) {
       throw refusal
@@ -64,7 +64,7 @@ test('a refusal arrives as the same refusal, and an error keeps its code', async
   const refused = await asking.ask('refuse', undefined).catch((error: unknown) => error)
   expect(refused).toBeInstanceOf(OAuthError)
   expect(refused).toMatchObject({
-    ...{ code: 'slow_down', message: 'later', status: 429, reason: 'why' },
+    ...{ code: 'slow_down', message: 'later', status: 429, reason: 'rate_limited' },
     more: { headers: { 'retry-after': '3' } },
   })
   const away = await asking.ask('away', undefined).catch((error: unknown) => error)

@@ -1,30 +1,33 @@
 import { describe, expect, test } from 'vitest'
+import { REASONS } from '../../src/lib/reasons/index.ts'
 import { explain } from '../../ui/lib/explain.ts'
 
 describe('the explanation of a failure', () => {
   test.each([
     ['missing_code_challenge', /PKCE/],
-    ['unsupported_challenge_method', /PKCE/],
-    ['pkce_mismatch', /PKCE/],
-    ['code_expired', /authorization code/],
-    ['refresh_token_reused', /used twice/],
-    ['refresh_token_expired', /expired or revoked/],
-    ['family_revoked', /expired or revoked/],
+    ['pkce_mismatch', /another request/],
+    ['code_expired', /older than oauth.code_expiry/],
+    ['refresh_token_reused', /used before/],
     ['user_inactive', /disabled/],
-    ['user_disabled', /disabled/],
     ['cimd_host_rate', /Too many/],
     ['cimd_blocked_address', /private address/],
-    ['cimd_timeout', /could not be fetched/],
-    ['login_failure', /sign-in failed/],
-    ['login_locked_out', /Too many failed/],
-    ['subject_not_mapped', /subject of the assertion/],
-  ])('%s has an explanation', (reason, why) => {
-    expect(explain(reason, 'in the words of the server').why).toMatch(why)
+    ['cimd_timeout', /cannot fetch/],
+    ['oidc_whatever_a_provider_says', /sign-in at the provider failed/],
+    ['store_lane_full', /is full/],
+  ])('%s has an explanation without Markdown', (reason, why) => {
+    const advice = explain(reason, 'in the words of the server')
+    expect(advice.why).toMatch(why)
+    expect(JSON.stringify(advice)).not.toMatch(/`|\]\(/)
   })
 
-  test('an unknown reason is shown in the words of the server', () => {
-    expect(explain('subject_scope_ceiling', 'the subject token does not have the scope').why).toBe(
+  test('a text that is no reason is shown in the words of the server', () => {
+    expect(explain('no such reason', 'the subject token does not have the scope').why).toBe(
       'the subject token does not have the scope',
     )
+  })
+
+  test('no reason has two rows', () => {
+    const names = Object.values(REASONS).flatMap((rows) => rows.flatMap(([reasons]) => reasons.split(' ')))
+    expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([])
   })
 })

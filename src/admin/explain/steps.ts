@@ -2,6 +2,7 @@
 import type { App } from '../../context.ts'
 import { checkEnabled, checkRegistered } from '../../grants/index.ts'
 import { OAuthError } from '../../lib/error.ts'
+import type { Reason } from '../../lib/reasons/index.ts'
 import { checkApproved } from '../../oauth/clients/approval.ts'
 import { JWT_BEARER_GRANT } from '../../oauth/clients/assertion_kind.ts'
 import { isUrlShaped, resolveDocumentClient } from '../../oauth/clients/cimd.ts'
@@ -52,7 +53,7 @@ export interface ExplainedGrant {
 export const refuse = (
   code: 'invalid_client' | 'invalid_grant' | 'consent_required' | 'access_denied',
   text: string,
-  reason: string,
+  reason: Reason,
 ) => new OAuthError(code, text, { reason })
 
 /** Grant and client. Returns the client that sends the request. */

@@ -92,7 +92,10 @@ async function refreshKeys({ remoteKeys, frontPool }: App, { jwks_uri }: Idp): P
     return count
   } catch (error) {
     if (!(error instanceof FetchError)) throw error
-    throw unavailable(`the keys could not be fetched: ${error.message}`, { reason: error.reason, cause: error })
+    throw unavailable(`the keys could not be fetched: ${error.message}`, {
+      reason: `jwks_${error.reason}`,
+      cause: error,
+    })
   }
 }
 

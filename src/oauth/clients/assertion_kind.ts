@@ -1,7 +1,7 @@
 // The kinds of client assertions (RFC 7521 §4.2): what each of them finds out about an assertion before its signature is verified.
 import type { App } from '../../context.ts'
 import type { Jws } from '../../crypto/jws.ts'
-import { OAuthError } from '../../lib/error.ts'
+import { OAuthError, type RefusalReason } from '../../lib/error.ts'
 import type { WantedKey } from '../../net/jwks.ts'
 import type { AuthMethod, Client } from '../../records/client.ts'
 import type { Jwk, VerifiedAlg } from '../../records/jwk.ts'
@@ -57,7 +57,7 @@ const FAILED = 'client authentication failed'
 
 /** Every failure that depends on a stored client has the same description: a caller must not learn which clients exist. */
 export const refuseClient = (
-  reason: string,
+  reason: RefusalReason,
   description = FAILED,
   about?: Readonly<Record<string, string>>,
 ): OAuthError => new OAuthError('invalid_client', description, { reason, about })

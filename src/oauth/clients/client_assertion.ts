@@ -146,7 +146,7 @@ async function findKeys({ log }: App, { client, findKeys }: AssertionCandidate, 
     return await findKeys(query)
   } catch (error) {
     if (!(error instanceof FetchError)) throw error
-    const reason = `jwks_${error.reason}`
+    const reason = `jwks_${error.reason}` as const
     if (error.key !== undefined)
       log.info(
         { client_id: client.client_id, reason, key: error.key, err: error },

@@ -2,6 +2,7 @@
 import type { App } from '../../context.ts'
 import type { Params, Request } from '../../http/message.ts'
 import { OAuthError } from '../../lib/error.ts'
+import type { Reason } from '../../lib/reasons/index.ts'
 import type { Client } from '../../records/client.ts'
 import { commitUse } from '../tokens/single_use.ts'
 import { type AuthenticatedClient, refuseClient } from './assertion_kind.ts'
@@ -10,7 +11,7 @@ import { isPublic } from './client_metadata.ts'
 import { type Asker, askerOf, standingOf } from './client_standing.ts'
 import { type SecretCredentials, verifySecret } from './secret_auth.ts'
 
-const invalid = (reason: string, description: string) => new OAuthError('invalid_request', description, { reason })
+const invalid = (reason: Reason, description: string) => new OAuthError('invalid_request', description, { reason })
 const twoWays = () => invalid('two_client_authentications', 'only one way to authenticate the client may be used')
 
 /** Which clients an endpoint serves: confidential refuses clients that only name themselves. */

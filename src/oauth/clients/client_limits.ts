@@ -3,6 +3,7 @@
 import type { App } from '../../context.ts'
 import type { ClientLimit, ClientTake, ReachedLimit } from '../../http/client_limiter.ts'
 import { OAuthError } from '../../lib/error.ts'
+import type { Reason } from '../../lib/reasons/index.ts'
 import type { Client } from '../../records/client.ts'
 import { isPublic } from './client_metadata.ts'
 
@@ -60,7 +61,7 @@ function refuse(wanted: ClientTake, reached: ReachedLimit | undefined): void {
   refuseFor(wanted.client_id, reached.wait, `client_${reached.limit}`, text)
 }
 
-function refuseFor(client_id: string, wait: number, reason: string, text: string): never {
+function refuseFor(client_id: string, wait: number, reason: Reason, text: string): never {
   throw new OAuthError('slow_down', text, {
     reason,
     about: { client_id },

@@ -4,6 +4,7 @@ import type { App } from '../../context.ts'
 import { listProblems } from '../../lib/bounded.ts'
 import { OAuthError } from '../../lib/error.ts'
 import { issuesOf } from '../../lib/field.ts'
+import type { Reason } from '../../lib/reasons/index.ts'
 import { FetchError } from '../../net/error.ts'
 import type { FetchReply } from '../../net/fetcher.ts'
 import { jsonObjectOf } from '../../net/json.ts'
@@ -28,8 +29,11 @@ const MAX_BYTES = 64 * 1024
 /** The statuses with which a host says that the document no longer exists. */
 const GONE = [404, 410]
 
+/** What can be wrong with a document. */
+type CimdFault = Extract<Reason, `cimd_${string}`> extends `cimd_${infer Fault}` ? Fault : never
+
 /** The refusal of a client because of its document. */
-export const refuseCimd = (description: string, reason: string): OAuthError =>
+export const refuseCimd = (description: string, reason: CimdFault): OAuthError =>
   new OAuthError('invalid_client', description, { reason: `cimd_${reason}`, status: 400 })
 
 /** Fetches a document. Throws invalid_client when its host does not send one. `isKnown`: it has sent one before. */
@@ -123,7 +127,10 @@ function fieldsIn(
   return { ...only, client_name, redirect_uris, application_type, scope, grant_types }
 }
 
-function refuseDocument(problems: readonly { path: string; message: string }[], reason = 'document'): OAuthError {
+function refuseDocument(
+  problems: readonly { path: string; message: string }[],
+  reason: CimdFault = 'document',
+): OAuthError {
   const said = problems.map(({ path, message }) => `${path || 'it'} ${message}`)
   return refuseCimd(`the client document is not valid: ${listProblems(said)}`, reason)
 }

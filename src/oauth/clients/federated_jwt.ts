@@ -5,6 +5,7 @@ import { VERIFIED_ALGS } from '../../crypto/jws.ts'
 import { MAX_LIFE, timeFaultOf } from '../../crypto/jwt_times.ts'
 import { clip } from '../../lib/bounded.ts'
 import type { OAuthError } from '../../lib/error.ts'
+import type { Reason } from '../../lib/reasons/index.ts'
 import { isHttpUrl } from '../../lib/url.ts'
 import type { WantedKey } from '../../net/jwks.ts'
 import type { Client, FederatedCredential } from '../../records/client.ts'
@@ -91,13 +92,13 @@ function onlyMatch(app: App, candidates: readonly Client[], claims: TokenClaims)
 const credentialsOf = ({ federated_credentials = [] }: Client): FederatedCredential[] => federated_credentials
 
 /** The reason of the refusal: the requirement that the credential with the best match does not meet. */
-function nearestDemand({ config }: App, candidates: readonly Client[], claims: TokenClaims): string {
+function nearestDemand({ config }: App, candidates: readonly Client[], claims: TokenClaims) {
   const unmet = candidates.flatMap(credentialsOf).map((each) => unmetDemand(config, each, claims))
   return DEMANDS.findLast((demand) => unmet.includes(demand)) ?? 'assertion_subject'
 }
 
 /** The refusal of a token. The audit trail gets its issuer, its subject, and the client if there is only one candidate. */
-const refuseToken = (reason: string, [client, another]: readonly Client[], { iss, sub }: TokenClaims): OAuthError =>
+const refuseToken = (reason: Reason, [client, another]: readonly Client[], { iss, sub }: TokenClaims): OAuthError =>
   refuseClient(reason, undefined, {
     ...(client && !another ? { client_id: client.client_id } : {}),
     issuer: clip(String(iss), MAX_SHOWN),

@@ -69,9 +69,8 @@ async function authenticateByGrant(
   } catch (error) {
     if (!(error instanceof OAuthError) || error.code !== 'invalid_client') throw error
     const isUnknown = error.reason === 'assertion_subject' || error.reason === 'unknown_client'
-    const [reason, description] = isUnknown
-      ? ['no_federated_credential', 'no client has a federated credential or a key for this assertion']
-      : [error.reason, error.message]
+    const reason = isUnknown ? 'no_federated_credential' : error.reason
+    const description = isUnknown ? 'no client has a federated credential or a key for this assertion' : error.message
     throw new OAuthError('invalid_grant', description, { ...error.more, status: undefined, reason })
   }
 }

@@ -3,6 +3,7 @@ import type { App } from '../../context.ts'
 import { decodeJws, isAlg, type Jws } from '../../crypto/jws.ts'
 import { CLOCK_SKEW } from '../../crypto/jwt_times.ts'
 import { OAuthError } from '../../lib/error.ts'
+import type { Reason } from '../../lib/reasons/index.ts'
 import type { Client } from '../../records/client.ts'
 import type { Idp } from '../../records/idp.ts'
 import { consumeOnce } from '../tokens/single_use.ts'
@@ -32,7 +33,7 @@ export interface Assertion extends FederatedSubject {
   jkt?: string
 }
 
-const refuse = (reason: string) => new OAuthError('invalid_grant', 'the assertion is not valid', { reason })
+const refuse = (reason: Reason) => new OAuthError('invalid_grant', 'the assertion is not valid', { reason })
 const ID_JAG: IdpTokenKind = { refuse, isAlg, isTyp: (typ) => typ === 'oauth-id-jag+jwt' }
 
 /** Verifies an assertion. Throws invalid_grant, or 503 when the keys of its issuer are not available. */

@@ -6,6 +6,7 @@ import { MAX_LIFE, type TimeRules, timeFaultOf } from '../../crypto/jwt_times.ts
 import { isSignedByOneOf } from '../../crypto/signers.ts'
 import { type OAuthError, unavailable } from '../../lib/error.ts'
 import { fitsIndex } from '../../lib/field.ts'
+import type { Reason } from '../../lib/reasons/index.ts'
 import { FetchError } from '../../net/error.ts'
 import type { Idp } from '../../records/idp.ts'
 import type { UpstreamAlg } from '../../records/jwk.ts'
@@ -38,13 +39,13 @@ const MAX_AMR = 10
 /** A kind of token of an identity provider. */
 export interface IdpTokenKind {
   /** The refusal for a reason. */
-  refuse(reason: string): OAuthError
+  refuse(reason: Reason): OAuthError
   /** Whether a `typ` header is that of this kind. */
   isTyp(typ: unknown): boolean
   /** Whether a token of this kind may be signed with an algorithm. */
   isAlg(alg: unknown): alg is UpstreamAlg
   /** Why the provider is not trusted for this kind; undefined when it is. */
-  distrust?(idp: Idp): string | undefined
+  distrust?(idp: Idp): Reason | undefined
 }
 
 // Lone surrogates and control characters are refused: they corrupt log lines and identifiers.

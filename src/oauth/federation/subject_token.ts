@@ -3,6 +3,7 @@ import { isOwnIssuer } from '../../config/issuer.ts'
 import type { App } from '../../context.ts'
 import { decodeJws, isUpstreamAlg, type Jws, mediaType } from '../../crypto/jws.ts'
 import { OAuthError } from '../../lib/error.ts'
+import type { Reason } from '../../lib/reasons/index.ts'
 import type { Idp } from '../../records/idp.ts'
 import type { Actor } from '../../records/issuance.ts'
 import {
@@ -33,7 +34,7 @@ export interface ForeignToken extends FederatedSubject {
 }
 
 /** A subject token that is not valid. */
-const refuseSubject = (reason: string): OAuthError =>
+const refuseSubject = (reason: Reason): OAuthError =>
   new OAuthError('invalid_grant', 'the subject token is not valid', { reason })
 
 /** Many providers sign access tokens as plain JWT. Every other kind of token has a typ of its own, and is refused: an ID-JAG, a logout token. */

@@ -16,5 +16,5 @@ const UPSTREAM_ERRORS = [
 ]
 
 /** The refusal reason for an `error` of a provider. Codes that are not standard become `other`. */
-export const upstreamReason = (error: string | undefined): string =>
+export const upstreamReason = (error: string | undefined): `upstream_${string}` =>
   `upstream_${error !== undefined && UPSTREAM_ERRORS.includes(error) ? error : 'other'}`

@@ -4,6 +4,7 @@ import { type Params, parseParams, type Reply, type Request, redirect } from '..
 import { asOAuthError } from '../../http/problem.ts'
 import { subscriber } from '../../http/rate_limit.ts'
 import { OAuthError } from '../../lib/error.ts'
+import type { Reason } from '../../lib/reasons/index.ts'
 import type { User } from '../../records/user.ts'
 import { audit, newAuditEvent, sentBy } from '../audit.ts'
 import {
@@ -145,7 +146,7 @@ async function recordFailure(
   await audit(app, { action: failed, actor_id: '', ...sentBy(request), detail })
 }
 
-const badState = (reason: string): OAuthError =>
+const badState = (reason: Reason): OAuthError =>
   new OAuthError('invalid_request', 'this sign-in has expired, was already used, or was started in another browser', {
     reason,
   })

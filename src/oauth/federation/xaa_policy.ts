@@ -1,6 +1,7 @@
 // The policies of an identity provider, for its assertions and its subject tokens, and the local user of their subject.
 import type { App } from '../../context.ts'
 import { OAuthError } from '../../lib/error.ts'
+import type { Reason } from '../../lib/reasons/index.ts'
 import type { Client } from '../../records/client.ts'
 import type { Idp, XaaPolicy } from '../../records/idp.ts'
 import type { Resource } from '../../records/resource.ts'
@@ -11,7 +12,7 @@ import { isSameResource } from '../tokens/resource.ts'
 import { checkAccess, type Subject } from '../tokens/subject_access.ts'
 import type { FederatedSubject } from './idp_token.ts'
 
-const denied = (description: string, reason: string) => new OAuthError('access_denied', description, { reason })
+const denied = (description: string, reason: Reason) => new OAuthError('access_denied', description, { reason })
 
 /**
  * The scopes that the first matching policy of the identity provider allows. A resource without scopes needs none, but a policy that

@@ -26,7 +26,7 @@ const NO_REQUIREMENTS: AuthenticationRequest = { acr_values: [] }
 const MAX_NONCE = 1024
 const MAX_ACR_VALUES = 1024
 
-const refuse = (name: string, text: string) =>
+const refuse = (name: 'acr_values' | 'id_token_hint' | 'max_age' | 'nonce' | 'prompt', text: string) =>
   new OAuthError('invalid_request', `${name} ${text}`, { reason: `bad_${name}` })
 
 /** Reads the parameters. Without `oauth.openid` they are ignored. Throws invalid_request. */

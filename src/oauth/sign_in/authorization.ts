@@ -3,6 +3,7 @@ import { issuerOf } from '../../config/issuer.ts'
 import type { App } from '../../context.ts'
 import type { Params } from '../../http/message.ts'
 import { type ErrorCode, OAuthError } from '../../lib/error.ts'
+import type { Reason } from '../../lib/reasons/index.ts'
 import type { Client } from '../../records/client.ts'
 import type { Resource } from '../../records/resource.ts'
 import { isUrlShaped, resolveDocumentClient } from '../clients/cimd.ts'
@@ -42,7 +43,7 @@ export interface Requested {
   authentication: AuthenticationRequest
 }
 
-const refuse = (code: ErrorCode, description: string, reason: string) =>
+const refuse = (code: ErrorCode, description: string, reason: Reason) =>
   new OAuthError(code, description, { reason, status: 400 })
 
 /** The client and its redirect URI. Errors of this step are never sent by redirect, because no redirect URI is trusted yet. */

@@ -3,6 +3,7 @@
 import type { App } from '../../context.ts'
 import { OAuthError } from '../../lib/error.ts'
 import type { Bearer } from '../../lib/id.ts'
+import type { Reason } from '../../lib/reasons/index.ts'
 import type { Issuance } from '../../records/issuance.ts'
 import type { Store } from '../../store/index.ts'
 import type { InputOf, ResultOf } from '../../store/operations.ts'
@@ -36,7 +37,7 @@ export type TokenRequest = Pick<Issuance, 'family_id'>
 export interface CommitOutcome {
   readonly counter?: CounterName
   /** The request is refused with invalid_grant. */
-  readonly refusal?: { readonly description: string; readonly reason: string }
+  readonly refusal?: { readonly description: string; readonly reason: Reason }
   /** Another request was first: `decide` makes the commit that answers this one, from the bearer value that was sent. */
   readonly next?: {
     readonly decide: (app: App, sent: Bearer, request: TokenRequest) => Promise<Commit>

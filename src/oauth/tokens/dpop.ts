@@ -8,6 +8,7 @@ import { digest, equalSecrets } from '../../lib/id.ts'
 import { isObject } from '../../lib/json.ts'
 import { Lru } from '../../lib/lru.ts'
 import { MB } from '../../lib/memory.ts'
+import type { Reason } from '../../lib/reasons/index.ts'
 import { normalisedUrl } from '../../lib/url.ts'
 import type { Client } from '../../records/client.ts'
 import { type Alg, type Jwk, PRIVATE_MEMBERS } from '../../records/jwk.ts'
@@ -45,7 +46,7 @@ interface Context extends Decoded {
 }
 
 /** The checks that need no cryptography, in order: the reason of the refusal, the condition, and the error description. */
-const CHECKS: readonly [reason: string, isInvalid: (c: Context) => boolean, description: string][] = [
+const CHECKS: readonly [reason: Reason, isInvalid: (c: Context) => boolean, description: string][] = [
   ['htm', ({ jws, request }) => jws.payload['htm'] !== request.method, 'htm is not the method of this request'],
   ['htu', ({ jws, url }) => !isUrl(jws.payload['htu'], url), 'htu is not the URL of this endpoint'],
   ['jti', ({ jws }) => !isJti(jws.payload['jti']), 'jti is missing or too long'],
@@ -72,7 +73,7 @@ const isBegun = ({ jws, app, now }: Context) => {
 /** Normalised URLs of the endpoints of this service that accept proofs. */
 const ownUrls = new Lru<string>({ max: 100, bytes: MB / 8 })
 
-const refuse = (reason: string, description: string) => new OAuthError('invalid_dpop_proof', description, { reason })
+const refuse = (reason: Reason, description: string) => new OAuthError('invalid_dpop_proof', description, { reason })
 
 /** The proof of a request; undefined when there is none, or DPoP is disabled. With an access token the proof must contain its hash. Throws invalid_dpop_proof or use_dpop_nonce. */
 export async function verifyProof(
@@ -188,7 +189,7 @@ export function newNonce(app: App): string {
 function checkNonce(app: App, nonce: unknown, now: number): void {
   const { require_nonce, nonce_ttl } = app.config.dpop
   if (!require_nonce) return
-  const refuseNonce = (reason: string) =>
+  const refuseNonce = (reason: Reason) =>
     new OAuthError('use_dpop_nonce', 'the proof needs the nonce of the DPoP-Nonce header', { reason })
   if (typeof nonce !== 'string') throw refuseNonce('nonce_missing')
   const at = Number.parseInt(nonce.split('.')[0] as string, 36)

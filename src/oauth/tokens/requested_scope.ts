@@ -1,6 +1,7 @@
 // The scopes that a request asks for (RFC 6749 §3.3), and those of them that can be granted.
 import type { App } from '../../context.ts'
 import { OAuthError } from '../../lib/error.ts'
+import type { Reason } from '../../lib/reasons/index.ts'
 import type { Client } from '../../records/client.ts'
 import type { Resource } from '../../records/resource.ts'
 import type { TokenFamily } from '../../records/token_family.ts'
@@ -181,7 +182,7 @@ function assumedScope(
   return [...names]
 }
 
-const missing = (description: string, reason: string) => new OAuthError('invalid_scope', description, { reason })
+const missing = (description: string, reason: Reason) => new OAuthError('invalid_scope', description, { reason })
 
 /**
  * The granted scopes that a refresh request asks for; without a scope, all of them. Scopes that the authorization request asked for and

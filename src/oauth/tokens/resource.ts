@@ -3,6 +3,7 @@ import type { Config } from '../../config/schema.ts'
 import type { App } from '../../context.ts'
 import { quoteNames } from '../../lib/bounded.ts'
 import { OAuthError } from '../../lib/error.ts'
+import type { Reason } from '../../lib/reasons/index.ts'
 import { normalisedUrl, rootTwin } from '../../lib/url.ts'
 import type { Client } from '../../records/client.ts'
 import type { Resource, TokenAudience } from '../../records/resource.ts'
@@ -19,7 +20,7 @@ async function resolveResource(app: App, uri: string): Promise<Resource> {
   throw unknownResource(uri, near && `${near} is registered`, 'resource_not_found')
 }
 
-const unknownResource = (uri: string, hint: string | undefined, reason: string) =>
+const unknownResource = (uri: string, hint: string | undefined, reason: Reason) =>
   new OAuthError('invalid_target', `the resource is not known: ${quoteNames([uri])}${hint ? `; ${hint}` : ''}`, {
     reason,
   })
@@ -98,7 +99,7 @@ export function checkDeclared(names: readonly string[], resource: Resource): voi
 export function checkWithin(
   names: readonly string[],
   allowed: readonly string[],
-  reason: string,
+  reason: Reason,
   holder?: string,
 ): void {
   const beyond = names.filter((name) => !allowed.includes(name))
