@@ -5,6 +5,7 @@ import { digest, equalSecrets, parseBearer } from '../lib/id.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Client } from '../records/client.ts'
 import type { Grant } from './grant.ts'
+import { HELD_RULES } from './held.ts'
 import { codeKind, redeemApproved } from './redemption.ts'
 
 export const CODE_PREFIX = 'ac'
@@ -19,6 +20,8 @@ export const authorizationCode = {
   clients: 'any',
   denied: 'token_issue_denied',
   enabled: () => true,
+  rules: HELD_RULES,
+  lifetime: (config) => config.dcr.default_token_expiry,
 
   async run(app, input) {
     const { form, client } = input

@@ -1,12 +1,23 @@
 // The client credentials grant (RFC 6749 §4.4): a client acts for itself. It needs no database read: everything is in memory.
+import { RESOURCE_KNOWN } from '../oauth/tokens/common_rules.ts'
 import { machineScope } from '../oauth/tokens/requested_scope.ts'
-import { resolveMint } from '../oauth/tokens/resource.ts'
+import { decide, type Facts, type Rule } from '../oauth/tokens/rule.ts'
 import type { Grant } from './grant.ts'
 
 const NO_RESOURCE = {
   reason: 'no_resource_named',
   text: 'no resource was named: no resource server will accept this token',
 } as const
+
+const RULES: readonly Rule<Facts>[] = [
+  RESOURCE_KNOWN,
+  {
+    name: 'scope',
+    async check(app, facts) {
+      facts.names = await machineScope(app, facts.asked, facts.resource, facts.client)
+    },
+  },
+]
 
 export const clientCredentials = {
   type: 'client_credentials',
@@ -18,10 +29,13 @@ export const clientCredentials = {
   enabled: (config) => config.client_credentials.enabled,
   counters: { issued: 'ext_client_credentials_issued_total', denied: 'ext_client_credentials_denied_total' },
 
+  rules: RULES,
+  lifetime: (config) => config.client_credentials.token_expiry,
+
   async run(app, { request, form, client, proof }) {
     const uri = form.resource ?? client.default_resource
-    const resource = uri === undefined ? undefined : await resolveMint(app, uri)
-    const names = await machineScope(app, form.scope, resource, client)
+    const facts: Facts = { client, sub: client.client_id, uri, asked: form.scope, names: [] }
+    const { resource, names } = await decide(app, RULES, facts)
     if (!resource) request.notes.remark = NO_RESOURCE
     return {
       grant_type: 'client_credentials',

@@ -8,6 +8,7 @@ import { millisOf } from '../lib/time.ts'
 import { DEVICE_CODE_GRANT, DEVICE_CODE_PREFIX } from '../oauth/sign_in/device.ts'
 import type { DeviceRequest } from '../records/device_request.ts'
 import type { Grant } from './grant.ts'
+import { HELD_RULES } from './held.ts'
 import { codeKind, redeemApproved } from './redemption.ts'
 
 const KIND = codeKind('device_code', 'device code')
@@ -24,6 +25,8 @@ export const deviceCode = {
   denied: 'device_code_denied',
   switch: 'device.enabled',
   enabled: (config) => config.device.enabled,
+  rules: HELD_RULES,
+  lifetime: (config) => config.dcr.default_token_expiry,
 
   async run(app, input) {
     const { form, client } = input

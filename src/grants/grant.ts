@@ -5,6 +5,7 @@ import type { Params, Request } from '../http/message.ts'
 import type { LoneAction } from '../oauth/lone_events.ts'
 import type { Proof } from '../oauth/tokens/dpop.ts'
 import type { Authorization } from '../oauth/tokens/issue.ts'
+import type { Facts, Rule } from '../oauth/tokens/rule.ts'
 import type { Client } from '../records/client.ts'
 import type { CounterName } from '../telemetry/metric_names.ts'
 
@@ -32,6 +33,10 @@ export interface Grant {
   readonly counters?: { issued?: CounterName; denied?: CounterName }
   /** The audit action of a refusal. */
   readonly denied: Extract<LoneAction, `${string}_denied`>
+  /** The rules that decide on what the request presents, in their order. `run` and explain ask them. */
+  readonly rules: readonly Rule<Facts>[]
+  /** Seconds that its access tokens are valid. */
+  lifetime(config: Config): number
   /** Decides on the request and returns the commit as data. Throws OAuthError. */
   run(app: App, input: GrantInput): Promise<Authorization>
 }

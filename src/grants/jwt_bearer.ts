@@ -6,15 +6,48 @@ import { sentBy } from '../oauth/audit.ts'
 import { checkApproved, needsApproval } from '../oauth/clients/approval.ts'
 import { JWT_BEARER_GRANT } from '../oauth/clients/assertion_kind.ts'
 import { keepDocumentClient } from '../oauth/clients/document_client.ts'
+import { ADMISSION, type Admitted, assertedBy, POLICY } from '../oauth/federation/admission.ts'
 import { type Assertion, consumeAssertion, verifyAssertion } from '../oauth/federation/id_jag.ts'
-import { admitSubject, applyPolicies, isNamed } from '../oauth/federation/xaa_policy.ts'
+import { isNamed } from '../oauth/federation/xaa_policy.ts'
 import { provenBy } from '../oauth/openid.ts'
+import { RESOURCE_KNOWN } from '../oauth/tokens/common_rules.ts'
 import { machineScope } from '../oauth/tokens/requested_scope.ts'
-import { atLeastOne, catalogOf, isSameResource, resolveMint, scopeNames } from '../oauth/tokens/resource.ts'
+import { atLeastOne, catalogOf, isSameResource, scopeNames } from '../oauth/tokens/resource.ts'
+import { decide, type Rule } from '../oauth/tokens/rule.ts'
 import type { Client } from '../records/client.ts'
 import type { Grant } from './grant.ts'
 
 const invalidTarget = (description: string, reason: Reason) => new OAuthError('invalid_target', description, { reason })
+
+interface Asserted extends Admitted {
+  /** The scope of the assertion. */
+  asserted?: string | undefined
+}
+
+const RULES: readonly Rule<Asserted>[] = [
+  RESOURCE_KNOWN,
+  {
+    // The names that the assertion contains; all names when it has no scope. The identity provider limits the scopes of its clients.
+    name: 'scope',
+    async check(app, facts) {
+      const { asked, asserted, resource, client } = facts
+      const names = await machineScope(app, asked, resource, client)
+      const within = asserted === undefined ? names : names.filter((name) => scopeNames(asserted).includes(name))
+      facts.names = resource && catalogOf(resource).length === 0 ? [] : atLeastOne(within)
+    },
+  },
+  POLICY,
+  {
+    // The policy that names a client is its approval.
+    name: 'client_active',
+    async check(app, facts) {
+      if (!needsApproval(app.config, facts.client)) return
+      for (const idp of await assertedBy(app, facts)) if (await isNamed(app, idp, facts.client.client_id)) return
+      await checkApproved(app, facts.client)
+    },
+  },
+  ...ADMISSION,
+]
 
 export const jwtBearer = {
   type: JWT_BEARER_GRANT,
@@ -23,6 +56,8 @@ export const jwtBearer = {
   denied: 'jwt_bearer_denied',
   switch: 'xaa.enabled',
   enabled: (config) => config.xaa.enabled,
+  rules: RULES,
+  lifetime: (config) => config.xaa.token_expiry,
 
   async run(app, { request, form, client, proof }) {
     if (form.assertion === undefined)
@@ -34,14 +69,15 @@ export const jwtBearer = {
     // A refusal before this line leaves the assertion usable for a corrected request. A refusal after it reveals the state of this
     // server, and uses up the assertion.
     await consumeAssertion(app, assertion)
-    const { sub, resource, scope, about } = await redemptionOf(app, { uri, scope: form.scope, client }, assertion)
+    const facts = await decide(app, RULES, assertedFacts(assertion, client, uri, form.scope))
+    const { sub, resource, names, about } = facts
     await keepDocumentClient(app, client, { actor_id: client.client_id, ...sentBy(request) })
     return {
       grant_type: 'jwt_bearer',
       client,
       sub,
       resource,
-      scope,
+      scope: names.join(' '),
       about,
       identity: provenBy(assertion.proven),
       lifetime: app.config.xaa.token_expiry,
@@ -50,22 +86,16 @@ export const jwtBearer = {
   },
 } satisfies Grant
 
-/** The resource, scope and subject that an assertion is redeemed for. Throws the refusal. */
-export async function redemptionOf(
-  app: App,
-  { uri, scope: requestedScope, client }: { uri?: string; scope?: string; client: Client },
+/** The facts of a verified assertion. */
+export const assertedFacts = (
   assertion: Assertion,
-) {
-  const resource = uri === undefined ? undefined : await resolveMint(app, uri)
-  const wanted = assertedScope(await machineScope(app, requestedScope, resource, client), assertion)
-  const needsNone = resource !== undefined && catalogOf(resource).length === 0
-  const scope = await applyPolicies(app, assertion, client, resource, needsNone ? [] : atLeastOne(wanted))
-  // The policy that names a client is its approval.
-  const { idp } = assertion
-  if (needsApproval(app.config, client) && !(await isNamed(app, idp, client.client_id)))
-    await checkApproved(app, client)
-  return { resource, ...(await admitSubject(app, assertion, client, resource, scope)) }
-}
+  client: Client,
+  uri: string | undefined,
+  asked: string | undefined,
+): Asserted => ({
+  ...{ client, uri, asked, names: [], federated: assertion, asserted: assertion.scope },
+  ...{ sub: '', user_version: undefined, proven: assertion.proven },
+})
 
 /** The resource that request and assertion have in common. Throws invalid_target. */
 export function targetOf(app: App, requested: string | undefined, { resources }: Assertion): string | undefined {
@@ -79,7 +109,3 @@ export function targetOf(app: App, requested: string | undefined, { resources }:
     throw invalidTarget('resource is required', 'missing_resource')
   return uri
 }
-
-/** The names that the assertion contains; all names when it has no scope. The identity provider limits the scopes of its clients. */
-const assertedScope = (names: readonly string[], { scope }: Assertion): readonly string[] =>
-  scope === undefined ? names : names.filter((name) => scopeNames(scope).includes(name))

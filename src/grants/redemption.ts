@@ -6,20 +6,20 @@ import type { Reason } from '../lib/reasons/index.ts'
 import { newAuditEvent, sentBy } from '../oauth/audit.ts'
 import { isPublic } from '../oauth/clients/client_metadata.ts'
 import { standingOf } from '../oauth/clients/client_standing.ts'
-import { identityOf, NO_IDENTITY } from '../oauth/openid.ts'
 import { mayAuditRefusal } from '../oauth/refusal_limit.ts'
 import { type Commit, type CommitOutcome, ISSUED } from '../oauth/tokens/commit.ts'
 import { checkBound } from '../oauth/tokens/dpop.ts'
 import type { Authorization } from '../oauth/tokens/issue.ts'
-import { checkCovered, remainingScope, resolveMint, scopeNames } from '../oauth/tokens/resource.ts'
-import { accessOfGrant } from '../oauth/tokens/subject_access.ts'
+import { checkCovered, scopeNames } from '../oauth/tokens/resource.ts'
+import { decide } from '../oauth/tokens/rule.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Client } from '../records/client.ts'
 import type { RequestedSignIn, SignIn } from '../records/sign_in.ts'
 import type { TokenFamily } from '../records/token_family.ts'
 import type { FoundCode } from '../store/tokens/tokens.ts'
 import type { GrantInput } from './grant.ts'
-import { type Decided, newRefreshToken } from './refresh_token.ts'
+import { type Decided, decidedOf, HELD_RULES, type Held } from './held.ts'
+import { newRefreshToken } from './refresh_token.ts'
 
 /** A kind of code, with its refusals. */
 export interface CodeKind {
@@ -53,25 +53,17 @@ export async function redeemApproved(
   if ((request.code_expires_at ?? 0) <= app.clock.now()) throw kind.refuse('code_expired')
   checkBound(request.dpop_jkt, input.proof)
   checkCovered(app, form.resource, request.resource)
-  if (found.user_status !== 'active') throw kind.refuse('user_inactive')
-  if (found.consent_revoked) throw kind.refuse('consent_revoked')
-  const resource = request.resource === undefined ? undefined : await resolveMint(app, request.resource, 'sign_in')
-  const granted = scopeNames(request.scope)
-  const { user_version, consent_scope: consented } = found
-  const subject = { sub: request.user_id, client_id: client.client_id, user_version, proven: request.sign_in }
-  const { refusal, about, scope: allowed } = await accessOfGrant(app, resource, subject, granted)
-  if (refusal) throw refusal
-  const scope = remainingScope(granted, { config: app.config, client, resource, consented, allowed })
-  const { identity, audience } = request.sign_in
-    ? await identityOf(app, request.sign_in, {
-        sub: subject.sub,
-        user_version,
-        scope,
-        has_resource: resource !== undefined,
-      })
-    : NO_IDENTITY
+  const { user_status, user_version, consent_revoked, consent_scope: consented } = found
+  const { user_id: sub, sign_in } = request
+  const facts: Held = {
+    ...{ client, sub, user_version, proven: sign_in, uri: request.resource, names: scopeNames(request.scope) },
+    ...{ user_status, consent_revoked, consented, granted: { scope: request.scope }, sign_in, scope: '' },
+    refuse: kind.refuse,
+  }
+  const decided = await decide(app, HELD_RULES, facts)
+  const { identity } = decided
   if (identity?.id_token) await noteApplicationOf(app, client, request)
-  return authorizationOf(app, input, kind, request, { resource: resource ?? audience, scope, about, identity })
+  return authorizationOf(app, input, kind, request, decidedOf(decided))
 }
 
 /** An application that wants to know when the session ends. It is recorded before the code is used: a session that has ended has no codes. */

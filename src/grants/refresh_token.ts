@@ -5,20 +5,17 @@ import { OAuthError } from '../lib/error.ts'
 import { type Bearer, bearerOf, equalSecrets, newBearer, newId, parseBearer } from '../lib/id.ts'
 import type { Reason } from '../lib/reasons/index.ts'
 import { newAuditEvent, sentBy } from '../oauth/audit.ts'
-import { identityOf, NO_IDENTITY } from '../oauth/openid.ts'
 import { type Commit, type CommitOutcome, ISSUED, type TokenRequest } from '../oauth/tokens/commit.ts'
 import { checkBound } from '../oauth/tokens/dpop.ts'
 import type { Authorization } from '../oauth/tokens/issue.ts'
-import { refreshedScope } from '../oauth/tokens/requested_scope.ts'
-import { checkCovered, remainingScope, resolveMint, scopeNames } from '../oauth/tokens/resource.ts'
-import { accessOfGrant, accessRefused } from '../oauth/tokens/subject_access.ts'
+import { checkCovered, scopeNames } from '../oauth/tokens/resource.ts'
+import { decide } from '../oauth/tokens/rule.ts'
+import { accessRefused, isAccessRefused } from '../oauth/tokens/subject_access.ts'
 import type { RefreshToken, TokenFamily } from '../records/token_family.ts'
 import type { Grant, GrantInput } from './grant.ts'
+import { type Decided, decidedOf, HELD_RULES, type Held } from './held.ts'
 
 export const REFRESH_TOKEN_PREFIX = 'rt'
-
-/** What is decided on the access of a code or refresh token when it is used. */
-export type Decided = Pick<Authorization, 'resource' | 'scope' | 'about' | 'identity'>
 
 const INVALID = 'the refresh token is not valid'
 const refuse = (reason: Reason) => new OAuthError('invalid_grant', INVALID, { reason })
@@ -36,6 +33,8 @@ export const refreshToken = {
   clients: 'any',
   denied: 'token_refresh_denied',
   enabled: () => true,
+  rules: HELD_RULES,
+  lifetime: (config) => config.dcr.default_token_expiry,
   counters: { issued: 'core_tokens_refreshed_total' },
 
   async run(app, input) {
@@ -56,25 +55,19 @@ export const refreshToken = {
     if (found.user_status !== 'active') throw refuse('user_inactive')
     if (family.revoked_at !== undefined) throw refuse('family_revoked')
     if (!isRetry && token.expires_at <= app.clock.now()) throw refuse('refresh_token_expired')
-    if (found.consent_revoked) throw refuse('consent_revoked')
     checkBound(family.jkt, input.proof)
     checkCovered(app, form.resource, family.resource)
-    const resource = family.resource === undefined ? undefined : await resolveMint(app, family.resource, 'sign_in')
-    const { user_version, consent_scope: consented } = found
-    const subject = { sub: family.user_id, client_id: client.client_id, user_version, proven: family.sign_in }
-    const { refusal, about, scope: allowed } = await accessOfGrant(app, resource, subject, scopeNames(family.scope))
-    if (refusal) throw await endRefused(app, input, family, refusal)
-    const wanted = await refreshedScope(app, form.scope, family)
-    const scope = remainingScope(wanted, { config: app.config, client, resource, consented, allowed })
-    const { identity, audience } = family.sign_in
-      ? await identityOf(app, family.sign_in, {
-          sub: subject.sub,
-          user_version,
-          scope,
-          has_resource: resource !== undefined,
-        })
-      : NO_IDENTITY
-    return rotation(app, input, bearer, family, { resource: resource ?? audience, scope, about, identity })
+    const { user_status, user_version, consent_revoked, consent_scope: consented } = found
+    const { user_id: sub, sign_in } = family
+    const facts: Held = {
+      ...{ client, sub, user_version, proven: sign_in, uri: family.resource, names: scopeNames(family.scope) },
+      ...{ asked: form.scope, user_status, consent_revoked, consented, granted: family, sign_in, scope: '', refuse },
+    }
+    try {
+      return rotation(app, input, bearer, family, decidedOf(await decide(app, HELD_RULES, facts)))
+    } catch (error) {
+      throw isAccessRefused(error) ? await endRefused(app, input, family, error) : error
+    }
   },
 } satisfies Grant
 

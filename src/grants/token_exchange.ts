@@ -1,10 +1,11 @@
 // Token exchange (RFC 8693): impersonation, or delegation with an actor token. The new token never has more access than the subject token.
 
-import { vend } from '../broker/vend.ts'
+import { type checkConnection, type Vended, vend } from '../broker/vend.ts'
 import type { App } from '../context.ts'
 import type { Params } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import type { Reason } from '../lib/reasons/index.ts'
+import { ADMISSION, type Admitted, POLICY } from '../oauth/federation/admission.ts'
 import {
   ACCESS_TOKEN,
   type ForeignToken,
@@ -15,22 +16,15 @@ import {
 import { provenBy } from '../oauth/openid.ts'
 import { findLiveToken, type LiveToken } from '../oauth/tokens/access_token.ts'
 import { type CommitOutcome, ISSUED } from '../oauth/tokens/commit.ts'
+import { RESOURCE_KNOWN } from '../oauth/tokens/common_rules.ts'
 import { checkBound } from '../oauth/tokens/dpop.ts'
-import {
-  type Allowed,
-  allowBroker,
-  allowForeign,
-  allowMint,
-  allowSameAudience,
-  delegatedTo,
-  type Exchange,
-} from '../oauth/tokens/exchange_policy.ts'
-import { actorsBehind, allowFronted, checkLinked, findFronting } from '../oauth/tokens/fronting.ts'
+import { delegatedTo, EXCHANGE_RULES, type Exchange, namedScope } from '../oauth/tokens/exchange_policy.ts'
+import { actorsBehind } from '../oauth/tokens/fronting.ts'
 import type { Authorization } from '../oauth/tokens/issue.ts'
-import { isSameResource, resolveMint, resolveTarget, scopeNames } from '../oauth/tokens/resource.ts'
+import { atLeastOne, catalogOf, isSameResource } from '../oauth/tokens/resource.ts'
+import { decide, type Rule } from '../oauth/tokens/rule.ts'
 import type { Client } from '../records/client.ts'
 import type { Actor } from '../records/issuance.ts'
-import type { Resource } from '../records/resource.ts'
 import type { Grant, GrantInput } from './grant.ts'
 
 /** Types of tokens of this service. With XAA, the subject token of an identity provider may be an ID token too. */
@@ -55,6 +49,25 @@ const OUTCOMES = {
 /** Short name of the grant. */
 const GRANT_TYPE = 'token_exchange'
 
+export interface VendedExchange extends Exchange {
+  /** Gets the token of a provider, or only checks that there is one. */
+  vend: typeof vend | typeof checkConnection
+  vended?: Vended | undefined
+}
+
+/** The rules of an exchange of a token of this service. The last one gets the token of the provider of a broker resource. */
+const RULES: readonly Rule<VendedExchange>[] = [
+  ...EXCHANGE_RULES,
+  {
+    name: 'connection',
+    async check(app, facts) {
+      const { resource, sub: user_id, names: scope } = facts
+      if (resource?.backend_kind !== 'broker') return
+      facts.vended = (await facts.vend(app, { user_id, scope, resource })) || undefined
+    },
+  },
+]
+
 export const tokenExchange = {
   type: 'urn:ietf:params:oauth:grant-type:token-exchange',
   name: GRANT_TYPE,
@@ -63,6 +76,8 @@ export const tokenExchange = {
   denied: 'token_exchange_denied',
   switch: 'token_exchange.enabled',
   enabled: (config) => config.token_exchange.enabled,
+  rules: RULES,
+  lifetime: (config) => config.token_exchange.token_expiry,
   counters: { issued: 'ext_token_exchange_total', denied: 'ext_token_exchange_denied_total' },
 
   async run(app, input) {
@@ -81,31 +96,22 @@ const targetOf = ({ resource, audience }: Params, { default_resource }: Client):
 /** Exchange of a token of this service. */
 async function exchangeOwn(app: App, input: GrantInput, subject: LiveToken): Promise<Authorization> {
   const { form, client, proof } = input
-  const { claims, issuance } = subject
+  const { claims, issuance, user_version } = subject
   if (subject.exchanges >= MAX_EXCHANGES) throw invalid('too many successive token exchanges', 'too_many_exchanges')
-  const name = targetOf(form, client)
-  const target = name === undefined ? undefined : await resolveTarget(app, name)
-  const isBroker = target?.backend_kind === 'broker'
-  if (isBroker && form.actor_token !== undefined)
-    throw invalid('actor_token is not supported for tokens of a provider', 'broker_actor_not_allowed')
-  const { resource, scope, consent_id, about, link } = await allow(
-    app,
-    { caller: client, subject, scope: form.scope },
-    target,
-  )
-  const act = await actorOf(app, input, link ? actorsBehind(subject, client) : claims.act, link !== undefined)
-  // A client that exchanges its own token must prove its key. Another client keeps the key binding or sends its own proof.
-  if (claims.client_id === client.client_id) checkBound(claims.cnf?.jkt, proof)
-  const vended = isBroker
-    ? await vend(app, { user_id: claims.sub, scope: scopeNames(scope), resource: target })
-    : undefined
+  const uri = targetOf(form, client)
+  const facts: VendedExchange = {
+    ...{ client, uri, asked: form.scope, names: [], sub: claims.sub, user_version, proven: claims, subject },
+    actor: (found) => ownActorOf(app, input, found),
+    vend,
+  }
+  const { resource, audience, names, consent_id, about, fronting, act, vended } = await decide(app, RULES, facts)
   return {
     grant_type: GRANT_TYPE,
     client,
     lifetime: app.config.token_exchange.token_expiry,
     sub: claims.sub,
-    resource,
-    scope,
+    resource: resource ?? audience,
+    scope: names.join(' '),
     consent_id,
     about,
     identity: provenBy(claims),
@@ -115,26 +121,59 @@ async function exchangeOwn(app: App, input: GrantInput, subject: LiveToken): Pro
     act,
     family_id: issuance.family_id,
     parent_id: issuance.id,
-    labels: { kind: form.actor_token === undefined && !link ? 'impersonation' : 'delegation' },
+    labels: { kind: form.actor_token === undefined && !fronting ? 'impersonation' : 'delegation' },
     issued_token_type: ACCESS_TOKEN,
-    commit: { op: 'recordExchange', input: { link }, outcomes: OUTCOMES },
+    commit: { op: 'recordExchange', input: { link: fronting?.link }, outcomes: OUTCOMES },
   }
 }
+
+/** The actor chain of an exchange of a token of this service. */
+async function ownActorOf(app: App, input: GrantInput, { subject, resource, fronting }: Exchange) {
+  const { form, client, proof } = input
+  const { claims } = subject
+  if (resource?.backend_kind === 'broker' && form.actor_token !== undefined)
+    throw invalid('actor_token is not supported for tokens of a provider', 'broker_actor_not_allowed')
+  const act = await actorOf(app, input, fronting ? actorsBehind(subject, client) : claims.act, fronting !== undefined)
+  // A client that exchanges its own token must prove its key. Another client keeps the key binding or sends its own proof.
+  if (claims.client_id === client.client_id) checkBound(claims.cnf?.jkt, proof)
+  return act
+}
+
+/** The rules of an exchange of a token of an identity provider. Its policies decide, not the lists of the resource. */
+const FOREIGN_RULES: readonly Rule<Admitted>[] = [
+  RESOURCE_KNOWN,
+  {
+    // The scopes of the subject token are not used, because they are names of another server.
+    name: 'scope',
+    async check(app, facts) {
+      const { resource, asked } = facts
+      if (!resource) return
+      const catalog = catalogOf(resource)
+      const names = (await namedScope(app, asked, resource)) ?? catalog
+      facts.names = catalog.length === 0 ? names : atLeastOne(names)
+    },
+  },
+  POLICY,
+  ...ADMISSION,
+]
 
 /** Exchange of a token of a trusted identity provider. It has no record here, so its revocation cannot end the new token. */
 async function exchangeForeign(app: App, input: GrantInput, subject: ForeignToken): Promise<Authorization> {
   const { form, client, proof } = input
-  const name = targetOf(form, client)
-  if (name === undefined) throw new OAuthError('access_denied', 'resource is required', { reason: 'missing_resource' })
-  const target = await resolveMint(app, name)
-  const { sub, resource, scope, about } = await allowForeign(app, client, subject, form.scope, target)
+  const uri = targetOf(form, client)
+  if (uri === undefined) throw new OAuthError('access_denied', 'resource is required', { reason: 'missing_resource' })
+  const facts: Admitted = {
+    ...{ client, uri, asked: form.scope, names: [], federated: subject },
+    ...{ sub: '', user_version: undefined, proven: subject.proven },
+  }
+  const { sub, resource, names, about } = await decide(app, FOREIGN_RULES, facts)
   return {
     grant_type: GRANT_TYPE,
     client,
     lifetime: app.config.token_exchange.token_expiry,
     sub,
     resource,
-    scope,
+    scope: names.join(' '),
     about,
     identity: provenBy(subject.proven),
     not_after: Math.floor(subject.exp),
@@ -166,15 +205,6 @@ function checkType(
 ): void {
   if (type === undefined || !types.includes(type))
     throw invalid(`${name} must be one of ${types.join(', ')}`, `bad_${name}`)
-}
-
-/** Applies the rules for the kind of the target. */
-async function allow(app: App, exchange: Exchange, target: Resource | undefined): Promise<Allowed> {
-  if (!target) return allowSameAudience(app, exchange)
-  const fronting = checkLinked(await findFronting(app, exchange, target), target)
-  if (fronting) return allowFronted(app, exchange, fronting, target)
-  if (target.backend_kind === 'mint') return allowMint(app, exchange, target)
-  return allowBroker(app, exchange, target)
 }
 
 /**

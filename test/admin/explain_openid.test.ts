@@ -79,7 +79,7 @@ describe('no ID token', () => {
     const answer = await explain({ ...asked, scope: 'profile mcp:read' })
     expect([answer.ok, answer.id_token, answer.claims?.['scope']]).toEqual([true, undefined, 'mcp:read'])
     expect(stepOf(answer, 'openid')).toMatchObject({
-      outcome: 'not_reached',
+      outcome: 'passed',
       where: 'oauth.openid is true; no OpenID scope is granted; no ID token is issued',
       change: expect.stringContaining('requests the scope openid'),
     })
@@ -91,7 +91,7 @@ describe('no ID token', () => {
     const answer = await explain({ ...asked, scope: SCOPE }, off)
     expect([answer.ok, answer.id_token, answer.claims?.['scope']]).toEqual([true, undefined, 'mcp:read'])
     expect(stepOf(answer, 'openid')).toMatchObject({
-      outcome: 'not_reached',
+      outcome: 'passed',
       where: expect.stringContaining('oauth.openid is false'),
       change: 'Set oauth.openid: true.',
     })

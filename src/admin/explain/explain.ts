@@ -11,79 +11,70 @@ import { idTokenClaims } from '../../oauth/openid.ts'
 import { claimsOf, withUserClaims } from '../../oauth/tokens/access_token.ts'
 import { requestedUri } from '../../oauth/tokens/requested_scope.ts'
 import { nameOf } from '../../oauth/tokens/resource.ts'
+import type { Rule, RuleName } from '../../oauth/tokens/rule.ts'
 import { type AdminResource, action } from '../action.ts'
 import * as answers from '../answers/service.ts'
 import { invalid } from '../outcome.ts'
 import { EXPLAINED_GRANTS } from './grants.ts'
-import { EXPLAINED_RULES, type ExplainedRequest, type ExplainedRule, type Scene } from './rules.ts'
-import type { WouldIssue } from './steps.ts'
+import { EXPLAINED_RULES, type ExplainedRequest, type Scene } from './rules.ts'
 import { refusalAnswer, TRY_DOC } from './try.ts'
 
+type Outcome = 'passed' | 'failed' | 'not_reached'
+
 async function explain(app: App, request: ExplainedRequest, grant: Grant) {
-  const client = await app.store.findClient({ client_id: request.actor ?? request.client_id })
-  const asked = { ...request, resource: requestedUri(app, request, client ?? {}) }
+  const caller = await app.store.findClient({ client_id: request.actor ?? request.client_id })
+  const uri = requestedUri(app, request, caller ?? {})
   const explained = EXPLAINED_GRANTS.get(grant.type)
   if (!explained) throw invalid('this grant cannot be explained', 'unknown_grant')
-  if (explained.user && asked.user === undefined) throw invalid('user is required for this grant', 'missing_user')
-  if (!explained.signIn && asked.resource === undefined)
-    throw invalid('resource is required for this grant', 'missing_resource')
-  const scene: Scene = { asked, grant }
-  const outcomes = new Map<ExplainedRule, 'passed' | 'failed'>()
+  if (explained.user && request.user === undefined) throw invalid('user is required for this grant', 'missing_user')
+  if (!explained.signIn && uri === undefined) throw invalid('resource is required for this grant', 'missing_resource')
+  // The rules add the client, and what stands in for a code, token or assertion.
+  const scene = Object.assign({} as Scene, {
+    ...{ ...NOTHING, request: { ...request, resource: uri }, grant, uri, asked: request.scope },
+    ...{ sub: request.client_id, has_openid: app.config.oauth.openid },
+  })
+  const rules: readonly Rule<Scene>[] = [...explained.before, ...grant.rules]
+  // Two rules of a name are one step, at the place of the first of them.
+  const outcomes = new Map<RuleName, Outcome>(rules.map(({ name }) => [name, 'not_reached']))
   const steps = () =>
-    explained.rules.map((rule) => {
+    [...outcomes].map(([rule, outcome]) => {
       const { where, change } = EXPLAINED_RULES[rule]
-      return { rule, outcome: outcomes.get(rule) ?? 'not_reached', where: where(scene), change: change(scene) }
+      return { rule, outcome, where: where(scene), change: change(scene) }
     })
-  try {
-    const issued = await explained.decide(app, scene, async (rules, check) => {
-      try {
-        const result = await check()
-        for (const rule of rules) outcomes.set(rule, 'passed')
-        return result
-      } catch (error) {
-        if (error instanceof OAuthError) noteFailure(outcomes, rules, error)
-        throw error
-      }
-    })
-    const claims = issued.resource?.backend_kind === 'broker' ? {} : claimsFor(app, grant, issued)
-    return { ok: true, steps: steps(), ...claims }
-  } catch (error) {
-    if (!(error instanceof OAuthError) || error.status >= 500) throw error
-    return { ok: false, steps: steps(), refusal: refusalAnswer(error) }
-  }
+  for (const rule of rules)
+    try {
+      await rule.check(app, scene)
+      outcomes.set(rule.name, 'passed')
+    } catch (error) {
+      if (!(error instanceof OAuthError) || error.status >= 500) throw error
+      outcomes.set(rule.name, 'failed')
+      return { ok: false, steps: steps(), refusal: refusalAnswer(error) }
+    }
+  const claims = scene.resource?.backend_kind === 'broker' ? {} : claimsFor(app, scene)
+  return { ok: true, steps: steps(), ...claims }
 }
 
-/** The rule that refused failed, and the rules before it passed. */
-function noteFailure(outcomes: Map<ExplainedRule, string>, rules: readonly ExplainedRule[], error: OAuthError): void {
-  const reason = error.more.about?.['rule'] ?? error.reason
-  const at = rules.findIndex((rule) => EXPLAINED_RULES[rule].reasons.test(reason))
-  const failed = at < 0 ? rules.length - 1 : at
-  for (const [i, rule] of rules.entries()) if (i <= failed) outcomes.set(rule, i < failed ? 'passed' : 'failed')
+/** What no rule has found. */
+const NOTHING = {
+  ...{ names: [], scope: '', user_status: undefined, consent_revoked: false, granted: { scope: '' } },
+  refuse: (reason: 'user_inactive' | 'consent_revoked') =>
+    new OAuthError('invalid_grant', 'the code or token is not valid', { reason }),
 }
 
 /** The claims of the access token, without its id, and those of the ID token, if there is one. */
-function claimsFor(app: App, grant: Grant, { resource, lifetime, client, about, identity, ...issued }: WouldIssue) {
+function claimsFor(app: App, scene: Scene) {
+  const { grant, client, sub, act, audience, resource = audience, about, identity, names } = scene
   const now = app.clock.now()
-  const { sub, scope, act } = issued
+  const scope = EXPLAINED_GRANTS.get(grant.type)?.signIn ? scene.scope : names.join(' ')
   const issuance = {
-    ...{
-      id: newId(),
-      grant_type: grant.name,
-      client_id: client.client_id,
-      sub,
-      resource: resource && nameOf(resource),
-      scope,
-      act,
-    },
-    ...{ issued_at: now, expires_at: now + Math.floor(lifetime), kid: '', is_agent: client.is_agent, ip: '' },
+    ...{ id: newId(), grant_type: grant.name, client_id: client.client_id, sub },
+    ...{ resource: resource && nameOf(resource), scope, act, issued_at: now },
+    ...{ expires_at: now + Math.floor(grant.lifetime(app.config)), kid: '', is_agent: client.is_agent, ip: '' },
   }
   const issuer = issuerOf(app.config)
   const key = app.keyring.current(resource?.access_token_typ)
   const { jti, ...claims } = withUserClaims(app, key, claimsOf(issuance, issuer), { about, identity })
-  return {
-    claims,
-    ...(identity ? { id_token: idTokenClaims(issuer, issuance, identity) } : {}),
-  }
+  return { claims, ...(identity ? { id_token: idTokenClaims(issuer, issuance, identity) } : {}) }
 }
 
 const types = grants.map(({ type }) => type) as [string, ...string[]]

@@ -1,13 +1,16 @@
-// The rules that decide on a token, as explain shows them: the reasons of its refusals, where each rule is set, and how to
-// change it. The rules themselves are in oauth and grants; explain_grants.ts runs them.
+// The texts of the rules that decide on a token: where each is set, and how to change it. A rule without a text does not compile.
 import type { Grant } from '../../grants/grant.ts'
+import type { Held } from '../../grants/held.ts'
+import type { VendedExchange } from '../../grants/token_exchange.ts'
 import { isPublic } from '../../oauth/clients/client_metadata.ts'
+import type { Admitted } from '../../oauth/federation/admission.ts'
 import { isOpenIdScope, isSignIn } from '../../oauth/openid.ts'
-import { admittedBy } from '../../oauth/tokens/access.ts'
+import { admittedBy, decideAccess } from '../../oauth/tokens/access.ts'
+import { scopeNames } from '../../oauth/tokens/resource.ts'
+import type { RuleName } from '../../oauth/tokens/rule.ts'
 import type { BrokerGrant } from '../../records/broker_grant.ts'
-import type { Client } from '../../records/client.ts'
 import type { FrontingLink } from '../../records/fronting_link.ts'
-import type { Resource } from '../../records/resource.ts'
+import { EVERYONE, type Resource } from '../../records/resource.ts'
 import { personOf, type User } from '../../records/user.ts'
 
 /** The request to explain. */
@@ -22,47 +25,39 @@ export interface ExplainedRequest {
   source?: string
 }
 
-/** The records that were found so far. The texts of the rules name them. */
-export interface Scene {
-  readonly asked: ExplainedRequest
+/** What the rules have found so far. The texts of the rules name it. */
+export interface Scene extends Held, VendedExchange, Admitted {
+  readonly request: ExplainedRequest
   readonly grant: Grant
-  client?: Client
-  user?: User
-  resource?: Resource
-  /** Whether oauth.openid is on, and the scopes that would be granted. Undefined until all rules have passed. */
-  openid?: { enabled: boolean; granted: readonly string[] }
-  /** Scopes that the user may not have. */
-  left_out?: readonly string[]
+  user?: User | undefined
+  /** Whether oauth.openid is on. */
+  has_openid: boolean
   /** Whether the user has consented to the client at the resource. */
-  consented?: boolean
+  has_consent?: boolean
   /** The resource that the exchanged token is for. */
-  source?: Resource
-  /** The fronting link from it to the resource. */
-  link?: FrontingLink
-  /** The resources whose fronting links lead to the resource. */
-  linked?: readonly string[]
+  source?: Resource | undefined
+  /** The fronting links that lead to the resource. */
+  links?: readonly FrontingLink[]
   /** The connection of the user to the provider of a broker resource. */
-  connection?: BrokerGrant
+  connection?: BrokerGrant | undefined
 }
 
 interface RuleText {
-  /** The reasons of refusals by this rule. */
-  readonly reasons: RegExp
   where(scene: Scene): string
   change(scene: Scene): string
 }
 
-const nameOfResource = ({ resource, asked }: Scene): string => resource?.slug ?? asked.resource ?? 'none'
+const nameOfResource = ({ resource, request }: Scene): string => resource?.slug ?? request.resource ?? 'none'
 const NO_RESOURCE = 'not asked: the request names no resource'
-const nameOfUser = ({ user, asked }: Scene): string => user?.email ?? user?.id ?? asked.user ?? 'the subject'
-const callerOf = ({ asked }: Scene): string => asked.actor ?? asked.client_id
-const groupsCommand = ({ user, asked }: Scene): string =>
-  `service admin user update --id ${user?.id ?? asked.user} --groups …`
+const nameOfUser = ({ user, request }: Scene): string => user?.email ?? user?.id ?? request.user ?? 'the subject'
+const callerOf = ({ request }: Scene): string => request.actor ?? request.client_id
+const groupsCommand = ({ user, request }: Scene): string =>
+  `service admin user update --id ${user?.id ?? request.user} --groups …`
 
 /** The part of `access` that admits the user, or that would have to. */
 function accessPlace(scene: Scene): string {
-  const { resource, user, asked } = scene
-  if (asked.resource === undefined) return NO_RESOURCE
+  const { resource, user, request } = scene
+  if (request.resource === undefined) return NO_RESOURCE
   const by = resource && admittedBy(resource.access, user && personOf(user))
   const place = `access of the resource ${nameOfResource(scene)}`
   if (!resource || by === 'everyone') return `${place}: everyone`
@@ -79,24 +74,35 @@ function accessChange(scene: Scene): string {
   return `${join}Or change who may use it: service admin resource update --slug ${nameOfResource(scene)} --access …`
 }
 
+/** The scopes that require other groups, whoever may use the resource. */
+function leftOut({ resource, user, names: left, wanted: names = left }: Scene): string[] {
+  if (!resource || !user) return []
+  return names.filter((name) => decideAccess({ ...resource, access: EVERYONE }, personOf(user), [name]).refused_by)
+}
+
 function scopeGroupsPlace(scene: Scene): string {
-  if (scene.asked.resource === undefined) return NO_RESOURCE
-  const left_out = scene.left_out ?? []
+  if (scene.request.resource === undefined) return NO_RESOURCE
+  const left_out = leftOut(scene)
   const place = `groups of the scopes of the resource ${nameOfResource(scene)}`
   return left_out.length > 0 ? `${place}: ${nameOfUser(scene)} may not have ${left_out.join(' ')}` : place
 }
 
 function scopeGroupsChange(scene: Scene): string {
   const rules = (scene.resource?.scopes ?? [])
-    .filter(({ name }) => scene.left_out?.includes(name))
+    .filter(({ name }) => leftOut(scene).includes(name))
     .map(({ name, groups = [] }) => `${name} is for ${groups.join(', ')}`)
   const about = rules.length > 0 ? `${rules.join('; ')}. ` : ''
   return `${about}Change the groups of the user: ${groupsCommand(scene)}, or the scopes: service admin resource update --slug ${nameOfResource(scene)} --scopes …`
 }
 
+const linkOf = ({ source, links = [] }: Scene): FrontingLink | undefined =>
+  links.find(({ source_slug }) => source_slug === source?.slug)
+
 /** The fronting link that the exchange would use. */
 function linkPlace(scene: Scene): string {
-  const { source, link, linked = [] } = scene
+  const { source, links = [] } = scene
+  const link = linkOf(scene)
+  const linked = links.map(({ source_slug }) => source_slug)
   const target = nameOfResource(scene)
   if (link) return `fronting link from ${link.source_slug} to ${target}`
   if (source) return `no fronting link leads from ${source.slug} to ${target}`
@@ -106,7 +112,9 @@ function linkPlace(scene: Scene): string {
 }
 
 function linkChange(scene: Scene): string {
-  const { source, link, linked = [] } = scene
+  const { source, links = [] } = scene
+  const link = linkOf(scene)
+  const linked = links.map(({ source_slug }) => source_slug)
   const target = nameOfResource(scene)
   if (link)
     return `Change the link: service admin fronting update --source ${link.source_slug} --target ${target} --scope-map …, or the lists of clients: service admin resource policy …`
@@ -132,35 +140,32 @@ function connectionChange(scene: Scene): string {
 
 /** The consent. A fronting link, or the list of a broker resource, replaces it. */
 const consentPlace = (scene: Scene): string =>
-  scene.link
+  linkOf(scene)
     ? 'not asked: the fronting link replaces the consent'
-    : `consent of ${nameOfUser(scene)} to the client ${scene.asked.client_id} ${scene.asked.resource === undefined ? 'for the sign-in' : `at the resource ${nameOfResource(scene)}`}: ${scene.consented ? 'given' : 'not given yet'}`
+    : `consent of ${nameOfUser(scene)} to the client ${scene.request.client_id} ${scene.request.resource === undefined ? 'for the sign-in' : `at the resource ${nameOfResource(scene)}`}: ${scene.has_consent ? 'given' : 'not given yet'}`
 
 /** Whether an ID token would be issued, and why not. */
-function openIdPlace({ openid }: Scene): string {
-  if (!openid) return 'configuration key oauth.openid'
-  if (!openid.enabled) return 'oauth.openid is false: OpenID scopes are left out, and no ID token is issued'
-  const granted = openid.granted.filter(isOpenIdScope)
+function openIdPlace({ has_openid, scope }: Scene): string {
+  if (scope === '') return 'configuration key oauth.openid'
+  if (!has_openid) return 'oauth.openid is false: OpenID scopes are left out, and no ID token is issued'
+  const granted = scopeNames(scope).filter(isOpenIdScope)
   const names = granted.length > 0 ? `OpenID scopes granted: ${granted.join(' ')}` : 'no OpenID scope is granted'
   return `oauth.openid is true; ${names}; ${isSignIn(granted) ? 'an' : 'no'} ID token is issued`
 }
 
 function openIdChange(scene: Scene): string {
-  const { enabled = true, granted = [] } = scene.openid ?? {}
-  if (!enabled) return 'Set oauth.openid: true.'
-  if (isSignIn(granted)) return 'Nothing.'
+  if (!scene.has_openid) return 'Set oauth.openid: true.'
+  if (isSignIn(scopeNames(scene.scope))) return 'Nothing.'
   return `The client requests the scope openid. A scope that an operator set must contain it: service admin client update --id ${callerOf(scene)} --scopes …`
 }
 
 /** By name. */
-export const EXPLAINED_RULES = {
+export const EXPLAINED_RULES: Readonly<Record<RuleName, RuleText>> = {
   grant_enabled: {
-    reasons: /^grant_disabled$/,
     where: ({ grant }) => (grant.switch ? `configuration key ${grant.switch}` : 'always enabled'),
     change: ({ grant }) => (grant.switch ? `Set ${grant.switch}: true.` : 'It cannot be disabled.'),
   },
   client_active: {
-    reasons: /^(unknown_client|client_suspended|client_not_approved|client_denied|client_host_not_allowed|cimd_.*)$/,
     where: (scene) => `client ${callerOf(scene)}: ${scene.client?.status ?? 'not registered'}`,
     change: (scene) =>
       scene.client
@@ -168,21 +173,18 @@ export const EXPLAINED_RULES = {
         : 'Register the client: service admin client create …',
   },
   client_confidential: {
-    reasons: /^public_client(_not_allowed)?$/,
-    where: ({ client, asked }) =>
-      `client ${asked.client_id}: ${client && isPublic(client) ? 'public' : 'authenticates itself'}`,
+    where: ({ client, request }) =>
+      `client ${request.client_id}: ${client && isPublic(client) ? 'public' : 'authenticates itself'}`,
     change: ({ client, grant }) =>
       client?.registration_source === 'cimd' && grant.name === 'jwt_bearer'
         ? 'Set xaa.allow_public_clients: true, or have the client publish keys (private_key_jwt).'
         : 'Register a client with another token_endpoint_auth_method than none.',
   },
   grant_registered: {
-    reasons: /^grant_not_registered$/,
     where: (scene) => `client ${callerOf(scene)}: grant_types`,
     change: (scene) => `service admin client update --id ${callerOf(scene)} --grant-types …`,
   },
   user_active: {
-    reasons: /^(unknown_user|user_inactive)$/,
     where: (scene) => `user ${nameOfUser(scene)}: ${scene.user?.status ?? 'not known here'}`,
     change: ({ user }) =>
       user
@@ -190,42 +192,39 @@ export const EXPLAINED_RULES = {
         : 'Create the user, or map the subject to one.',
   },
   resource_known: {
-    reasons: /^(resource_not_found|root_slash|broker_resource)$/,
     where: (scene) =>
-      scene.asked.resource === undefined
+      scene.request.resource === undefined
         ? 'no resource: a token of a sign-in is for userinfo only'
         : `resource ${nameOfResource(scene)}`,
     change: () => 'Register the resource under exactly this URI: service admin resource create …',
   },
   scope: {
-    reasons: /scope|default_scope_empty/,
     where: (scene) =>
-      `${scene.asked.resource === undefined ? 'OpenID scopes' : `scopes of the resource ${nameOfResource(scene)}`}, and scope of the client ${callerOf(scene)}`,
+      `${scene.request.resource === undefined ? 'OpenID scopes' : `scopes of the resource ${nameOfResource(scene)}`}, and scope of the client ${callerOf(scene)}`,
     change: (scene) =>
       `service admin resource update --slug ${nameOfResource(scene)} --scopes …, or service admin client update --id ${callerOf(scene)} --scopes …`,
   },
-  fronting_link: { reasons: /^fronting_/, where: linkPlace, change: linkChange },
-  connection: { reasons: /^upstream_/, where: connectionPlace, change: connectionChange },
+  fronting_link: { where: linkPlace, change: linkChange },
+  actor_chain: {
+    where: () => 'configuration key token_exchange.max_chain_depth',
+    change: () => 'Raise token_exchange.max_chain_depth, or exchange an earlier token of the chain.',
+  },
+  connection: { where: connectionPlace, change: connectionChange },
   exchange_list: {
-    reasons: /^(cross_client_not_authorized|operator_gate_denied|agent_attestation_.*|subject_not_user)$/,
     where: (scene) => `policy of the resource ${nameOfResource(scene)}: exchange and runtime`,
     change: (scene) =>
       `service admin resource policy exchange add --slug ${nameOfResource(scene)} --client-id ${callerOf(scene)}`,
   },
   policy: {
-    reasons: /^policy_denied$/,
     where: () => 'policies of the identity providers',
-    change: ({ asked }) => `service admin policy create --idp-id … --client-ids ${asked.client_id}`,
+    change: ({ request }) => `service admin policy create --idp-id … --client-ids ${request.client_id}`,
   },
-  access: { reasons: /^access$/, where: accessPlace, change: accessChange },
-  scope_groups: { reasons: /^scope_groups$/, where: scopeGroupsPlace, change: scopeGroupsChange },
+  access: { where: accessPlace, change: accessChange },
+  scope_groups: { where: scopeGroupsPlace, change: scopeGroupsChange },
   consent: {
-    reasons: /^(consent_missing|scope_insufficient)$/,
     where: consentPlace,
-    change: ({ asked }) => `The user decides on the consent page of /oauth/authorize?client_id=${asked.client_id}.`,
+    change: ({ request }) => `The user decides on the consent page of /oauth/authorize?client_id=${request.client_id}.`,
   },
   // It refuses nothing: it decides whether there is an ID token.
-  openid: { reasons: /^(?!)/, where: openIdPlace, change: openIdChange },
-} as const satisfies Record<string, RuleText>
-
-export type ExplainedRule = keyof typeof EXPLAINED_RULES
+  openid: { where: openIdPlace, change: openIdChange },
+}

@@ -2,12 +2,13 @@
 import { z } from 'zod'
 import type { App } from '../../context.ts'
 import { decodeJws } from '../../crypto/jws.ts'
-import { redemptionOf, targetOf } from '../../grants/jwt_bearer.ts'
+import { assertedFacts, jwtBearer, targetOf } from '../../grants/jwt_bearer.ts'
 import { OAuthError } from '../../lib/error.ts'
 import { name, text } from '../../lib/field.ts'
 import type { Reason } from '../../lib/reasons/index.ts'
 import { verifyAssertion } from '../../oauth/federation/id_jag.ts'
 import { MAX_IDP_TOKEN } from '../../oauth/federation/idp_token.ts'
+import { decide } from '../../oauth/tokens/rule.ts'
 import type { Client } from '../../records/client.ts'
 import { type AdminResource, action } from '../action.ts'
 import * as answers from '../answers/service.ts'
@@ -74,8 +75,12 @@ async function walk(app: App, { assertion: text, resource, scope }: Asked, clien
   try {
     const assertion = await verifyAssertion(app, text, client)
     const uri = targetOf(app, resource, assertion)
-    const redemption = await redemptionOf(app, { uri, scope, client }, assertion)
-    const granted = { sub: redemption.sub, scope: redemption.scope, resource: redemption.resource?.uri }
+    const {
+      sub,
+      names,
+      resource: found,
+    } = await decide(app, jwtBearer.rules, assertedFacts(assertion, client, uri, scope))
+    const granted = { sub, scope: names.join(' '), resource: found?.uri }
     return {
       ok: true,
       steps: STEPS.map((step) => outcome(step, 'passed')),

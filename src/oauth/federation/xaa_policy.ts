@@ -7,9 +7,8 @@ import type { Idp, XaaPolicy } from '../../records/idp.ts'
 import type { Resource } from '../../records/resource.ts'
 import type { User } from '../../records/user.ts'
 import { isUserId } from '../clients/client_metadata.ts'
-import type { ClaimsAbout } from '../tokens/access.ts'
 import { isSameResource } from '../tokens/resource.ts'
-import { checkAccess, type Subject } from '../tokens/subject_access.ts'
+import type { Subject } from '../tokens/subject_access.ts'
 import type { FederatedSubject } from './idp_token.ts'
 
 const denied = (description: string, reason: Reason) => new OAuthError('access_denied', description, { reason })
@@ -25,14 +24,34 @@ export async function applyPolicies(
   resource: Resource | undefined,
   scope: readonly string[],
 ): Promise<string[]> {
-  const allowed = await allowedByPolicies(app, idp, client, resource, scope)
-  app.metrics.count('ext_xaa_policy_evaluation_total', { result: allowed ? 'allowed' : 'denied' })
-  if (allowed) return allowed
+  const count = (result: string) => app.metrics.count('ext_xaa_policy_evaluation_total', { result })
+  try {
+    const allowed = await policiesAllow(app, [idp], client, resource, scope)
+    count('allowed')
+    return allowed
+  } catch (error) {
+    count('denied')
+    throw error
+  }
+}
+
+/** The scopes that the policies of the first of some identity providers that allows any allow. Throws access_denied. */
+export async function policiesAllow(
+  app: App,
+  idps: readonly Pick<Idp, 'id'>[],
+  client: Client,
+  resource: Resource | undefined,
+  scope: readonly string[],
+): Promise<string[]> {
+  for (const idp of idps) {
+    const allowed = await allowedByPolicies(app, idp, client, resource, scope)
+    if (allowed) return allowed
+  }
   throw denied('no policy allows this request', 'policy_denied')
 }
 
 /** The scopes that the first matching policy of an identity provider allows; undefined when no policy allows the request. */
-export async function allowedByPolicies(
+async function allowedByPolicies(
   app: App,
   { id }: Pick<Idp, 'id'>,
   client: Client,
@@ -85,21 +104,6 @@ export async function resolveSubject(
   }
 }
 
-/** The `sub` of the token for a resource, with the access of the user to it. Throws as `resolveSubject`, and access_denied. */
-export async function admitSubject(
-  app: App,
-  federated: FederatedSubject,
-  { client_id }: Client,
-  resource: Resource | undefined,
-  names: readonly string[],
-): Promise<{ sub: string; scope: string; about?: ClaimsAbout }> {
-  const { sub, user_version } = await resolveSubject(app, federated)
-  if (!resource) return { sub, scope: names.join(' ') }
-  const { proven } = federated
-  const { scope, about } = await checkAccess(app, resource, { sub, client_id, user_version, proven }, names)
-  return { sub, scope: scope.join(' '), about }
-}
-
 async function findSubject(app: App, { idp, sub }: FederatedSubject) {
   const mapping = await app.store.findSubjectMapping({ idp_id: idp.id, federated_subject: sub })
   if (!mapping && app.config.xaa.subject_mode === 'strict')
@@ -111,8 +115,8 @@ async function findSubject(app: App, { idp, sub }: FederatedSubject) {
   return { result: mapping ? 'mapped' : 'auto_mapped', sub: local, user_version: user?.version }
 }
 
-/** A local user must be active. A subject must not be equal to a client id (RFC 9068 §5). Returns the user, if it is one. */
-async function checkLocal(app: App, local_subject: string): Promise<User | undefined> {
+/** A local user must be active. A subject must not be equal to a client id (RFC 9068 §5). Returns the user, if it is one. Throws invalid_grant. */
+export async function checkLocal(app: App, local_subject: string): Promise<User | undefined> {
   const user = isUserId(local_subject) ? await app.store.findUser({ id: local_subject }) : undefined
   const mayAct = isUserId(local_subject)
     ? user?.status === 'active'

@@ -8,9 +8,8 @@ import type { FrontingLink } from '../../records/fronting_link.ts'
 import type { Actor } from '../../records/issuance.ts'
 import type { Resource } from '../../records/resource.ts'
 import type { LiveToken } from './access_token.ts'
-import { type Allowed, checkSubject, type Exchange } from './exchange_policy.ts'
 import { requestedNames } from './requested_scope.ts'
-import { atLeastOne, catalogOf, checkDeclared, checkWithin, scopeNames } from './resource.ts'
+import { catalogOf, checkDeclared, checkWithin } from './resource.ts'
 
 /** The mint resource of a subject token, when it is not the target itself, and its link to the target. */
 export interface FrontingStep {
@@ -21,10 +20,10 @@ export interface FrontingStep {
 /** The gateway in front of the target of an exchange; undefined when the subject token is not for another mint resource. */
 export async function findFronting(
   { store, config }: App,
-  { subject }: Exchange,
+  { claims }: Pick<LiveToken, 'claims'>,
   target: Resource,
 ): Promise<FrontingStep | undefined> {
-  for (const uri of subject.claims.aud ?? []) {
+  for (const uri of claims.aud ?? []) {
     const source = uri === issuerOf(config) ? undefined : await store.findResource({ uri })
     if (source?.backend_kind !== 'mint') continue
     if (source.id === target.id) return undefined
@@ -48,34 +47,26 @@ export function checkLinked(fronting: FrontingStep | undefined, target: Resource
   })
 }
 
-/**
- * The allowed scopes of a fronted exchange: the scopes of the target to which the link maps the scopes of the subject token.
- * Throws access_denied for a client that may not use the link and for a user who may not use the target, invalid_scope for scopes outside the map.
- */
-export async function allowFronted(
-  app: App,
-  exchange: Exchange,
-  { source, link }: Required<FrontingStep>,
+/** The requested scopes of the target to which a link maps the scopes of a subject token. Without a scope parameter, all of those. Throws invalid_scope. */
+export function mappedScope(
+  { scope_map }: FrontingLink,
+  held: readonly string[],
+  asked: string | undefined,
   target: Resource,
-): Promise<Allowed> {
-  checkCaller(exchange.caller, source, target)
-  const entries = Object.entries(link.scope_map)
-  const held = scopeNames(exchange.subject.claims.scope ?? '')
+): readonly string[] {
+  const entries = Object.entries(scope_map)
   const reachable = new Set(entries.filter(([name]) => held.includes(name)).flatMap(([, targets]) => targets))
-  const requested = requestedNames(exchange.scope, catalogOf(target))
-  if (requested) {
-    checkDeclared(requested, target)
-    const mapped = entries.flatMap(([, targets]) => targets)
-    checkWithin(requested, mapped, 'fronting_scope_unmapped')
-    checkWithin(requested, [...reachable], 'fronting_subject_scope_insufficient')
-  }
-  const names = requested ?? catalogOf(target).filter((name) => reachable.has(name))
-  const { scope, about } = await checkSubject(app, exchange, target, atLeastOne(names))
-  return { resource: target, scope: scope.join(' '), about, link }
+  const requested = requestedNames(asked, catalogOf(target))
+  if (!requested) return catalogOf(target).filter((name) => reachable.has(name))
+  checkDeclared(requested, target)
+  const mapped = entries.flatMap(([, targets]) => targets)
+  checkWithin(requested, mapped, 'fronting_scope_unmapped')
+  checkWithin(requested, [...reachable], 'fronting_subject_scope_insufficient')
+  return requested
 }
 
 /** The link may be used by the clients that the target lists, or by the servers of the source when it lists none. Throws access_denied. */
-function checkCaller({ client_id }: Client, source: Resource, target: Resource): void {
+export function checkCaller({ client_id }: Client, source: Resource, target: Resource): void {
   const { allowed_client_ids } = target.policy.exchange
   const isListed = allowed_client_ids.length > 0
   const isNamed = isListed

@@ -63,30 +63,9 @@ export const refusedAccess = (
     about: { user_id: sub, resource: nameOf(resource), rule },
   })
 
-/** The access of the user of a code or refresh token to its resource, with the refusal if there is one. Empty without a resource. */
-export async function accessOfGrant(
-  app: App,
-  resource: Resource | undefined,
-  subject: Subject,
-  names: readonly string[],
-): Promise<{ scope?: readonly string[]; about?: ClaimsAbout; refusal?: OAuthError }> {
-  if (!resource) return {}
-  const access = await accessOf(app, resource, subject, names)
-  if (!access.refused_by) return access
-  return { refusal: refusedAccess('invalid_grant', subject.sub, resource, access.refused_by) }
-}
-
-/** The access of a subject. Throws access_denied. */
-export async function checkAccess(
-  app: App,
-  resource: Resource,
-  subject: Subject,
-  names: readonly string[],
-): Promise<SubjectAccess> {
-  const access = await accessOf(app, resource, subject, names)
-  if (access.refused_by) throw refusedAccess('access_denied', subject.sub, resource, access.refused_by)
-  return access
-}
+/** Whether an error is the refusal of a user by the rules of a resource. */
+export const isAccessRefused = (error: unknown): error is OAuthError =>
+  error instanceof OAuthError && error.reason === REASON
 
 /** Records a refusal by an access rule in the audit trail, unless that was done with the change that it caused. Other errors are ignored. */
 export async function noteAccessRefused(
@@ -95,7 +74,7 @@ export async function noteAccessRefused(
   client_id: string | undefined,
   refusal: OAuthError,
 ): Promise<void> {
-  if (refusal.reason !== REASON || refusal.more.recorded) return
+  if (!isAccessRefused(refusal) || refusal.more.recorded) return
   const entry = entryOf(request, client_id, refusal)
   if (mayAuditRefusal(app, request, entry.actor_id, entry.action)) await audit(app, entry)
 }

@@ -1,0 +1,39 @@
+// Rules that several grants have.
+import { resolveMint } from './resource.ts'
+import type { Facts, Rule } from './rule.ts'
+import { accessOf, refusedAccess } from './subject_access.ts'
+
+/** The resource, which issues its tokens here and is not the admin listener. */
+export const RESOURCE_KNOWN: Rule<Facts> = {
+  name: 'resource_known',
+  async check(app, facts) {
+    if (facts.uri !== undefined) facts.resource = await resolveMint(app, facts.uri)
+  },
+}
+
+/** What the resource says about the user. `code` is that of the refusal. */
+export const accessRules = (code: 'access_denied' | 'invalid_grant'): readonly Rule<Facts>[] => [
+  {
+    name: 'access',
+    async check(app, facts) {
+      const { resource, sub, user_version, proven, names } = facts
+      if (!resource) return
+      const subject = { sub, client_id: facts.client.client_id, user_version, proven }
+      const access = await accessOf(app, resource, subject, names)
+      const { refused_by } = access
+      facts.wanted = names
+      facts.access = access
+      facts.about = access.about
+      if (refused_by && refused_by !== 'scope_groups') throw refusedAccess(code, sub, resource, refused_by)
+    },
+  },
+  {
+    name: 'scope_groups',
+    check(_, facts) {
+      const { resource, sub, access } = facts
+      if (!resource || !access) return
+      if (access.refused_by) throw refusedAccess(code, sub, resource, access.refused_by)
+      facts.names = access.scope
+    },
+  },
+]
