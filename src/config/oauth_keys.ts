@@ -128,6 +128,10 @@ export const oauthKeys = {
       default: true,
       doc: 'Refuse authorize requests without scope. With false such a request gets the registered scope of the client, or every scope of the resource if the client registered none. For a resource without scopes no scope is required.',
     }),
+    require_pushed_requests: boolKey({
+      default: false,
+      doc: 'Accept authorization requests only if the client has pushed them to /oauth/par (RFC 9126). With false a client may require it for itself with require_pushed_authorization_requests.',
+    }),
     narrow_scopes: boolKey({
       default: true,
       doc: 'Reduce the requested scope to the scopes that the resource declares and that the client may request, if at least one remains. With false a request that contains any other scope is refused.',

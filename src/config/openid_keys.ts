@@ -1,5 +1,5 @@
 // Keys of the OpenID provider, which belong to `oauth`.
-import { ID_TOKEN_ALGS } from '../records/openid_client.ts'
+import { ID_TOKEN_ALGS } from '../records/rare_members.ts'
 import { boolKey, wordKey } from './key.ts'
 
 export const openidKeys = {

@@ -31,6 +31,7 @@ const LIVE = [
   'oauth.code_expiry',
   'oauth.max_token_bytes',
   'oauth.require_scope',
+  'oauth.require_pushed_requests',
   'oauth.narrow_scopes',
   'client_credentials.enabled',
   'dpop.clock_skew',

@@ -1,7 +1,7 @@
 // The keys of ID tokens whose algorithm is not that of access tokens. They are stored apart from the signing keys, so that an older release
 // does not take one of them for its signing key. They rotate together with the signing keys.
 import type { Alg } from '../records/jwk.ts'
-import type { IdTokenAlg } from '../records/openid_client.ts'
+import type { IdTokenAlg } from '../records/rare_members.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { currentOf, type KeySource, type MayMakeFirst, type SourceKey } from './key_source.ts'
 

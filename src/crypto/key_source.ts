@@ -2,7 +2,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { LaneStats } from '../lib/threads/lane.ts'
 import type { Jwk, KeyTimes } from '../records/jwk.ts'
-import type { IdTokenAlg } from '../records/openid_client.ts'
+import type { IdTokenAlg } from '../records/rare_members.ts'
 import type { RemoteSigner } from './pool.ts'
 
 export interface SourceKey extends KeyTimes {

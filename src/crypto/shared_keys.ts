@@ -1,6 +1,6 @@
 // The signing keys in a front thread: copies from the main thread. Only the main thread reads, creates and changes keys.
 import type { KeyObject } from 'node:crypto'
-import type { IdTokenAlg } from '../records/openid_client.ts'
+import type { IdTokenAlg } from '../records/rare_members.ts'
 import type { KeySource, SourceKey } from './key_source.ts'
 
 /** A key as it is sent to a front thread; without its private part if a remote engine signs. */

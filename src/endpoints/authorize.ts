@@ -22,6 +22,7 @@ import {
   resolveReturnAddress,
 } from '../oauth/sign_in/authorization.ts'
 import { consentedTo, covers } from '../oauth/sign_in/consent.ts'
+import { checkPushed, mayAnswer, openRequested, usedRequestUri } from '../oauth/sign_in/pushed_request.ts'
 import { queryAfterLogin, queryForAnother, requiredLoginAt } from '../oauth/sign_in/required_login.ts'
 import { decideAccess } from '../oauth/tokens/access.ts'
 import { isAdminSignInDue, isAdminUri, isLocalAdmin } from '../oauth/tokens/admin_resource.ts'
@@ -57,17 +58,19 @@ const tooLong = () => new OAuthError('invalid_request', 'the request is too long
 /** Answers an authorization request: a redirect to the login or consent page, a code, or an error. */
 export async function authorize(app: App, request: Request): Promise<Reply> {
   // Several values of `resource` become one text that names no resource. The error can then be sent to the client (RFC 8707).
-  const params = parseParams(request.query, 'resource')
-  request.notes.client_id = params.client_id
+  const sent = parseParams(request.query, 'resource')
+  request.notes.client_id = sent.client_id
+  const { params, pushed_id } = await openRequested(app, sent)
   const signedIn = await findSignedIn(app, request)
   const isTooLong = request.query.length - lengthOfOurs(params) > MAX_QUERY
   if (asksConsentAlone(params)) {
     if (isTooLong) throw tooLong()
     return askConsentAlone(app, request, params, signedIn)
   }
-  const back = await resolveReturnAddress(app, params, askerOf(request, signedIn?.user))
+  const back = { ...(await resolveReturnAddress(app, params, askerOf(request, signedIn?.user))), pushed_id }
   try {
     if (isTooLong) throw tooLong()
+    checkPushed(app.config, back)
     await checkNotDenied(app, back.client, 'access_denied')
     const requested = await parseRequested(app, params, back.client)
     return await proceed(app, request, params, back, requested, signedIn)
@@ -76,7 +79,7 @@ export async function authorize(app: App, request: Request): Promise<Reply> {
     app.metrics.count('core_auth_denied_total', { reason: error.code })
     if (mayRedirect(back, signedIn)) {
       request.notes.refusal = error
-      return respond(app, request, back, error)
+      return await respond(app, request, back, error)
     }
     if (!prefersHtml(request)) throw error
     request.notes.refusal = error
@@ -134,7 +137,7 @@ async function proceed(
   const { scope, refused_by } = decideAccess(resource, personOf(signedIn.user), requested.scope, signedIn.session)
   if (!refused_by) return decideOnConsent(app, request, back, { ...requested, scope }, signedIn)
   if (refused_by === 'second_factor' && signedIn.user.provider === 'local') return steppedUp(['mfa'])
-  const another = await loginUrl(app, request, `${request.path}?${queryForAnother(app, request.query)}`, true)
+  const another = await loginUrl(app, request, `${request.path}?${await queryForAnother(app, request.query)}`, true)
   return answerAccessRefused(app, request, back, requested, {
     user: signedIn.user,
     resource,
@@ -216,6 +219,7 @@ function toRequest(
     resource: requested.resource?.uri,
     state: back.state,
     response_mode: back.response_mode,
+    pushed_id: back.pushed_id,
     code_challenge: requested.code_challenge,
     dpop_jkt: requested.dpop_jkt,
     sign_in: requestedSignIn(app, requested, session),
@@ -249,6 +253,7 @@ function requiredOf({ max_age, acr_values, hinted }: AuthenticationRequest): Req
 
 /** Records the code of a request that an earlier consent covers. */
 async function grantAtOnce(app: App, pending: AuthorizationRequest, consent: Consent): Promise<{ code: string }> {
+  if (!(await mayAnswer(app, pending))) throw usedRequestUri()
   const code = newBearer(CODE_PREFIX, pending.id)
   await app.store.createAuthorizationRequest({
     ...pending,

@@ -22,13 +22,14 @@ import type { SingleUse } from '../records/single_use.ts'
 /** Decides on the request of an authenticated client, and commits the uses of its proof and assertion. Returns the body of the response. */
 type Answer = (app: App, grant: Grant, input: GrantInput, uses: readonly SingleUse[]) => Promise<object>
 
-/** Answers a request of a client for a grant. */
+/** Answers a request of a client for a grant, with `status` if it succeeds. */
 export async function answerClient(
   app: App,
   request: Request,
   form: Params,
   grant: Grant,
   answer: Answer,
+  status = 200,
 ): Promise<Reply> {
   const nonce = request.headers.dpop && app.config.dpop.enabled ? { 'dpop-nonce': newNonce(app) } : undefined
   let client: Client | undefined
@@ -45,7 +46,7 @@ export async function answerClient(
     const proof = await verifyProof(app, request)
     if (proof) uses.push(proof.use)
     const response = await answer(app, grant, { request, form, client, proof }, uses)
-    return json(200, response, nonce ? { 'dpop-nonce': nonce['dpop-nonce'], ...NO_STORE } : NO_STORE)
+    return json(status, response, nonce ? { 'dpop-nonce': nonce['dpop-nonce'], ...NO_STORE } : NO_STORE)
   } catch (error) {
     throw await refusalOf(app, { request, grant, client, uses, nonce }, error)
   }

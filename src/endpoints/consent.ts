@@ -11,6 +11,7 @@ import { isOnDevice, placeOf } from '../oauth/clients/redirect_uri.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { isOpenIdScope } from '../oauth/openid.ts'
 import { consentedTo, decided } from '../oauth/sign_in/consent.ts'
+import { mayAnswer } from '../oauth/sign_in/pushed_request.ts'
 import { queryForAnother } from '../oauth/sign_in/required_login.ts'
 import { scopeNames } from '../oauth/tokens/resource.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
@@ -61,10 +62,10 @@ export async function showConsent(app: App, http: Request): Promise<Reply> {
  * The same request for another account, after a sign-in. The request itself does not require a new sign-in, unless the client did: some providers
  * never say when a user signed in, and could not satisfy it.
  */
-function asSomebodyElse(app: App, http: Request, place: string): Promise<Reply> {
+async function asSomebodyElse(app: App, http: Request, place: string): Promise<Reply> {
   const { path, query } = splitTarget(place)
   if (path !== PATHS.authorize) return toLogin(app, http, place, true)
-  return toLogin(app, http, `${path}?${queryForAnother(app, query)}`, true)
+  return toLogin(app, http, `${path}?${await queryForAnother(app, query)}`, true)
 }
 
 interface Pending {
@@ -179,6 +180,7 @@ async function decideOwn(app: App, http: Request, own: Own, signedIn: SignedIn, 
   if (!isOpen(app, request)) return answerAgain(app, http, { ...own, request }, answer)
   const pending = await detailsOf(app, request)
   if (!pending) return refusePending(app, http, request)
+  if (!(await mayAnswer(app, request))) return refusePending(app, http, request)
   const decision = { ...pending, signedIn }
   if (answer.action === 'deny') {
     const denied = await deny(app, http, decision)

@@ -40,7 +40,7 @@ export async function startOidc(app: App, request: Request): Promise<Reply> {
   const provider = providerNamed(app, request.params['provider'])
   const { redirect: place, prompt } = parseParams(request.query)
   const target = safeRedirect(app, await readTarget(app, place))
-  const wanted = wantedBy(app, target)
+  const wanted = await wantedBy(app, target)
   const reauthenticate = prompt === 'login' || wanted.max_age !== undefined
   return startUpstreamSignIn(app, request, userSignIn(app), provider, { target, reauthenticate, ...wanted }).catch(
     (error: unknown) => signInFailed(app, request, error, { target, reauthenticate }),

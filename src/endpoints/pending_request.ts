@@ -2,12 +2,13 @@
 // it was made in, its expiry and its first answer: each of them leads to the application, or to a page with a link to it.
 import type { App } from '../context.ts'
 import { CODE_PREFIX } from '../grants/authorization_code.ts'
-import { parseParams, type Reply, type Request, redirect, replaceParam, splitTarget } from '../http/message.ts'
+import { type Reply, type Request, redirect, splitTarget } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { type Bearer, bearerOf, equalSecrets, isId } from '../lib/id.ts'
 import { newAuditEvent, sentBy } from '../oauth/audit.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { sealerFor } from '../oauth/sign_in/pending_value.ts'
+import { askingForConsent } from '../oauth/sign_in/pushed_request.ts'
 import { scopeNames } from '../oauth/tokens/resource.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import { decidedPage } from './pages/device_page.ts'
@@ -86,12 +87,10 @@ export const isOpen = ({ clock }: App, { code_hash, denied_at, expires_at }: Aut
 export const beginAgain = (app: App, http: Request, { request, place }: Own): Reply =>
   place === undefined ? refusePending(app, http, request) : redirect(basePath(app) + asking(place))
 
-/** A local path. If it is an authorization request, its `prompt` asks for the consent page. */
+/** A local path. If it is an authorization request, it asks for the consent page. */
 function asking(place: string): string {
   const { path, query } = splitTarget(place)
-  if (path !== PATHS.authorize) return place
-  const prompt = new Set((parseParams(query, 'resource').prompt ?? '').split(' ').filter(Boolean)).add('consent')
-  return `${path}?${replaceParam(query, 'prompt', [...prompt].join(' '))}`
+  return path === PATHS.authorize ? `${path}?${askingForConsent(query)}` : place
 }
 
 /** The page of a request that cannot be decided about, with the link to the application. */

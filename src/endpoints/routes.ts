@@ -24,6 +24,7 @@ import { LOGO_PATH, SCRIPT_PATH, showLogo, showScript } from './pages/branding.t
 import { chooseLanguage, LANGUAGE_PATH } from './pages/language_choice.ts'
 import { ACCOUNT_PATH, basePath, FACTOR_PATH } from './pages/urls.ts'
 import { setPassword, showPasswordLink } from './password_link.ts'
+import { pushAuthorizationRequest } from './pushed_request.ts'
 import { register } from './register.ts'
 import { revoke } from './revoke.ts'
 import { enterAdmin } from './sign_in/admin_sign_in.ts'
@@ -71,6 +72,7 @@ export function publicRoutes(app: App): Route[] {
 
     { method: 'GET', path: PATHS.authorize, hasEffects: true, step: 'authorize', handle: on(authorize), renderError },
     { method: 'POST', path: PATHS.token, ...signs, step: 'token', handle: on(token), hasJsonErrors: isOfDevice },
+    { method: 'POST', path: PATHS.par, ...signs, step: 'push', handle: on(pushAuthorizationRequest) },
     { method: 'POST', path: PATHS.introspect, ...signs, step: 'introspect', handle: on(introspect) },
     { method: 'POST', path: PATHS.revoke, ...signs, step: 'revoke', handle: on(revoke) },
 

@@ -1,8 +1,9 @@
 // What an authorization request wants of the sign-in. It is read from the request that the login returns to, on each step of the way: the browser can
 // change every link, and a link that is made again would have to repeat it.
 import type { App } from '../context.ts'
-import { parseParams, splitTarget } from '../http/message.ts'
+import { type Params, parseParams, splitTarget } from '../http/message.ts'
 import { PATHS } from '../oauth/metadata.ts'
+import { findRequested } from '../oauth/sign_in/pushed_request.ts'
 import { adminMaxAge, isAdminUri } from '../oauth/tokens/admin_resource.ts'
 import { placeOfTarget } from './pages/urls.ts'
 
@@ -19,13 +20,19 @@ interface Wanted {
 const MAX_HINT = 1024
 
 /** What the authorization request at `target`, a path of safeRedirect(), wants of the sign-in. Nothing for other paths. Throws invalid_request for a malformed query. */
-export function wantedBy(app: App, target: string): Wanted {
+export async function wantedBy(app: App, target: string): Promise<Wanted> {
   const { path, query } = splitTarget(placeOfTarget(app, target))
   if (path !== PATHS.authorize) return {}
-  const { prompt, max_age = '', acr_values, login_hint, resource } = parseParams(query, 'resource')
+  const { prompt, max_age = '', acr_values, login_hint, resource } = await paramsOf(app, query)
   const hints = { acr_values, login_hint: login_hint?.slice(0, MAX_HINT) }
   if (prompt?.split(' ').includes('login')) return { max_age: 0, ...hints }
   const asked = app.config.oauth.openid && /^\d{1,9}$/.test(max_age) ? Number(max_age) : undefined
   if (isAdminUri(app.config, resource)) return { max_age: adminMaxAge(asked), ...hints }
   return asked === undefined ? hints : { max_age: asked, ...hints }
+}
+
+/** A pushed request that has ended wants nothing: the authorization endpoint refuses it after the sign-in. */
+async function paramsOf(app: App, query: string): Promise<Params> {
+  const sent = parseParams(query, 'resource')
+  return (await findRequested(app, sent))?.params ?? {}
 }

@@ -36,7 +36,11 @@ export const CODES = {
   invalid_token: code(401, 'The access token is missing, expired, revoked, or not for this endpoint (RFC 6750).'),
   insufficient_scope: code(403, 'The access token does not have the scope that this endpoint requires (RFC 6750).'),
   request_not_supported: code(400, 'The request parameter is not supported (OpenID Connect Core 6.1).'),
-  request_uri_not_supported: code(400, 'The request_uri parameter is not supported (OpenID Connect Core 6.2).'),
+  request_uri_not_supported: code(400, 'A request_uri of another server is not supported (OpenID Connect Core 6.2).'),
+  invalid_request_uri: code(
+    400,
+    'The request_uri of a pushed request is unknown, expired, used, or of another client (RFC 9126).',
+  ),
   invalid_redirect_uri: code(400, 'A redirect URI of a registration is not acceptable (RFC 7591).'),
   invalid_client_metadata: code(400, 'A field of a registration is not acceptable (RFC 7591).'),
   unauthorized: code(401, 'The admin API key is missing or wrong.'),

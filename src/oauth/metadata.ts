@@ -4,7 +4,7 @@ import type { Config } from '../config/schema.ts'
 import { CLIENT_ALGS } from '../crypto/jws.ts'
 import { isHttpUrl } from '../lib/url.ts'
 import { AUTH_METHODS, type AuthMethod, CONFIDENTIAL_METHODS } from '../records/client.ts'
-import { ID_TOKEN_ALGS } from '../records/openid_client.ts'
+import { ID_TOKEN_ALGS } from '../records/rare_members.ts'
 import type { Resource } from '../records/resource.ts'
 import { ID_JAG_PROFILE } from './federation/id_jag.ts'
 import { CLAIMS_SUPPORTED, OPENID_SCOPES, PROMPTS } from './openid.ts'
@@ -21,6 +21,7 @@ export const PATHS = {
   revoke: '/oauth/revoke',
   register: '/oauth/register',
   deviceAuthorization: '/oauth/device_authorization',
+  par: '/oauth/par',
   device: '/device',
   userinfo: '/oauth/userinfo',
   endSession: '/oauth/logout',
@@ -55,6 +56,8 @@ export function serverMetadata(
     registration_endpoint: issuer + PATHS.register,
     revocation_endpoint: issuer + PATHS.revoke,
     introspection_endpoint: issuer + PATHS.introspect,
+    pushed_authorization_request_endpoint: issuer + PATHS.par,
+    require_pushed_authorization_requests: config.oauth.require_pushed_requests,
     ...(config.device.enabled ? { device_authorization_endpoint: issuer + PATHS.deviceAuthorization } : {}),
     jwks_uri: issuer + PATHS.jwks,
     response_types_supported: ['code'],

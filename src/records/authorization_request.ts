@@ -27,6 +27,8 @@ export interface AuthorizationRequest {
   client?: Client
   /** The query of the request as the browser sent it, encrypted with a key that only the browser has. */
   sealed?: string
+  /** The pushed request (RFC 9126) that it answers. */
+  pushed_id?: string
   consent_id?: string
   code_hash?: string
   code_expires_at?: number

@@ -1,5 +1,5 @@
 import type { Jwk } from './jwk.ts'
-import type { OpenIdClient } from './openid_client.ts'
+import type { RareMembers } from './rare_members.ts'
 
 /** The fields of a client metadata document. */
 export interface DocumentFields {
@@ -61,7 +61,7 @@ export interface ClientAuthentication {
   jwks_uri?: string
 }
 
-export interface Client extends DocumentFields, ClientAuthentication, OpenIdClient {
+export interface Client extends DocumentFields, ClientAuthentication, RareMembers {
   client_id: string
   /** The newest first. Absent when the client has no secret by its authentication method. */
   secrets?: readonly ClientSecret[]

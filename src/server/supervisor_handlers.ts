@@ -8,7 +8,7 @@ import type { ClientTake } from '../http/client_limiter.ts'
 import { unavailable } from '../lib/error.ts'
 import type { Serialised } from '../lib/secret.ts'
 import { lookUpName } from '../lib/system_names.ts'
-import type { IdTokenAlg } from '../records/openid_client.ts'
+import type { IdTokenAlg } from '../records/rare_members.ts'
 import type { OpName } from '../store/operations.ts'
 import type { LogEvent } from '../telemetry/logger.ts'
 

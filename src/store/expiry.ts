@@ -30,6 +30,7 @@ export const PURGE_TARGETS: Readonly<Record<string, readonly Table[]>> = {
     { name: 'application_sessions', expired: 'expires_at <= ? AND (ended = 0 OR attempts > 0)' },
     { name: 'password_links', expired: 'expires_at <= ?' },
     { name: 'pending_values', expired: 'expires_at <= ?' },
+    { name: 'pushed_requests', expired: 'expires_at <= ?' },
     // Kept for a day: the replay of a used code still revokes the tokens that were issued for it, and a consent page that was left open still leads back.
     { name: 'authorization_requests', expired: 'expires_at <= ?', grace: DAY },
   ],

@@ -44,6 +44,7 @@ import * as issuances from './tokens/issuances.ts'
 import { recordAudits } from './tokens/issuances.ts'
 import { recordKeyRevocation } from './tokens/key_revocations.ts'
 import * as pendingValues from './tokens/pending_values.ts'
+import * as pushedRequests from './tokens/pushed_requests.ts'
 import * as rateBuckets from './tokens/rate_buckets.ts'
 import { findSuccessors, recordRetry } from './tokens/refresh_retries.ts'
 import * as revocations from './tokens/revocations.ts'
@@ -87,6 +88,7 @@ const single = {
   ...loginFailures,
   ...passwordLinks,
   ...pendingValues,
+  ...pushedRequests,
   ...providers,
   ...rateBuckets,
   ...resources,

@@ -9,6 +9,7 @@ export type ActivityStep =
   | 'metadata'
   | 'resource_metadata'
   | 'register'
+  | 'push'
   | 'authorize'
   | 'device_authorization'
   | 'login'

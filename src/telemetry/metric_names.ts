@@ -57,6 +57,10 @@ export const COUNTERS = {
     help: 'Device authorization requests (RFC 8628) that were answered with a code',
     labels: [],
   },
+  ext_pushed_requests_total: {
+    help: 'Authorization requests that were pushed (RFC 9126)',
+    labels: [],
+  },
   ext_device_user_codes_total: {
     help: 'User codes entered at /device, by result',
     labels: ['result'],

@@ -110,6 +110,19 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
       503: 'The database, the signing key or a provider is unavailable; with `Retry-After`. Nothing was consumed, so the request may be repeated.',
     },
   },
+  'POST /oauth/par': {
+    doc: 'Takes an authorization request from its client (RFC 9126), and checks everything that needs no person. The client then sends the browser to the authorization endpoint with `client_id` and the `request_uri`. A browser must open it within 60 s; until the client has its answer it may be opened again. With a `DPoP` header the code is bound to the key of the proof. An assertion may also be for the token endpoint.',
+    takes: {
+      response_type: 'And all other parameters of an authorization request, but no `request_uri`. Required.',
+      ...CLIENT,
+    },
+    answers: {
+      201: '`request_uri`, `expires_in`.',
+      400: 'What the authorization endpoint would answer: `invalid_request`, `invalid_scope`, `invalid_target`, `unauthorized_client`, `unsupported_response_type`; also `invalid_dpop_proof`, `use_dpop_nonce`.',
+      401: AUTHENTICATION,
+      429: 'Too many requests of clients that any program can be, from the same address; with `Retry-After`.',
+    },
+  },
   'POST /oauth/device_authorization': {
     doc: 'Starts a device authorization (RFC 8628 §3.1). Only with `device.enabled`. With a `DPoP` header the device code is bound to the key of the proof.',
     takes: {

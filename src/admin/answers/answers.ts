@@ -1,7 +1,7 @@
 // Schemas of the answers of the admin API, as in the OpenAPI document. A test checks every real answer against them.
 import { z } from 'zod'
 import { OPERATOR_AUTH_METHODS } from '../../records/client.ts'
-import { ID_TOKEN_ALGS } from '../../records/openid_client.ts'
+import { ID_TOKEN_ALGS } from '../../records/rare_members.ts'
 import { ACCESS_MODES, ACCESS_TOKEN_TYPS, TOKEN_CLAIMS } from '../../records/resource.ts'
 import { shownLimits } from './limits.ts'
 import { own } from './own_words.ts'
@@ -28,6 +28,7 @@ export const client = z.strictObject({
     .describe('Algorithm of its ID tokens and logout tokens, if it is not `oauth.id_token_alg`.'),
   backchannel_logout_uri: z.string().optional().describe('URL that is notified when a sign-in ends.'),
   backchannel_logout_session_required: z.boolean().optional(),
+  require_pushed_authorization_requests: z.boolean().optional(),
   grant_types: texts,
   response_types: texts,
   token_endpoint_auth_method: z.enum(OPERATOR_AUTH_METHODS),

@@ -17,7 +17,7 @@ import { federatedCredentials } from '../../oauth/clients/federated_credential.t
 import { findNamedResource } from '../../oauth/tokens/resource.ts'
 import { type Client, OPERATOR_AUTH_METHODS } from '../../records/client.ts'
 import type { Jwk } from '../../records/jwk.ts'
-import { OPENID_MEMBERS } from '../../records/openid_client.ts'
+import { RARE_MEMBERS } from '../../records/rare_members.ts'
 import { changedFields, invalid } from '../outcome.ts'
 import { limits } from './client_limits.ts'
 
@@ -81,6 +81,7 @@ const mutable = {
     .nullable()
     .describe(`${clientFields.backchannel_logout_uri.description} null: none.`),
   backchannel_logout_session_required: clientFields.backchannel_logout_session_required.nullable(),
+  require_pushed_authorization_requests: clientFields.require_pushed_authorization_requests.nullable(),
   scope: clientFields.scope,
   application_type: clientFields.application_type,
   agent_description: clientFields.agent_description,
@@ -173,14 +174,14 @@ export function checkDocumentMembers({ registration_source }: Client, patch: obj
   const named = DOCUMENT_MEMBERS.filter((member) => Reflect.get(patch, member) !== undefined)
   if (named.length > 0) throw invalid(`${named.join(', ')}: the metadata document decides`, 'document_returns')
 }
-const DOCUMENT_MEMBERS = ['post_logout_redirect_uris', ...OPENID_MEMBERS] as const
+const DOCUMENT_MEMBERS = ['post_logout_redirect_uris', ...RARE_MEMBERS] as const
 
 /** A patch with undefined in place of null: both remove a member from the record. */
 export const withoutNulls = <T extends object>(patch: T): { [K in keyof T]: Exclude<T[K], null> } =>
   Object.fromEntries(Object.entries(patch).map(([name, value]) => [name, value ?? undefined])) as never
 
 /** Members that an update can remove. */
-const REMOVABLE = ['default_resource', 'limits', ...OPENID_MEMBERS] as const
+const REMOVABLE = ['default_resource', 'limits', ...RARE_MEMBERS] as const
 
 /** The members that an update changed: the named ones, and the ones that become permanent. */
 export function changedByOperator(before: Client, next: Client, named: readonly string[]): string[] {

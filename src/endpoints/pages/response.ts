@@ -1,20 +1,22 @@
 // The response of the authorization endpoint to an application: by redirect, or posted as a form (OAuth 2.0 Form Post Response Mode).
 import type { App } from '../../context.ts'
 import { type Reply, type RequestHead, redirect } from '../../http/message.ts'
-import type { OAuthError } from '../../lib/error.ts'
+import { OAuthError } from '../../lib/error.ts'
 import { html, type Markup } from '../../lib/html.ts'
 import { placeOf } from '../../oauth/clients/redirect_uri.ts'
 import { type ResponseAddress, responseMembers, responseUri } from '../../oauth/sign_in/authorization.ts'
+import { endPushed } from '../../oauth/sign_in/pushed_request.ts'
 import { messagesOf } from './language.ts'
 import { type BackLink, page } from './pages.ts'
 
 /** Sends a code or an error to the application. The page of a form sends it by script, or by its button. */
-export function respond(
+export async function respond(
   app: App,
   request: RequestHead,
   to: ResponseAddress,
   response: { code: string } | OAuthError,
-): Reply {
+): Promise<Reply> {
+  if (response instanceof OAuthError) await endPushed(app, to)
   if (to.response_mode === undefined) return redirect(responseUri(app, to, response))
   const messages = messagesOf(request)
   const place = placeOf(to.redirect_uri)

@@ -82,7 +82,7 @@ async function loginPage(
   { problem, user, reauthenticate, login_hint }: LoginPage,
 ): Promise<Reply> {
   const target = await readTarget(app, redirect)
-  const named = login_hint ?? wantedBy(app, safeRedirect(app, target)).login_hint
+  const named = login_hint ?? (await wantedBy(app, safeRedirect(app, target))).login_hint
   const on = { redirect, reauthenticate }
   const messages = messagesOf(request, target)
   const { login: t } = messages

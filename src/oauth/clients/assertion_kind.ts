@@ -21,8 +21,8 @@ export interface SentAssertion {
   jws: Jws
   /** The client_id parameter. */
   client_id?: string
-  /** URL of the endpoint that received it. */
-  endpoint: string
+  /** URLs of the endpoint that received it, and of the one that it may name in its place. */
+  endpoints: readonly string[]
   asker: Asker
 }
 

@@ -8,6 +8,7 @@ import { FetchError, type FetchReason } from '../../net/error.ts'
 import type { WantedKey } from '../../net/jwks.ts'
 import { ED25519, type VerifiedAlg } from '../../records/jwk.ts'
 import { audit, sentBy } from '../audit.ts'
+import { PATHS } from '../metadata.ts'
 import { mayAuditRefusal } from '../refusal_limit.ts'
 import { useOnce } from '../tokens/single_use.ts'
 import {
@@ -114,10 +115,13 @@ function readAssertion(app: App, request: Request, credentials: AssertionCredent
     type: client_assertion_type,
     jws,
     client_id,
-    endpoint: app.config.server.issuer + request.path,
+    endpoints: endpointsOf(request).map((path) => app.config.server.issuer + path),
     asker,
   }
 }
+
+/** An assertion for a pushed request may also be for the token endpoint (RFC 9126 §2). */
+const endpointsOf = ({ path }: Request): string[] => (path === PATHS.par ? [path, PATHS.token] : [path])
 
 /** The key that the header names. */
 function readQuery({ jws }: SentAssertion, algs: readonly VerifiedAlg[]): WantedKey {

@@ -8,7 +8,7 @@ import { issuesOf, jsonBool, listOf, name, scope, text, word } from '../../lib/f
 import { newId } from '../../lib/id.ts'
 import { isHttpUrl } from '../../lib/url.ts'
 import { AUTH_METHODS, type AuthMethod, type Client } from '../../records/client.ts'
-import { ID_TOKEN_ALGS, openIdOf } from '../../records/openid_client.ts'
+import { ID_TOKEN_ALGS, rareMembersOf } from '../../records/rare_members.ts'
 import { keyFields, keysFault } from './client_keys.ts'
 import { newClientSecret, secretRecord } from './client_secret.ts'
 import { redirectFault, redirectUri } from './redirect_uri.ts'
@@ -42,6 +42,9 @@ export const clientFields = {
   backchannel_logout_session_required: jsonBool().describe(
     'Whether the client needs `sid` in logout tokens. All of them have it.',
   ),
+  require_pushed_authorization_requests: jsonBool().describe(
+    'Whether the client must push its authorization requests to `/oauth/par` (RFC 9126).',
+  ),
   grant_types: grantTypes.transform((types) => [...new Set(types)]).describe('Grant types that the client may use.'),
   response_types: listOf(word(['code']), { max: 1 }).describe('Only code is offered.'),
   token_endpoint_auth_method: word(AUTH_METHODS).describe('How the client authenticates. none: a public client.'),
@@ -62,6 +65,7 @@ export const clientRecord = z
     id_token_signed_response_alg: clientFields.id_token_signed_response_alg.optional(),
     backchannel_logout_uri: clientFields.backchannel_logout_uri.optional(),
     backchannel_logout_session_required: clientFields.backchannel_logout_session_required.optional(),
+    require_pushed_authorization_requests: clientFields.require_pushed_authorization_requests.optional(),
     grant_types: clientFields.grant_types
       .default(['authorization_code'])
       .describe('Grant types that the client may use; authorization_code by default.'),
@@ -198,7 +202,7 @@ export const shownClient = (client: Client) => ({
   client_name: client.client_name,
   redirect_uris: client.redirect_uris,
   ...(client.post_logout_redirect_uris ? { post_logout_redirect_uris: client.post_logout_redirect_uris } : {}),
-  ...openIdOf(client),
+  ...rareMembersOf(client),
   grant_types: client.grant_types,
   response_types: client.response_types,
   token_endpoint_auth_method: client.token_endpoint_auth_method,

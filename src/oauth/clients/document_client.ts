@@ -6,7 +6,7 @@ import { clip } from '../../lib/bounded.ts'
 import { OAuthError } from '../../lib/error.ts'
 import { digest } from '../../lib/id.ts'
 import type { Client, ClientAuthentication, DocumentFields } from '../../records/client.ts'
-import { OPENID_MEMBERS, type OpenIdClient, openIdOf } from '../../records/openid_client.ts'
+import { RARE_MEMBERS, type RareMembers, rareMembersOf } from '../../records/rare_members.ts'
 import { type AuditActor, newAuditEvent } from '../audit.ts'
 import { scopeNames } from '../tokens/resource.ts'
 import { clientRecord, newClient } from './client_metadata.ts'
@@ -15,7 +15,7 @@ const FIELDS = ['client_name', 'redirect_uris', 'grant_types', 'application_type
 /** The fields that only the document sets. */
 const ONLY = [
   'post_logout_redirect_uris',
-  ...OPENID_MEMBERS,
+  ...RARE_MEMBERS,
   'token_endpoint_auth_method',
   'token_endpoint_auth_methods_supported',
   'jwks',
@@ -23,10 +23,11 @@ const ONLY = [
 ] as const
 
 /** Removes the members that the document no longer has. */
-const NO_OPENID_MEMBERS: { [K in (typeof OPENID_MEMBERS)[number]]: undefined } = {
+const NO_RARE_MEMBERS: { [K in (typeof RARE_MEMBERS)[number]]: undefined } = {
   id_token_signed_response_alg: undefined,
   backchannel_logout_uri: undefined,
   backchannel_logout_session_required: undefined,
+  require_pushed_authorization_requests: undefined,
 }
 
 /** Version of a client that is not stored. */
@@ -100,15 +101,15 @@ export function withDocument(stored: Client, described: Client): Client {
 }
 
 /** The members that only the document sets. */
-export type DocumentOnly = ClientAuthentication & Pick<Client, 'post_logout_redirect_uris'> & OpenIdClient
+export type DocumentOnly = ClientAuthentication & Pick<Client, 'post_logout_redirect_uris'> & RareMembers
 
 const onlyOf = (client: DocumentOnly): DocumentOnly => {
   const { post_logout_redirect_uris, token_endpoint_auth_method, token_endpoint_auth_methods_supported } = client
   const { jwks, jwks_uri } = client
   return {
     post_logout_redirect_uris,
-    ...NO_OPENID_MEMBERS,
-    ...openIdOf(client),
+    ...NO_RARE_MEMBERS,
+    ...rareMembersOf(client),
     token_endpoint_auth_method,
     token_endpoint_auth_methods_supported,
     jwks,

@@ -10,7 +10,7 @@ import type { FetchReply } from '../../net/fetcher.ts'
 import { jsonObjectOf } from '../../net/json.ts'
 import type { Standing } from '../../net/standing.ts'
 import { type Client, DOCUMENT_GONE, type DocumentFields } from '../../records/client.ts'
-import { openIdOf } from '../../records/openid_client.ts'
+import { rareMembersOf } from '../../records/rare_members.ts'
 import { JWT_BEARER_GRANT } from './assertion_kind.ts'
 import { clientFields } from './client_metadata.ts'
 import { authenticationFields, readAuthentication } from './document_authentication.ts'
@@ -123,7 +123,7 @@ function fieldsIn(
   const { post_logout_redirect_uris: returns } = said
   const post_logout_redirect_uris = usableReturns(returns, authentication, config.dcr.redirect_schemes)
   const { grant_types } = usable
-  const only: DocumentOnly = { ...authentication, post_logout_redirect_uris, ...openIdOf(said) }
+  const only: DocumentOnly = { ...authentication, post_logout_redirect_uris, ...rareMembersOf(said) }
   return { ...only, client_name, redirect_uris, application_type, scope, grant_types }
 }
 

@@ -56,10 +56,10 @@ async function registeredKeys(app: App, client: Client, query: WantedKey, asker:
 }
 
 /** This server or the endpoint that received the assertion: one for another endpoint authenticates another request. */
-function checkAudience({ config }: App, { jws, endpoint }: SentAssertion): void {
+function checkAudience({ config }: App, { jws, endpoints }: SentAssertion): void {
   const { aud } = jws.payload
   const audiences: unknown[] = Array.isArray(aud) ? aud : [aud]
-  const isOurs = (each: unknown) => typeof each === 'string' && (isOwnIssuer(config, each) || each === endpoint)
+  const isOurs = (each: unknown) => typeof each === 'string' && (isOwnIssuer(config, each) || endpoints.includes(each))
   if (audiences.every((each) => typeof each === 'string') && audiences.some(isOurs)) return
   if (audiences.some((each) => typeof each === 'string' && each.startsWith(`${config.server.issuer}/`)))
     throw refuseClient(

@@ -8,7 +8,7 @@ import { bool, isBlank, issuesOf, listOf, text } from '../../lib/field.ts'
 import { schemeOf } from '../../lib/redirect_scheme.ts'
 import { parseHttpUrl } from '../../lib/url.ts'
 import type { AuthMethod, Client } from '../../records/client.ts'
-import { ID_TOKEN_ALGS } from '../../records/openid_client.ts'
+import { ID_TOKEN_ALGS } from '../../records/rare_members.ts'
 import { DEVICE_CODE_GRANT } from '../sign_in/device.ts'
 import { keysFault } from './client_keys.ts'
 import {
@@ -63,6 +63,9 @@ export const tolerantFields = {
   backchannel_logout_session_required: bool()
     .optional()
     .describe(clientFields.backchannel_logout_session_required.description ?? ''),
+  require_pushed_authorization_requests: bool()
+    .optional()
+    .describe(clientFields.require_pushed_authorization_requests.description ?? ''),
   grant_types: clientFields.grant_types
     .default(GRANTS)
     .describe(

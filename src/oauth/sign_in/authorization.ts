@@ -23,10 +23,12 @@ export interface ReturnAddress {
   state?: string
   /** The response is posted as a form (OAuth 2.0 Form Post Response Mode). Undefined: it is in the query. */
   response_mode?: 'form_post'
+  /** The pushed request (RFC 9126) that the response answers. */
+  pushed_id?: string
 }
 
 /** Where a response is sent, and how. */
-export type ResponseAddress = Pick<ReturnAddress, 'redirect_uri' | 'state' | 'response_mode'>
+export type ResponseAddress = Pick<ReturnAddress, 'redirect_uri' | 'state' | 'response_mode' | 'pushed_id'>
 
 export const RESPONSE_MODES = ['query', 'form_post'] as const
 
@@ -48,8 +50,12 @@ const refuse = (code: ErrorCode, description: string, reason: Reason) =>
 
 /** The client and its redirect URI. Errors of this step are never sent by redirect, because no redirect URI is trusted yet. */
 export async function resolveReturnAddress(app: App, params: Params, asker: Asker): Promise<ReturnAddress> {
+  return returnAddressOf(await resolveAskingClient(app, params, asker), params)
+}
+
+/** Where the response to a request of this client is sent. Throws invalid_request when that is not a registered redirect URI. */
+export function returnAddressOf(client: Client, params: Params): ReturnAddress {
   const { redirect_uri, state } = params
-  const client = await resolveAskingClient(app, params, asker)
   const posted = params.response_mode === 'form_post' ? ({ response_mode: 'form_post' } as const) : {}
   if (redirect_uri === undefined) {
     const [only, ...others] = client.redirect_uris

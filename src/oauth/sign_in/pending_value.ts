@@ -7,8 +7,8 @@ import { type BucketStore, SharedBuckets } from '../../http/shared_buckets.ts'
 import { isId } from '../../lib/id.ts'
 
 /** How long a value is kept. A person who comes back later than the value is valid still finds the way to the application. */
-const KEPT_SECONDS = 3600
-const KILOBYTE = 1024
+export const KEPT_SECONDS = 3600
+export const KILOBYTE = 1024
 /** The kilobytes of one address and of all addresses. When a few addresses have filled the first room, others still have the second one. */
 const ROOMS = [
   { name: 'pending', ofAddress: 8 * KILOBYTE, ofAll: 256 * KILOBYTE },
@@ -22,8 +22,8 @@ export const openPendingRooms = (store: BucketStore): App['pending'] =>
     all: new SharedBuckets(`all ${name}`, { rate: ofAll / KEPT_SECONDS, burst: ofAll }, store),
   }))
 
-/** Takes room for a value. Returns 0, or the seconds until a room has it. */
-async function takeRoom({ pending }: App, remote: string, cost: number): Promise<number> {
+/** Takes room of an address for a value of `cost` kilobytes. Returns 0, or the seconds until a room has it. */
+export async function takeRoom({ pending }: Pick<App, 'pending'>, remote: string, cost: number): Promise<number> {
   let shortest = 0
   for (const { address, all } of pending) {
     // The address first, so that one that has no room does not use up the room of others.

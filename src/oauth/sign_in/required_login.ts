@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import type { App } from '../../context.ts'
 import { type Params, parseParams, queryParams, replaceParam, splitTarget, withoutParam } from '../../http/message.ts'
 import { equalSecrets } from '../../lib/id.ts'
+import { askingAgain, requestedParams } from './pushed_request.ts'
 
 const PURPOSE = 'login for an authorization request'
 /** When the login page was shown, a random value, and a MAC over both and the request. */
@@ -21,9 +22,10 @@ export function queryAfterLogin(
 }
 
 /** The query of the same request, for after the login of another account than the one that the application named with login_hint. */
-export function queryForAnother(app: Pick<App, 'sealer' | 'clock'>, sent: string): string {
-  const unnamed = withoutParam(sent, 'login_hint')
-  return queryAfterLogin(app, parseParams(unnamed, 'resource'), unnamed)
+export async function queryForAnother(app: App, sent: string): Promise<string> {
+  const unnamed = askingAgain(withoutParam(sent, 'login_hint'))
+  const { params } = await requestedParams(app, parseParams(unnamed, 'resource'))
+  return queryAfterLogin(app, params, unnamed)
 }
 
 /**

@@ -1,6 +1,6 @@
 // Operations on clients.
 import type { Client } from '../../records/client.ts'
-import { type OpenIdClient, openIdOf } from '../../records/openid_client.ts'
+import { type RareMembers, rareMembersOf } from '../../records/rare_members.ts'
 import { type Found, type ListPage, type ListSpec, listPage, type Search, searchRows } from '../list.ts'
 import {
   all,
@@ -65,11 +65,11 @@ const read = (row: Row): Client => ({
   document_source: maybeStr(row.document_source) as Client['document_source'],
   document_fetched_at: maybeNum(row.document_fetched_at),
   document_error: maybeStr(row.document_error),
-  ...maybeDecoded<OpenIdClient>(row.openid),
+  ...maybeDecoded<RareMembers>(row.openid),
 })
 
 function openIdText(client: Client): string | null {
-  const text = JSON.stringify(openIdOf(client))
+  const text = JSON.stringify(rareMembersOf(client))
   return text === '{}' ? null : text
 }
 

@@ -6,7 +6,7 @@ import { decoded, flag, idText, maybeDecoded, maybeIdText, maybeNum, maybeStr, n
 
 /** The columns that readRequest() reads. */
 export const REQUEST_COLUMNS =
-  'id, client_id, user_id, session_id, redirect_uri, redirect_uri_sent, scope, asked_scope, resource, state, code_challenge, dpop_jkt, sign_in, client, sealed, consent_id, code_hash, code_expires_at, consumed_at, denied_at, created_at, expires_at, response_mode'
+  'id, client_id, user_id, session_id, redirect_uri, redirect_uri_sent, scope, asked_scope, resource, state, code_challenge, dpop_jkt, sign_in, client, sealed, consent_id, code_hash, code_expires_at, consumed_at, denied_at, created_at, expires_at, response_mode, pushed_id'
 
 /** An authorization request from its row. */
 export const readRequest = (row: Row): AuthorizationRequest => ({
@@ -33,6 +33,7 @@ export const readRequest = (row: Row): AuthorizationRequest => ({
   created_at: num(row.created_at),
   expires_at: num(row.expires_at),
   response_mode: row.response_mode === 'form_post' ? 'form_post' : undefined,
+  pushed_id: maybeIdText(row.pushed_id),
 })
 
 /** The columns that readFamily() reads. */

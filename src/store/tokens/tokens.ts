@@ -30,7 +30,7 @@ import { FAMILY_COLUMNS, REQUEST_COLUMNS, readFamily, readRequest } from './toke
 export function* createAuthorizationRequest(r: AuthorizationRequest): Op<void> {
   yield* change(
     `INSERT INTO authorization_requests (id, client_id, user_id, session_id, redirect_uri, redirect_uri_sent, scope, asked_scope, resource, state, code_challenge, dpop_jkt, client, consent_id,
-       code_hash, code_expires_at, created_at, expires_at, sign_in, sealed, response_mode) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       code_hash, code_expires_at, created_at, expires_at, sign_in, sealed, response_mode, pushed_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     idBytes(r.id),
     r.client_id,
     r.user_id,
@@ -52,6 +52,7 @@ export function* createAuthorizationRequest(r: AuthorizationRequest): Op<void> {
     maybeEncoded(r.sign_in),
     orNull(r.sealed),
     orNull(r.response_mode),
+    maybeIdBytes(r.pushed_id),
   )
 }
 
