@@ -30,6 +30,7 @@ import type { IssuerMetadata } from './net/issuer_metadata.ts'
 import type { KeySetState, RemoteKeys } from './net/jwks.ts'
 import type { Semaphores } from './net/semaphore.ts'
 import type { Standing } from './net/standing.ts'
+import type { AuthorizationDetail, DetailsType } from './records/authorization_details.ts'
 import type { Client } from './records/client.ts'
 import type { RenewalResult } from './records/upstream_token.ts'
 import type { Store } from './store/index.ts'
@@ -69,6 +70,11 @@ export interface App {
   /** Encrypts secrets in the database; undefined when data_encryption is off. */
   readonly atRest: AtRest | undefined
   readonly knownTokens: KnownTokens
+  /** The schemas of authorization details: what is wrong with one, and which member of an element does not fit it. */
+  readonly details: {
+    problemOf(type: DetailsType): Promise<string | undefined>
+    faultOf(type: DetailsType, element: AuthorizationDetail): Promise<string | undefined>
+  }
   /** Admission control for requests that sign or verify. */
   readonly admission: Admission
   /** Of the providers to which this process has connected, and its front threads. */

@@ -72,6 +72,23 @@ const policy = z.strictObject({
     .optional(),
 })
 
+const MAX_TYPES = 20
+const MAX_SCHEMA = 16 * 1024
+const detailsTypes = listOf(
+  z.strictObject({
+    type: text(255),
+    description: text(1000),
+    schema: z
+      .record(z.string(), z.unknown())
+      .refine(
+        (schema) => Buffer.byteLength(JSON.stringify(schema)) <= MAX_SCHEMA,
+        `may have at most ${MAX_SCHEMA} bytes`,
+      ),
+    display: listOf(text(500), { max: 20 }).optional(),
+  }),
+  { max: MAX_TYPES },
+).refine((types) => new Set(types.map(({ type }) => type)).size === types.length, 'must not name a type twice')
+
 /** The fields of a resource in input. The admin API uses the same fields for PATCH. */
 export const resourceFields = {
   slug: slug().describe('Its public name.'),
@@ -101,6 +118,11 @@ export const resourceFields = {
   token_claims: nameList(word(TOKEN_CLAIMS))
     .optional()
     .describe('Claims about the user in its access tokens and introspection answers. None by default.'),
+  authorization_details_types: detailsTypes
+    .optional()
+    .describe(
+      'The types of `authorization_details` (RFC 9396) that requests may name. Each has a `type`, a `description`, a `schema` (JSON Schema 2020-12 of a whole element), and `display`: lines of text for people, with `{member}` for a value. None by default.',
+    ),
 } as const
 
 /** A complete resource: a mint resource has a uri, a broker resource has a provider. */
@@ -110,6 +132,7 @@ export const resourceRecord = z
     uri: resourceFields.uri.optional(),
     access: resourceFields.access.default(EVERYONE),
     token_claims: resourceFields.token_claims.default([]),
+    authorization_details_types: resourceFields.authorization_details_types.default([]),
   })
   .superRefine((resource, context) => {
     if (resource.backend_kind === 'mint' && !resource.uri)

@@ -164,8 +164,9 @@ async function decideOnConsent(
   requested: Requested,
   signedIn: SignedIn,
 ): Promise<Reply> {
-  // At the admin listener the user is asked each time.
-  const asksAlways = isAdminUri(app.config, requested.resource?.uri) || !isCertain(back)
+  // At the admin listener the user is asked each time, and so is the user of authorization details: no consent remembers them.
+  const asksAlways =
+    isAdminUri(app.config, requested.resource?.uri) || !isCertain(back) || requested.authorization_details
   const consent = asksAlways ? undefined : await findCovering(app, back, requested, signedIn)
   const pending = toRequest(app, back, requested, signedIn)
   if (consent && !asksForPage(requested)) {
@@ -217,6 +218,7 @@ function toRequest(
     scope: requested.scope.join(' '),
     asked_scope: (requested.asked_scope.length > 0 ? requested.asked_scope : requested.scope).join(' '),
     resource: requested.resource?.uri,
+    authorization_details: requested.authorization_details && { asked: requested.authorization_details },
     state: back.state,
     response_mode: back.response_mode,
     pushed_id: back.pushed_id,

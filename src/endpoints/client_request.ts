@@ -12,7 +12,7 @@ import { isPublic } from '../oauth/clients/client_metadata.ts'
 import { standingOf } from '../oauth/clients/client_standing.ts'
 import { authenticateForToken } from '../oauth/clients/token_auth.ts'
 import { mayAuditRefusal } from '../oauth/refusal_limit.ts'
-import { refuseDetails } from '../oauth/sign_in/authorization.ts'
+import { refuseDetails } from '../oauth/tokens/authorization_details.ts'
 import { newNonce, replayedProof, verifyProof } from '../oauth/tokens/dpop.ts'
 import { endUses, usedBefore } from '../oauth/tokens/single_use.ts'
 import { noteAccessRefused } from '../oauth/tokens/subject_access.ts'
@@ -40,7 +40,7 @@ export async function answerClient(
     // Before its assertion counts as used, because that would cost a write.
     await takeRequest(app, client)
     if (authenticated.use) uses.push(authenticated.use)
-    refuseDetails(form)
+    if (!grant.hasDetails) refuseDetails(form)
     checkRegistered(client, grant)
     if (needsApproval(app.config, client)) await checkApproval(app, client, grant)
     const proof = await verifyProof(app, request)

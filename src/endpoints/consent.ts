@@ -1,32 +1,23 @@
 // GET and POST /consent: the page shows the client, the resource, the scopes and the redirect host, and takes the user's decision.
 import type { App } from '../context.ts'
 import { parseForm, parseParams, type Reply, type Request, splitTarget } from '../http/message.ts'
-import { html, isolated, type Markup } from '../lib/html.ts'
 import { newId } from '../lib/id.ts'
 import { newAuditEvent, sentBy } from '../oauth/audit.ts'
 import { approvalOf } from '../oauth/clients/approval.ts'
 import { checkAdmitted } from '../oauth/clients/cimd.ts'
 import { keepDocumentClient } from '../oauth/clients/document_client.ts'
-import { isOnDevice, placeOf } from '../oauth/clients/redirect_uri.ts'
 import { PATHS } from '../oauth/metadata.ts'
-import { isOpenIdScope } from '../oauth/openid.ts'
 import { consentedTo, decided } from '../oauth/sign_in/consent.ts'
 import { mayAnswer } from '../oauth/sign_in/pushed_request.ts'
 import { queryForAnother } from '../oauth/sign_in/required_login.ts'
 import { scopeNames } from '../oauth/tokens/resource.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
-import type { Client } from '../records/client.ts'
-import type { DeviceRequest } from '../records/device_request.ts'
-import type { Resource } from '../records/resource.ts'
-import { accountName } from '../records/user.ts'
-import type { Messages } from './messages/en.ts'
 import { hasCookies, isForeign } from './origin.ts'
-import { decidedPage, deviceOrigin, deviceWarning } from './pages/device_page.ts'
-import { localesOf, messagesOf } from './pages/language.ts'
-import { page } from './pages/pages.ts'
+import { consentPage, type Pending, purposeOf } from './pages/consent_page.ts'
+import { decidedPage } from './pages/device_page.ts'
+import { messagesOf } from './pages/language.ts'
 import { respond } from './pages/response.ts'
-import { descriptionOf } from './pages/scope_text.ts'
-import { ACCOUNT_PATH, basePath, pathAndQuery, toLogin } from './pages/urls.ts'
+import { pathAndQuery, toLogin } from './pages/urls.ts'
 import {
   answerAgain,
   beginAgain,
@@ -43,7 +34,7 @@ import {
   refusePending,
   withdrawAnswer,
 } from './pending_request.ts'
-import { findSignedIn, formToken, isFormToken, type SignedIn } from './session.ts'
+import { findSignedIn, isFormToken, type SignedIn } from './session.ts'
 
 /** The consent page of a pending request of this browser. With `account=another` the same request begins again with a sign-in. */
 export async function showConsent(app: App, http: Request): Promise<Reply> {
@@ -68,14 +59,6 @@ async function asSomebodyElse(app: App, http: Request, place: string): Promise<R
   return toLogin(app, http, `${path}?${await queryForAnother(app, query)}`, true)
 }
 
-interface Pending {
-  request: AuthorizationRequest
-  client: Client
-  resource?: Resource
-  /** The device whose user code was entered. Without it the client gets the answer by redirect. */
-  device?: DeviceRequest
-}
-
 /** What the page shows of a request, if its client is still active and its resource still exists. */
 async function detailsOf(app: App, request: AuthorizationRequest): Promise<Pending | undefined> {
   const { id } = request
@@ -93,70 +76,9 @@ async function detailsOf(app: App, request: AuthorizationRequest): Promise<Pendi
   return { request, client, resource, device }
 }
 
-function consentPage(app: App, http: Request, pending: Pending, signedIn: SignedIn): Reply {
-  const messages = messagesOf(http)
-  const { request, client, resource, device } = pending
-  const { user } = signedIn
-  const { consent: t } = messages
-  const another = !request.sign_in?.required?.is_for_user && `${consentPlace(http, request.id)}&account=another`
-  return page(
-    app,
-    messages,
-    t.title(client.client_name),
-    html`<h1>${t.heading(isolated(client.client_name))}</h1>
-<dl>
-<div><dt>${t.accessTo}</dt><dd>${resource ? html`${isolated(resource.display_name)} <code>${resource.uri}</code>` : t.yourAccount}</dd></div>
-${device ? deviceOrigin(messages, device) : request.redirect_uri !== '' && html`<div><dt>${t.afterwards}</dt><dd class="host">${placeOf(request.redirect_uri)}</dd></div>`}
-</dl>
-${device ? deviceWarning(messages) : request.redirect_uri !== '' && isOnDevice(request.redirect_uri) && html`<p class="note warn">${t.onDevice}</p>`}
-${client.registration_source !== 'admin' && html`<p class="note warn">${namedBy(client, t)}</p>`}
-<form method="post" action="${basePath(app)}/consent${localesQuery(http)}">
-<input type="hidden" name="session_id" value="${request.id}">
-<input type="hidden" name="csrf_token" value="${formToken(app, signedIn, purposeOf(request))}">
-${request.scope === '' ? html`<p class="note">${t.withoutScopes}</p>` : scopeChoice(request, resource, messages)}
-<div class="buttons">
-<button name="action" value="deny">${t.deny}</button>
-<button class="main" name="action" value="allow">${t.allow}</button>
-</div>
-</form>
-<footer class="soft"><span>${messages.signedInAs(isolated(accountName(user)))}</span> ${another && html`<a href="${basePath(app)}${another}">${messages.useAnotherAccount}</a> `}<a href="${basePath(app)}${ACCOUNT_PATH}">${messages.account.title}</a></footer>`,
-    { place: pathAndQuery(http) },
-  )
-}
-
-/** The page after the decision has the language that the application asked for too. */
-function localesQuery(request: Request): string {
-  const query = new URLSearchParams(localesOf(request)).toString()
-  return query && `?${query}`
-}
-
-type ConsentMessages = Messages['consent']
-
-/** The warning about a client that chose its own name, with the host that its metadata document was fetched from. */
-const namedBy = ({ client_id, registration_source }: Client, t: ConsentMessages): Markup | string =>
-  registration_source === 'cimd' ? t.ownDocument(isolated(new URL(client_id).host)) : t.ownName
-
-const scopeChoice = (
-  { scope }: AuthorizationRequest,
-  resource: Resource | undefined,
-  messages: Messages,
-): Markup => html`<fieldset>
-<legend>${messages.consent.scopes}</legend>
-<ul>${scopeNames(scope).map((name) => scopeItem(name, resource, messages))}</ul>
-</fieldset>`
-
-function scopeItem(name: string, resource: Resource | undefined, messages: Messages): Markup {
-  const scope = resource?.scopes.find((each) => each.name === name)
-  const description =
-    scope || !isOpenIdScope(name) ? descriptionOf(messages, scope) : isolated(messages.consent.openId[name])
-  return html`<li><label><input type="checkbox" name="scopes" value="${name}" checked><span>${description ? html`${description} <code>${name}</code>` : name}</span></label></li>`
-}
-
-const purposeOf = ({ id }: AuthorizationRequest): string => `consent ${id}`
-
 /** Handles the posted decision. */
 export async function decideConsent(app: App, http: Request): Promise<Reply> {
-  const form = parseForm(http, 'scopes')
+  const form = parseForm(http, 'scopes', 'details')
   if (isForeign(app, http)) return refuseForm(app, http, 403, 'bad_form', form.session_id)
   const signedIn = await findSignedIn(app, http)
   if (!signedIn && !hasCookies(http)) return refuseForm(app, http, 401, 'no_cookies', form.session_id)
@@ -169,9 +91,11 @@ export async function decideConsent(app: App, http: Request): Promise<Reply> {
   const { action } = form
   if (action !== 'allow' && action !== 'deny') return refuseForm(app, http, 400, 'noDecision', request.id)
   const approved = scopeNames(form.scopes ?? '')
-  if (action === 'allow' && approved.length === 0 && request.scope !== '')
+  const details = positionsIn(form.details)
+  const asksNothing = request.scope === '' && request.authorization_details === undefined
+  if (action === 'allow' && approved.length === 0 && details.length === 0 && !asksNothing)
     return refuseForm(app, http, 400, 'nothingAllowed', request.id)
-  return decideOwn(app, http, own, signedIn, { action, approved })
+  return decideOwn(app, http, own, signedIn, { action, approved, details })
 }
 
 /** Handles the decision of a person about a request of their own. */
@@ -187,12 +111,23 @@ async function decideOwn(app: App, http: Request, own: Own, signedIn: SignedIn, 
     if (denied && request !== own.request) await endConsent(app, http, request)
     return denied ?? decidedMeanwhile(app, http, own, answer)
   }
-  const asked = scopeNames(request.scope)
-  if (answer.approved.every((name) => asked.includes(name)))
-    return (await allow(app, http, decision, answer.approved)) ?? decidedMeanwhile(app, http, own, answer)
+  if (isWithin(request, answer))
+    return (await allow(app, http, decision, answer)) ?? decidedMeanwhile(app, http, own, answer)
   // What was asked is not known any more after an answer with fewer scopes: the person is asked again.
   return request === own.request ? refuseForm(app, http, 400, 'tooMuchAllowed', request.id) : beginAgain(app, http, own)
 }
+
+/** The positions in the boxes of a form. One that no page can have is NaN, which no request has. */
+const positionsIn = (text = ''): number[] =>
+  scopeNames(text).map((at) => (/^\d{1,2}$/.test(at) ? Number(at) : Number.NaN))
+
+/** Whether an answer allows no more than the request asks for. */
+const isWithin = (
+  { scope, authorization_details }: AuthorizationRequest,
+  { approved, details }: ConsentAnswer,
+): boolean =>
+  approved.every((name) => scopeNames(scope).includes(name)) &&
+  details.every((at) => authorization_details?.asked[at] !== undefined)
 
 /** The answer to a form that another one overtook: a double click, or the repetition of a browser. */
 async function decidedMeanwhile(
@@ -214,7 +149,7 @@ async function allow(
   app: App,
   http: Request,
   pending: Decision,
-  approved: readonly string[],
+  { approved, details }: ConsentAnswer,
 ): Promise<Reply | undefined> {
   const { request, resource, device } = pending
   const { client_id, user_id } = request
@@ -235,7 +170,16 @@ async function allow(
   const scope = approved.join(' ')
   // Without a redirect URI no client gets the code of a consent.
   const lifetime = request.redirect_uri === '' ? 0 : app.config.oauth.code_expiry
-  const approval = { id: request.id, session_id: pending.signedIn.session.id, scope, consent, now }
+  const asked = request.authorization_details
+  const authorization_details = asked && { asked: asked.asked, granted: details.toSorted((a, b) => a - b) }
+  const approval = {
+    id: request.id,
+    session_id: pending.signedIn.session.id,
+    scope,
+    authorization_details,
+    consent,
+    now,
+  }
   const event = eventOf(app, http, pending, 'consent_granted', scope)
   const taken = device
     ? await app.store.recorded(

@@ -123,7 +123,7 @@ async function describedClientOf(app: App, asker: Asker, { client_id }: DeviceRe
 
 /** The authorization request of the user who entered the code. It has no redirect URI and no PKCE: the device code takes their place. */
 const toRequest = (
-  { id, client_id, resource, dpop_jkt, asked_scope, expires_at }: DeviceRequest,
+  { id, client_id, resource, dpop_jkt, asked_scope, authorization_details, expires_at }: DeviceRequest,
   { session, user }: SignedIn,
   scope: readonly string[],
   now: number,
@@ -133,6 +133,7 @@ const toRequest = (
   user_id: user.id,
   session_id: session.id,
   redirect_uri: '',
+  authorization_details: authorization_details && { asked: authorization_details },
   redirect_uri_sent: false,
   scope: scope.join(' '),
   asked_scope,

@@ -10,6 +10,7 @@ import { isPublic } from '../oauth/clients/client_metadata.ts'
 import { effectiveDcrMode } from '../oauth/clients/registration_mode.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { DEVICE_CODE_PREFIX, newUserCode, shownUserCode, userCodeHash } from '../oauth/sign_in/device.ts'
+import { requestedDetails } from '../oauth/tokens/authorization_details.ts'
 import { authorizedScope, parseScope, requestedResource } from '../oauth/tokens/requested_scope.ts'
 import type { Client } from '../records/client.ts'
 import type { SingleUse } from '../records/single_use.ts'
@@ -32,6 +33,7 @@ async function startDevice(app: App, _grant: Grant, input: GrantInput, uses: rea
     scope,
     asked_scope,
     resource: resource?.uri,
+    authorization_details: await requestedDetails(app, form.authorization_details, resource),
     uses,
   })
   app.metrics.count('ext_device_authorizations_total')
@@ -73,7 +75,7 @@ const TRIES = 5
 async function createCodes(
   app: App,
   { request, client, proof }: GrantInput,
-  asked: Pick<NewDeviceRequest, 'scope' | 'asked_scope' | 'resource' | 'uses'>,
+  asked: Pick<NewDeviceRequest, 'scope' | 'asked_scope' | 'resource' | 'authorization_details' | 'uses'>,
 ) {
   const { code_expiry, interval } = app.config.device
   const now = app.clock.now()

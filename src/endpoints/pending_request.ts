@@ -53,6 +53,8 @@ export interface Own {
 export interface ConsentAnswer {
   action: 'allow' | 'deny'
   approved: readonly string[]
+  /** The positions of the elements of the details that were checked. */
+  details: readonly number[]
 }
 
 /**
@@ -122,10 +124,15 @@ function usableCode(
 }
 
 /** Whether an answer allows what a request was allowed. */
-const isSame = ({ scope }: AuthorizationRequest, { action, approved }: ConsentAnswer): boolean =>
-  action === 'allow' && isEqual(new Set(scopeNames(scope)), new Set(approved))
+const isSame = (
+  { scope, authorization_details }: AuthorizationRequest,
+  { action, approved, details }: ConsentAnswer,
+): boolean =>
+  action === 'allow' &&
+  isEqual(new Set(scopeNames(scope)), new Set(approved)) &&
+  isEqual(new Set(authorization_details?.granted), new Set(details))
 
-const isEqual = (a: ReadonlySet<string>, b: ReadonlySet<string>): boolean =>
+const isEqual = (a: ReadonlySet<unknown>, b: ReadonlySet<unknown>): boolean =>
   a.size === b.size && [...a].every((each) => b.has(each))
 
 /**

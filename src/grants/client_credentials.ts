@@ -1,5 +1,5 @@
 // The client credentials grant (RFC 6749 §4.4): a client acts for itself. It needs no database read: everything is in memory.
-import { RESOURCE_KNOWN } from '../oauth/tokens/common_rules.ts'
+import { REQUESTED_DETAILS, RESOURCE_KNOWN } from '../oauth/tokens/common_rules.ts'
 import { machineScope } from '../oauth/tokens/requested_scope.ts'
 import { decide, type Facts, type Rule } from '../oauth/tokens/rule.ts'
 import type { Grant } from './grant.ts'
@@ -17,6 +17,7 @@ const RULES: readonly Rule<Facts>[] = [
       facts.names = await machineScope(app, facts.asked, facts.resource, facts.client)
     },
   },
+  REQUESTED_DETAILS,
 ]
 
 export const clientCredentials = {
@@ -25,6 +26,7 @@ export const clientCredentials = {
   clients: 'confidential',
   isMachine: true,
   denied: 'client_credentials_denied',
+  hasDetails: true,
   switch: 'client_credentials.enabled',
   enabled: (config) => config.client_credentials.enabled,
   counters: { issued: 'ext_client_credentials_issued_total', denied: 'ext_client_credentials_denied_total' },
@@ -34,8 +36,9 @@ export const clientCredentials = {
 
   async run(app, { request, form, client, proof }) {
     const uri = form.resource ?? client.default_resource
-    const facts: Facts = { client, sub: client.client_id, uri, asked: form.scope, names: [] }
-    const { resource, names } = await decide(app, RULES, facts)
+    const asked_details = form.authorization_details
+    const facts: Facts = { client, sub: client.client_id, uri, asked: form.scope, asked_details, names: [] }
+    const { resource, names, authorization_details } = await decide(app, RULES, facts)
     if (!resource) request.notes.remark = NO_RESOURCE
     return {
       grant_type: 'client_credentials',
@@ -43,6 +46,7 @@ export const clientCredentials = {
       sub: client.client_id,
       resource,
       scope: names.join(' '),
+      authorization_details,
       lifetime: app.config.client_credentials.token_expiry,
       jkt: proof?.jkt,
     }

@@ -1,7 +1,7 @@
 // The rules for what a user has allowed before: an authorization code, a device code or a refresh token.
 import type { OAuthError } from '../lib/error.ts'
 import { type Identity, identityOf } from '../oauth/openid.ts'
-import { accessRules } from '../oauth/tokens/common_rules.ts'
+import { accessRules, HELD_DETAILS } from '../oauth/tokens/common_rules.ts'
 import type { Authorization } from '../oauth/tokens/issue.ts'
 import { refreshedScope } from '../oauth/tokens/requested_scope.ts'
 import { remainingScope, resolveMint } from '../oauth/tokens/resource.ts'
@@ -27,12 +27,13 @@ export interface Held extends Facts {
 }
 
 /** What is decided on a token for what a user has allowed. */
-export type Decided = Pick<Authorization, 'resource' | 'scope' | 'about' | 'identity'>
+export type Decided = Pick<Authorization, 'resource' | 'scope' | 'authorization_details' | 'about' | 'identity'>
 
 /** The decision of the rules. */
-export const decidedOf = ({ resource, audience, scope, about, identity }: Held): Decided => ({
-  ...{ resource: resource ?? audience, scope, about, identity },
-})
+export const decidedOf = (facts: Held): Decided => {
+  const { resource, audience, scope, authorization_details, about, identity } = facts
+  return { resource: resource ?? audience, scope, authorization_details, about, identity }
+}
 
 export const HELD_RULES: readonly Rule<Held>[] = [
   {
@@ -62,6 +63,7 @@ export const HELD_RULES: readonly Rule<Held>[] = [
       facts.scope = remainingScope(wanted, { config: app.config, client, resource, consented, allowed: access?.scope })
     },
   },
+  HELD_DETAILS,
   {
     name: 'openid',
     async check(app, facts) {

@@ -12,6 +12,7 @@ import { checkBound } from '../oauth/tokens/dpop.ts'
 import type { Authorization } from '../oauth/tokens/issue.ts'
 import { checkCovered, scopeNames } from '../oauth/tokens/resource.ts'
 import { decide } from '../oauth/tokens/rule.ts'
+import { grantedDetails } from '../records/authorization_details.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Client } from '../records/client.ts'
 import type { RequestedSignIn, SignIn } from '../records/sign_in.ts'
@@ -58,6 +59,7 @@ export async function redeemApproved(
   const facts: Held = {
     ...{ client, sub, user_version, proven: sign_in, uri: request.resource, names: scopeNames(request.scope) },
     ...{ user_status, consent_revoked, consented, granted: { scope: request.scope }, sign_in, scope: '' },
+    ...{ asked_details: form.authorization_details, held_details: grantedDetails(request.authorization_details) },
     refuse: kind.refuse,
   }
   const decided = await decide(app, HELD_RULES, facts)
@@ -102,7 +104,7 @@ function authorizationOf(
   input: GrantInput,
   { grant_type, outcomes }: CodeKind,
   request: AuthorizationRequest,
-  { resource, scope, about, identity }: Decided,
+  { resource, scope, authorization_details, about, identity }: Decided,
 ): Authorization {
   const now = app.clock.now()
   const { client_id, user_id, asked_scope, consent_id, sign_in } = request
@@ -113,6 +115,7 @@ function authorizationOf(
     scope: request.scope,
     asked_scope: asked_scope === request.scope ? undefined : asked_scope,
     resource: request.resource,
+    authorization_details: grantedDetails(request.authorization_details),
     consent_id,
     authorization_id: request.id,
     // A public client has no secret: only the key protects a stolen refresh token from use (RFC 9449 §5).
@@ -124,7 +127,7 @@ function authorizationOf(
   const refresh = mayRefresh ? newRefreshToken(app, family.id, now) : undefined
   const commit: Commit = {
     op: 'redeemCode',
-    input: { family, refresh: refresh?.stored, now },
+    input: { family, authorization_details: request.authorization_details, refresh: refresh?.stored, now },
     outcomes,
     refresh_token: refresh?.value,
   }
@@ -134,6 +137,7 @@ function authorizationOf(
     sub: user_id,
     resource,
     scope,
+    authorization_details,
     about,
     identity,
     lifetime: app.config.dcr.default_token_expiry,

@@ -32,6 +32,7 @@ export const refreshToken = {
   name: 'refresh_token',
   clients: 'any',
   denied: 'token_refresh_denied',
+  hasDetails: true,
   enabled: () => true,
   rules: HELD_RULES,
   lifetime: (config) => config.dcr.default_token_expiry,
@@ -62,6 +63,7 @@ export const refreshToken = {
     const facts: Held = {
       ...{ client, sub, user_version, proven: sign_in, uri: family.resource, names: scopeNames(family.scope) },
       ...{ asked: form.scope, user_status, consent_revoked, consented, granted: family, sign_in, scope: '', refuse },
+      ...{ asked_details: form.authorization_details, held_details: family.authorization_details },
     }
     try {
       return rotation(app, input, bearer, family, decidedOf(await decide(app, HELD_RULES, facts)))
@@ -128,7 +130,7 @@ function rotation(
   input: GrantInput,
   used: Bearer,
   family: TokenFamily,
-  { resource, scope, about, identity }: Decided,
+  { resource, scope, authorization_details, about, identity }: Decided,
 ): Authorization {
   const now = app.clock.now()
   const retried_since = retriedSince(app)
@@ -150,6 +152,7 @@ function rotation(
     sub: family.user_id,
     resource,
     scope,
+    authorization_details,
     about,
     identity,
     lifetime: app.config.dcr.default_token_expiry,

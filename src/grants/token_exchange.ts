@@ -16,7 +16,8 @@ import {
 import { provenBy } from '../oauth/openid.ts'
 import { findLiveToken, type LiveToken } from '../oauth/tokens/access_token.ts'
 import { type CommitOutcome, ISSUED } from '../oauth/tokens/commit.ts'
-import { RESOURCE_KNOWN } from '../oauth/tokens/common_rules.ts'
+import { refuseDetails } from '../oauth/tokens/authorization_details.ts'
+import { HELD_DETAILS, RESOURCE_KNOWN } from '../oauth/tokens/common_rules.ts'
 import { checkBound } from '../oauth/tokens/dpop.ts'
 import { delegatedTo, EXCHANGE_RULES, type Exchange, namedScope } from '../oauth/tokens/exchange_policy.ts'
 import { actorsBehind } from '../oauth/tokens/fronting.ts'
@@ -58,6 +59,7 @@ export interface VendedExchange extends Exchange {
 /** The rules of an exchange of a token of this service. The last one gets the token of the provider of a broker resource. */
 const RULES: readonly Rule<VendedExchange>[] = [
   ...EXCHANGE_RULES,
+  HELD_DETAILS,
   {
     name: 'connection',
     async check(app, facts) {
@@ -74,6 +76,7 @@ export const tokenExchange = {
   clients: 'confidential',
   isMachine: true,
   denied: 'token_exchange_denied',
+  hasDetails: true,
   switch: 'token_exchange.enabled',
   enabled: (config) => config.token_exchange.enabled,
   rules: RULES,
@@ -101,10 +104,12 @@ async function exchangeOwn(app: App, input: GrantInput, subject: LiveToken): Pro
   const uri = targetOf(form, client)
   const facts: VendedExchange = {
     ...{ client, uri, asked: form.scope, names: [], sub: claims.sub, user_version, proven: claims, subject },
+    ...{ asked_details: form.authorization_details, held_details: issuance.authorization_details },
     actor: (found) => ownActorOf(app, input, found),
     vend,
   }
-  const { resource, audience, names, consent_id, about, fronting, act, vended } = await decide(app, RULES, facts)
+  const decided = await decide(app, RULES, facts)
+  const { resource, audience, names, authorization_details, consent_id, about, fronting, act, vended } = decided
   return {
     grant_type: GRANT_TYPE,
     client,
@@ -112,6 +117,7 @@ async function exchangeOwn(app: App, input: GrantInput, subject: LiveToken): Pro
     sub: claims.sub,
     resource: resource ?? audience,
     scope: names.join(' '),
+    authorization_details: vended ? undefined : authorization_details,
     consent_id,
     about,
     identity: provenBy(claims),
@@ -161,6 +167,7 @@ const FOREIGN_RULES: readonly Rule<Admitted>[] = [
 async function exchangeForeign(app: App, input: GrantInput, subject: ForeignToken): Promise<Authorization> {
   const { form, client, proof } = input
   const uri = targetOf(form, client)
+  refuseDetails(form)
   if (uri === undefined) throw new OAuthError('access_denied', 'resource is required', { reason: 'missing_resource' })
   const facts: Admitted = {
     ...{ client, uri, asked: form.scope, names: [], federated: subject },

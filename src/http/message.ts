@@ -118,9 +118,9 @@ const MAX_PARAMS = 200
 /**
  * Parses application/x-www-form-urlencoded text. A value that is repeated counts once, and an empty one beside another not at all. Throws
  * invalid_request for a parameter with two values, bad escapes, invalid UTF-8 or NUL, and invalid_target for two values of `resource`
- * (RFC 8707 allows several, this service binds one). The values of `list`, the name of a group of checkboxes, are joined by spaces instead.
+ * (RFC 8707 allows several, this service binds one). The values of `lists`, the names of groups of checkboxes, are joined by spaces instead.
  */
-export function parseParams(text: string, list?: string): Params {
+export function parseParams(text: string, ...lists: readonly string[]): Params {
   const params = newNamed()
   if (text === '') return params
   if (text.includes('\0') || text.includes('\ufffd')) throw badEncoding()
@@ -134,7 +134,7 @@ export function parseParams(text: string, list?: string): Params {
     // An empty one keeps its name: the admin API refuses a filter without a value.
     if (before === undefined) params[name] = value === '' ? undefined : value
     else if (value === '' || value === before) continue
-    else if (name === list) params[name] = `${before} ${value}`
+    else if (lists.includes(name)) params[name] = `${before} ${value}`
     else refuseTwo(name)
   }
   return params
@@ -182,7 +182,8 @@ const badEncoding = () =>
   new OAuthError('invalid_request', 'a parameter is not valid UTF-8 text', { reason: 'bad_encoding' })
 
 /** The parameters of a form body; see parseParams(). */
-export const parseForm = (request: Request, list?: string): Params => parseParams(request.body.toString('utf8'), list)
+export const parseForm = (request: Request, ...lists: readonly string[]): Params =>
+  parseParams(request.body.toString('utf8'), ...lists)
 
 /** The members of a JSON object body. Throws invalid_request for anything else. */
 export function parseJson(request: Request): Record<string, unknown> {

@@ -14,6 +14,10 @@ export const CODES = {
   invalid_client: code(401, 'The client is unknown, suspended, or failed to authenticate. At /oauth/authorize: 400.'),
   invalid_grant: code(400, 'The code, refresh token, subject token or assertion is unknown, expired, used or revoked.'),
   invalid_scope: code(400, 'A scope is missing, not declared by the resource, or beyond what was granted.'),
+  invalid_authorization_details: code(
+    400,
+    'The authorization_details are malformed, of a type that the resource does not declare, or beyond what was granted (RFC 9396).',
+  ),
   invalid_target: code(400, 'The resource is unknown or not covered by the grant (RFC 8707).'),
   unauthorized_client: code(400, 'The client is not registered for this grant type.'),
   unsupported_grant_type: code(400, 'The grant type is unknown, or disabled in the configuration.'),

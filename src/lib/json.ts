@@ -33,13 +33,18 @@ function isDeep(json: Buffer): boolean {
   return false
 }
 
-/** Parses a JSON object. Undefined when the bytes are not UTF-8, not JSON, nested too deeply, or not an object. */
-export function parseObject(bytes: Buffer): Record<string, unknown> | undefined {
+/** Parses JSON. Undefined when the bytes are not UTF-8, not JSON, or nested too deeply. */
+export function parseValue(bytes: Buffer): unknown {
   if (!isUtf8(bytes) || isDeep(bytes)) return undefined
   try {
-    const value: unknown = JSON.parse(bytes.toString('utf8'))
-    return isObject(value) ? value : undefined
+    return JSON.parse(bytes.toString('utf8'))
   } catch {
     return undefined
   }
+}
+
+/** Parses a JSON object. Undefined when the bytes are not UTF-8, not JSON, nested too deeply, or not an object. */
+export function parseObject(bytes: Buffer): Record<string, unknown> | undefined {
+  const value = parseValue(bytes)
+  return isObject(value) ? value : undefined
 }

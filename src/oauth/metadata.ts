@@ -10,6 +10,7 @@ import { ID_JAG_PROFILE } from './federation/id_jag.ts'
 import { CLAIMS_SUPPORTED, OPENID_SCOPES, PROMPTS } from './openid.ts'
 import { RESPONSE_MODES } from './sign_in/authorization.ts'
 import { reachableClasses } from './sign_in/second_factor.ts'
+import { detailsTypesOf } from './tokens/authorization_details.ts'
 import { DPOP_ALGS } from './tokens/dpop.ts'
 import { catalogOf } from './tokens/resource.ts'
 
@@ -68,6 +69,7 @@ export function serverMetadata(
     ...authentication('revocation', AUTH_METHODS),
     code_challenge_methods_supported: ['S256'],
     ...(scopes.length > 0 ? { scopes_supported: scopes } : {}),
+    ...detailsTypes(resources),
     resource_indicators_supported: true,
     ...(config.cimd.enabled ? { client_id_metadata_document_supported: true } : {}),
     authorization_response_iss_parameter_supported: true,
@@ -109,6 +111,12 @@ const authentication = (endpoint: string, methods: readonly AuthMethod[]) => ({
   [`${endpoint}_endpoint_auth_signing_alg_values_supported`]: CLIENT_ALGS,
 })
 
+/** The types of authorization details that resources declare (RFC 9396 §10). */
+function detailsTypes(resources: readonly Resource[]): { authorization_details_types_supported?: string[] } {
+  const types = new Set(resources.flatMap((each) => detailsTypesOf(each).map(({ type }) => type)))
+  return types.size > 0 ? { authorization_details_types_supported: [...types] } : {}
+}
+
 /** The metadata of a resource that has a URI. */
 export function resourceMetadata(config: Config, resource: Resource): Record<string, unknown> {
   const scopes = catalogOf(resource)
@@ -116,6 +124,7 @@ export function resourceMetadata(config: Config, resource: Resource): Record<str
     resource: resource.uri,
     authorization_servers: [issuerOf(config)],
     ...(scopes.length > 0 ? { scopes_supported: scopes } : {}),
+    ...detailsTypes([resource]),
     bearer_methods_supported: ['header'],
     ...(resource.display_name ? { resource_name: resource.display_name } : {}),
   }

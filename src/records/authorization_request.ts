@@ -1,3 +1,4 @@
+import type { AskedDetails } from './authorization_details.ts'
 import type { Client } from './client.ts'
 import type { RequestedSignIn } from './sign_in.ts'
 
@@ -16,6 +17,8 @@ export interface AuthorizationRequest {
   /** What the request asked for: its scope parameter, or what was assumed without one. `scope` is the part that is granted. */
   asked_scope?: string
   resource?: string
+  /** What it asks for beside the scope (RFC 9396), and what the person allowed of it. */
+  authorization_details?: AskedDetails
   state?: string
   /** How the response is sent. Undefined: in the query of the redirect URI. */
   response_mode?: 'form_post'

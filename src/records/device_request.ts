@@ -1,3 +1,5 @@
+import type { AuthorizationDetail } from './authorization_details.ts'
+
 /** A device that waits for a user (RFC 8628). Its id is also the id of the authorization request of the user who enters the code. */
 export interface DeviceRequest {
   id: string
@@ -11,6 +13,8 @@ export interface DeviceRequest {
   /** What the device asked for: its scope parameter, or what was assumed without one. */
   asked_scope: string
   resource?: string
+  /** What it asks for beside the scope (RFC 9396). */
+  authorization_details?: AuthorizationDetail[]
   dpop_jkt?: string
   /** Address and User-Agent of the device, which are shown to the user. */
   ip: string

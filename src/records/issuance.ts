@@ -1,3 +1,4 @@
+import type { AuthorizationDetail } from './authorization_details.ts'
 import type { AccessTokenTyp } from './resource.ts'
 
 /** The `act` claim (RFC 8693 §4.1): the current actor, with the previous actors nested in it. */
@@ -16,6 +17,8 @@ export interface Issuance {
   sub: string
   resource?: string
   scope: string
+  /** What was granted beside the scope (RFC 9396). */
+  authorization_details?: AuthorizationDetail[]
   issued_at: number
   expires_at: number
   kid: string

@@ -1,3 +1,5 @@
+import type { DetailsType } from './authorization_details.ts'
+
 export interface ResourceScope {
   name: string
   description: string
@@ -50,6 +52,8 @@ export interface Resource {
   policy: ResourcePolicy
   access: ResourceAccess
   token_claims: TokenClaim[]
+  /** The types of authorization details (RFC 9396) that requests may name. */
+  authorization_details_types: DetailsType[]
   version: number
   created_at: number
   updated_at: number

@@ -1,3 +1,4 @@
+import type { AuthorizationDetail } from './authorization_details.ts'
 import type { SignIn } from './sign_in.ts'
 
 /** All tokens of one sign-in. */
@@ -9,6 +10,8 @@ export interface TokenFamily {
   /** What the authorization request asked for, where it is more than `scope`: a refresh request may repeat it. */
   asked_scope?: string
   resource?: string
+  /** What the person allowed (RFC 9396). */
+  authorization_details?: AuthorizationDetail[]
   consent_id?: string
   authorization_id: string
   jkt?: string

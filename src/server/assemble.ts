@@ -38,6 +38,7 @@ import { openDeviceCodeLimit, openUserCodeLimit } from '../oauth/sign_in/device.
 import { findPasswordKinds } from '../oauth/sign_in/password_kinds.ts'
 import { openPendingRooms } from '../oauth/sign_in/pending_value.ts'
 import { withAdminResource } from '../oauth/tokens/admin_resource.ts'
+import { DetailsSchemas } from '../oauth/tokens/details_schemas.ts'
 import { openReplayCache } from '../oauth/tokens/single_use.ts'
 import type { Store } from '../store/index.ts'
 import { lockOfServer } from '../store/lock.ts'
@@ -248,6 +249,7 @@ export function assemble(
     userCodes: openUserCodeLimit(store),
     pending: openPendingRooms(store),
     knownTokens: new KnownTokens(),
+    details: new DetailsSchemas(),
     admission: new Admission(crypto.refusal, loopBusyMs, crypto.busyMs),
     series: new Series({ metrics, queues: () => waitingIn(allLanes(app)), clock }),
     headroom: new Headroom({ metrics, clock, knees: parts.knees ?? {} }),

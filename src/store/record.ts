@@ -1,10 +1,22 @@
 // The rows of the record: issued tokens and audit events.
 import type { AuditEvent } from '../records/audit_event.ts'
 import type { Issuance } from '../records/issuance.ts'
-import { type Condition, decoded, flag, idText, maybeIdText, maybeNum, maybeStr, num, type Row, str } from './op.ts'
+import {
+  type Condition,
+  decoded,
+  flag,
+  idText,
+  maybeDecoded,
+  maybeIdText,
+  maybeNum,
+  maybeStr,
+  num,
+  type Row,
+  str,
+} from './op.ts'
 
 export const ISSUANCE_COLUMNS =
-  'id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, retry, typ, revoked_at'
+  'id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, retry, typ, authorization_details, revoked_at'
 
 /** The joins with the family and the consent of an issued token (`i`), whose revocation ends it. */
 export const ENDED_BY =
@@ -33,6 +45,7 @@ export const readIssuance = (row: Row): Issuance => ({
   ip: str(row.ip),
   retry: row.retry === 1 ? true : undefined,
   typ: row.typ === null ? undefined : (str(row.typ) as Issuance['typ']),
+  authorization_details: maybeDecoded(row.authorization_details),
   revoked_at: maybeNum(row.revoked_at),
 })
 

@@ -56,6 +56,7 @@ export async function addBrokerResource({ app }: TestService, provider: BrokerPr
     scopes: FILE_SCOPES,
     access: EVERYONE,
     token_claims: [],
+    authorization_details_types: [],
   }
   const resource = newResource({ ...written, broker_provider_slug: provider.slug, ...fields }, app.clock.now())
   expect(await app.store.createResource(resource)).toBe('created')

@@ -81,6 +81,7 @@ export const aResource = (more: Partial<Resource> = {}): Resource => {
     access_token_typ: undefined,
     access: EVERYONE,
     token_claims: [],
+    authorization_details_types: [],
     policy: {
       exchange: { allowed_client_ids: [] },
       runtime: { client_ids: ['c'] },

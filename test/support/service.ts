@@ -10,6 +10,7 @@ import { readBuild } from '../../src/lib/build.ts'
 import type { Clock } from '../../src/lib/time.ts'
 import { newClient, newUserId, offeredToAll, parseClientMetadata } from '../../src/oauth/clients/client_metadata.ts'
 import { newResource } from '../../src/oauth/tokens/resource_record.ts'
+import type { DetailsType } from '../../src/records/authorization_details.ts'
 import type { Client } from '../../src/records/client.ts'
 import {
   EVERYONE,
@@ -173,6 +174,7 @@ export async function addResource(
     policy?: Partial<ResourcePolicy>
     access?: Partial<ResourceAccess>
     token_claims?: TokenClaim[]
+    authorization_details_types?: DetailsType[]
     /** The groups of some scopes, by the name of the scope. */
     scope_groups?: Record<string, string[]>
   } = {},
@@ -195,6 +197,7 @@ export async function addResource(
       scopes,
       policy: fields.policy,
       access,
+      authorization_details_types: fields.authorization_details_types ?? [],
       token_claims: fields.token_claims ?? [],
     },
     app.clock.now(),

@@ -156,6 +156,14 @@ export const resource = z.strictObject({
     second_factor: z.boolean().optional(),
   }),
   token_claims: z.array(z.enum(TOKEN_CLAIMS)),
+  authorization_details_types: z.array(
+    z.strictObject({
+      type: z.string(),
+      description: z.string(),
+      schema: z.record(z.string(), z.unknown()),
+      display: texts.optional(),
+    }),
+  ),
   access_token_typ: z.enum(ACCESS_TOKEN_TYPS),
   policy: z.strictObject({ exchange: allowedClients, runtime: clientIds, connect: allowedUrls.optional() }),
   warning: z.string().optional().describe('Why clients cannot send this URI, and the form that they send.'),

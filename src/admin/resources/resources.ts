@@ -40,6 +40,7 @@ async function resourceJson({ store }: App, { policy: { connect, ...policy }, ..
     access_token_typ: resource.access_token_typ ?? 'at+jwt',
     access: resource.access,
     token_claims: resource.token_claims,
+    authorization_details_types: resource.authorization_details_types,
     policy: resource.backend_kind === 'broker' ? { ...policy, connect } : policy,
     ...warningOf(resource.uri),
     created_at: rfc3339(resource.created_at),
@@ -71,6 +72,7 @@ export async function writeResource(
 ): Promise<Resource | 'stale'> {
   await checkResourceChange(app, by, next, stored)
   await checkClients(app, next.policy, stored.policy)
+  await checkDetailsTypes(app, next)
   await checkUri(app, next)
   const changed = { ...next, updated_at: app.clock.now() }
   const isMoved = stored.backend_kind === 'mint' && next.backend_kind === 'mint' && next.uri !== stored.uri
@@ -99,6 +101,15 @@ async function checkClients({ store }: App, policy: ResourcePolicy, before?: Res
   const known = added.length > 0 ? await store.listKnownClients({ client_ids: added }) : []
   const unknown = added.filter((id) => !known.includes(id))
   if (unknown.length > 0) throw invalid(`policy names unknown clients: ${quoteNames(unknown, ', ')}`, 'unknown_client')
+}
+
+/** Refuses a type whose schema cannot be used. Throws invalid_request. */
+async function checkDetailsTypes({ details }: App, { authorization_details_types }: Resource): Promise<void> {
+  for (const [i, type] of authorization_details_types.entries()) {
+    const problem = await details.problemOf(type)
+    if (problem !== undefined)
+      throw invalid(`authorization_details_types[${i}].schema cannot be used: ${problem}`, 'details_schema')
+  }
 }
 
 /** Resolves the provider of a resource to its slug. Throws not_found, or invalid_request when id and slug name different providers. */
@@ -183,6 +194,7 @@ export const resources: AdminResource = {
         const resource = newResource(await withProvider(app, body), app.clock.now())
         await checkResourceChange(app, by, resource)
         await checkClients(app, resource.policy)
+        await checkDetailsTypes(app, resource)
         await checkUri(app, resource)
         checkOutcome(await by.record('createResource', resource, { detail: facts(resource) }))
         return { shown: await resourceJson(app, resource) }
@@ -274,7 +286,7 @@ const USES = {
 
 /** Applies a patch to a stored resource and checks the result as a whole. Throws invalid_request. */
 function mergeResource(stored: Resource, patch: z.output<typeof patchable>): z.output<typeof resourceRecord> {
-  const { slug, uri, backend_kind, scopes, access, token_claims } = stored
+  const { slug, uri, backend_kind, scopes, access, token_claims, authorization_details_types } = stored
   // A change to a mint resource removes the provider.
   const broker_provider_slug = patch.backend_kind === 'mint' ? undefined : stored.broker_provider_slug
   const written = {
@@ -285,6 +297,7 @@ function mergeResource(stored: Resource, patch: z.output<typeof patchable>): z.o
     scopes,
     access,
     token_claims,
+    authorization_details_types,
     access_token_typ: stored.access_token_typ,
     display_name: stored.display_name || undefined,
   }

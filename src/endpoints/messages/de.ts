@@ -1,5 +1,6 @@
 // The messages of the pages for users, in German (formal address).
 import { html } from '../../lib/html.ts'
+import { consent } from './consent.ts'
 import type { Messages } from './en.ts'
 
 export const de: Messages = {
@@ -48,34 +49,7 @@ export const de: Messages = {
     notSignedOut: 'Nicht abgemeldet',
   },
 
-  consent: {
-    title: (application) => `${application} zulassen?`,
-    heading: (application) => html`${application} bittet um Zugriff`,
-    accessTo: 'Zugriff auf',
-    yourAccount: 'Ihr Konto',
-    afterwards: 'Danach werden Sie weitergeleitet zu',
-    onDevice:
-      'Dies ist ein Programm auf Ihrem eigenen Gerät. Lassen Sie es nur zu, wenn Sie es gerade selbst gestartet haben.',
-    ownName: 'Diese Anwendung hat ihren Namen selbst gewählt. Prüfen Sie die Adresse oben.',
-    ownDocument: (host) =>
-      html`Diese Anwendung hat ihren Namen selbst gewählt und wird von ${host} beschrieben. Prüfen Sie die Adresse oben.`,
-    scopes: 'Angeforderte Berechtigungen',
-    openId: {
-      openid: 'Erfahren, welches Konto Sie hier verwenden',
-      profile: 'Ihren Namen und Ihr Profil sehen',
-      email: 'Ihre E-Mail-Adresse sehen',
-      offline_access: 'Den Zugriff behalten, auch wenn Sie abwesend sind',
-      groups: 'Sehen, in welchen Gruppen Sie sind',
-    },
-    withoutScopes: 'Diese Ressource hat keine einzelnen Berechtigungen. Die Anwendung kann sie vollständig nutzen.',
-    deny: 'Ablehnen',
-    allow: 'Zulassen',
-    refused: 'Diese Anfrage kann nicht fortgesetzt werden',
-    expired: 'Diese Anfrage ist abgelaufen, oder es wurde bereits über sie entschieden.',
-    noDecision: 'Die Entscheidung fehlt.',
-    nothingAllowed: 'Es wurde nichts zugelassen. Wählen Sie mindestens eine Berechtigung aus, oder lehnen Sie ab.',
-    tooMuchAllowed: 'Es wurde mehr zugelassen, als angefordert wurde.',
-  },
+  consent: consent.de,
 
   /** After a decision about a consent that the browser does not report to an application. */
   consentAlone: {

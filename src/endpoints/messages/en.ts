@@ -1,6 +1,7 @@
 // The messages of the pages for users, in English. Every language has the same keys and parameters: a missing one does not compile.
 // Names that others chose are Markup, made by isolated(); the parameters of titles and labels are plain text.
 import { html, type Markup } from '../../lib/html.ts'
+import { consent } from './consent.ts'
 
 export const en = {
   /** The language tag (RFC 5646). */
@@ -48,33 +49,7 @@ export const en = {
     notSignedOut: 'Not signed out',
   },
 
-  consent: {
-    title: (application: string) => `Allow ${application}?`,
-    heading: (application: Markup) => html`${application} asks for access`,
-    accessTo: 'Access to',
-    yourAccount: 'your account',
-    afterwards: 'Afterwards you will be sent to',
-    onDevice: 'This is a program on your own device. Allow it only if you started it yourself just now.',
-    ownName: 'This application chose its own name. Check the address above.',
-    ownDocument: (host: Markup) =>
-      html`This application chose its own name and is described by ${host}. Check the address above.`,
-    scopes: 'It wants to',
-    openId: {
-      openid: 'Know which account you use here',
-      profile: 'See your name and profile',
-      email: 'See your email address',
-      offline_access: 'Keep its access while you are away',
-      groups: 'See the groups that you are in',
-    },
-    withoutScopes: 'This resource has no separate permissions. The application can use all of it.',
-    deny: 'Deny',
-    allow: 'Allow',
-    refused: 'This request cannot continue',
-    expired: 'This request has expired or was already decided.',
-    noDecision: 'The decision is missing.',
-    nothingAllowed: 'Nothing was allowed. Choose at least one item, or deny.',
-    tooMuchAllowed: 'More was allowed than asked for.',
-  },
+  consent: consent.en,
 
   /** After a decision about a consent that the browser does not report to an application. */
   consentAlone: {

@@ -1,5 +1,6 @@
 // The messages of the pages for users, in Spanish (formal address).
 import { html } from '../../lib/html.ts'
+import { consent } from './consent.ts'
 import type { Messages } from './en.ts'
 
 export const es: Messages = {
@@ -47,33 +48,7 @@ export const es: Messages = {
     notSignedOut: 'No se ha cerrado la sesión',
   },
 
-  consent: {
-    title: (application) => `¿Permitir ${application}?`,
-    heading: (application) => html`${application} solicita acceso`,
-    accessTo: 'Acceso a',
-    yourAccount: 'su cuenta',
-    afterwards: 'Después se le enviará a',
-    onDevice: 'Este es un programa de su propio dispositivo. Permítalo solo si usted lo acaba de iniciar.',
-    ownName: 'Esta aplicación ha elegido su propio nombre. Compruebe la dirección indicada arriba.',
-    ownDocument: (host) =>
-      html`Esta aplicación ha elegido su propio nombre y está descrita por ${host}. Compruebe la dirección indicada arriba.`,
-    scopes: 'Permisos solicitados',
-    openId: {
-      openid: 'Saber qué cuenta utiliza aquí',
-      profile: 'Ver su nombre y su perfil',
-      email: 'Ver su dirección de correo electrónico',
-      offline_access: 'Conservar el acceso cuando usted no esté presente',
-      groups: 'Ver los grupos a los que pertenece',
-    },
-    withoutScopes: 'Este recurso no tiene permisos individuales. La aplicación puede usarlo en su totalidad.',
-    deny: 'Denegar',
-    allow: 'Permitir',
-    refused: 'Esta solicitud no puede continuar',
-    expired: 'Esta solicitud ha caducado o ya se ha decidido sobre ella.',
-    noDecision: 'Falta la decisión.',
-    nothingAllowed: 'No se ha permitido nada. Elija al menos un permiso o deniegue la solicitud.',
-    tooMuchAllowed: 'Se ha permitido más de lo solicitado.',
-  },
+  consent: consent.es,
 
   /** After a decision about a consent that the browser does not report to an application. */
   consentAlone: {

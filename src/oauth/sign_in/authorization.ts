@@ -4,6 +4,7 @@ import type { App } from '../../context.ts'
 import type { Params } from '../../http/message.ts'
 import { type ErrorCode, OAuthError } from '../../lib/error.ts'
 import type { Reason } from '../../lib/reasons/index.ts'
+import type { AuthorizationDetail } from '../../records/authorization_details.ts'
 import type { Client } from '../../records/client.ts'
 import type { Resource } from '../../records/resource.ts'
 import { isUrlShaped, resolveDocumentClient } from '../clients/cimd.ts'
@@ -11,6 +12,7 @@ import type { Asker } from '../clients/client_standing.ts'
 import { resolveClient } from '../clients/find_client.ts'
 import { hasRedirectUri } from '../clients/redirect_uri.ts'
 import { adminScope } from '../tokens/admin_resource.ts'
+import { requestedDetails } from '../tokens/authorization_details.ts'
 import { authorizedScope, parseScope, requestedResource } from '../tokens/requested_scope.ts'
 import { type AuthenticationRequest, parseAuthenticationRequest, parsePrompt } from './authentication_request.ts'
 
@@ -38,6 +40,8 @@ export interface Requested {
   /** The scope parameter as it was sent: it contains more than `scope` if scopes were omitted. */
   asked_scope: string[]
   resource?: Resource
+  /** What it asks for beside the scope (RFC 9396). */
+  authorization_details?: AuthorizationDetail[]
   code_challenge: string
   /** Key that the code is to be bound to (RFC 9449 §10). */
   dpop_jkt?: string
@@ -89,7 +93,6 @@ export async function parseRequested(app: App, params: Params, client: Client): 
     throw refuse('request_not_supported', 'request objects are not supported', 'request_object')
   if (params.request_uri !== undefined)
     throw refuse('request_uri_not_supported', 'request_uri is not supported', 'request_uri')
-  refuseDetails(params)
   if (params.client_secret !== undefined)
     throw refuse('invalid_request', 'a client_secret must never be in a URL', 'secret_in_url')
   if (params.response_type === undefined)
@@ -108,20 +111,12 @@ export async function parseRequested(app: App, params: Params, client: Client): 
     scope: adminScope(app.config, resource?.uri, client, params.scope, names),
     asked_scope: parseScope(params.scope ?? ''),
     resource,
+    authorization_details: await requestedDetails(app, params.authorization_details, resource),
     code_challenge,
     dpop_jkt: app.config.dpop.enabled ? parseJkt(params.dpop_jkt) : undefined,
     prompt: parsePrompt(app, params.prompt),
     authentication: await parseAuthenticationRequest(app, params, client),
   }
-}
-
-/**
- * Refuses authorization_details (RFC 9396), which is not supported: a client that limits its request with it must not get more
- * than it asked for. Throws invalid_request.
- */
-export function refuseDetails({ authorization_details }: Params): void {
-  if (authorization_details !== undefined)
-    throw refuse('invalid_request', 'authorization_details is not supported', 'authorization_details')
 }
 
 /** A SHA-256 digest in base64url. */

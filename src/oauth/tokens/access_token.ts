@@ -5,6 +5,7 @@ import { decodeJws, type Jws, signedLength } from '../../crypto/jws.ts'
 import type { PublishedKey } from '../../crypto/keyring.ts'
 import type { SigningKey } from '../../crypto/pool.ts'
 import { isId } from '../../lib/id.ts'
+import type { AuthorizationDetail } from '../../records/authorization_details.ts'
 import { USERINFO_CONSENT } from '../../records/consent.ts'
 import type { Actor, Issuance } from '../../records/issuance.ts'
 import { ACCESS_TOKEN_TYPS } from '../../records/resource.ts'
@@ -24,6 +25,7 @@ export interface AccessTokenClaims extends ClaimsAbout {
   jti: string
   client_id: string
   scope?: string
+  authorization_details?: AuthorizationDetail[]
   cnf?: { jkt: string }
   act?: Actor
   agent_id?: string
@@ -48,6 +50,7 @@ export function claimsOf(i: Issuance, issuer: string): AccessTokenClaims {
   }
   if (i.resource) claims.aud = [i.resource]
   if (i.scope) claims.scope = i.scope
+  if (i.authorization_details) claims.authorization_details = i.authorization_details
   if (i.jkt) claims.cnf = { jkt: i.jkt }
   if (i.act) claims.act = i.act
   if (i.is_agent) {
@@ -92,7 +95,8 @@ function agentChain(act: Actor): string[] {
 export const tokenType = ({ jkt, broker_provider }: { jkt?: string; broker_provider?: string }): 'DPoP' | 'Bearer' =>
   jkt && !broker_provider ? 'DPoP' : 'Bearer'
 
-export const MAX_TOKEN_LENGTH = 16_384
+/** Authorization details alone may have 16 KB, a third more in base64url. */
+export const MAX_TOKEN_LENGTH = 32_768
 
 /** A decoded token with a key of this service. Its signature is not verified yet. */
 export interface Candidate {

@@ -54,6 +54,7 @@ const resourceAt = (uri: string): Resource => ({
   policy: { exchange: { allowed_client_ids: [] }, runtime: { client_ids: [] }, connect: { allowed_return_urls: [] } },
   access: EVERYONE,
   token_claims: [],
+  authorization_details_types: [],
   ...{ version: 1, created_at: 0, updated_at: 0 },
 })
 

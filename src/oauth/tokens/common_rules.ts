@@ -1,4 +1,6 @@
 // Rules that several grants have.
+import type { App } from '../../context.ts'
+import { narrowedDetails, remainingDetails, requestedDetails } from './authorization_details.ts'
 import { resolveMint } from './resource.ts'
 import type { Facts, Rule } from './rule.ts'
 import { accessOf, refusedAccess } from './subject_access.ts'
@@ -8,6 +10,29 @@ export const RESOURCE_KNOWN: Rule<Facts> = {
   name: 'resource_known',
   async check(app, facts) {
     if (facts.uri !== undefined) facts.resource = await resolveMint(app, facts.uri)
+  },
+}
+
+/** The details that a request asks for, in the types of the resource. */
+export const REQUESTED_DETAILS: Rule<Facts> = {
+  name: 'authorization_details',
+  check(app, facts) {
+    // Nearly no request has any, and each await costs.
+    if (facts.asked_details !== undefined) return addDetails(app, facts)
+  },
+}
+
+async function addDetails(app: App, facts: Facts): Promise<void> {
+  facts.authorization_details = await requestedDetails(app, facts.asked_details, facts.resource)
+}
+
+/** The details of what a request presents, or the part of them that it names. The resource, if there is one, must declare their types. */
+export const HELD_DETAILS: Rule<Facts> = {
+  name: 'authorization_details',
+  check(_, facts) {
+    const { asked_details, held_details, resource } = facts
+    const left = resource ? remainingDetails(held_details, resource) : held_details
+    facts.authorization_details = narrowedDetails(asked_details, left)
   },
 }
 

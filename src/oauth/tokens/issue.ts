@@ -4,6 +4,7 @@ import type { App } from '../../context.ts'
 import { isRemote, type SigningKey } from '../../crypto/pool.ts'
 import type { Request } from '../../http/message.ts'
 import { DAY } from '../../lib/time.ts'
+import type { AuthorizationDetail } from '../../records/authorization_details.ts'
 import type { Client } from '../../records/client.ts'
 import type { Actor, Issuance } from '../../records/issuance.ts'
 import type { AccessTokenTyp, TokenAudience } from '../../records/resource.ts'
@@ -23,6 +24,8 @@ export interface Authorization {
   sub: string
   resource?: TokenAudience
   scope: string
+  /** What is granted beside the scope (RFC 9396). */
+  authorization_details?: AuthorizationDetail[]
   /** Lifetime of the token in seconds. */
   lifetime: number
   /** Latest expiry of the token, in epoch seconds. */
@@ -55,6 +58,7 @@ export interface TokenResponse {
   refresh_token?: string
   id_token?: string
   scope?: string
+  authorization_details?: AuthorizationDetail[]
   issued_token_type?: string
 }
 
@@ -86,6 +90,7 @@ export async function issue(
     refresh_token,
     id_token,
     scope,
+    authorization_details: a.authorization_details,
     issued_token_type,
   }
 }
@@ -129,6 +134,7 @@ const recordOf = (
   sub: a.sub,
   resource: a.resource && nameOf(a.resource),
   scope: a.scope,
+  authorization_details: a.authorization_details,
   issued_at: now,
   expires_at: a.vended
     ? now + a.vended.expires_in

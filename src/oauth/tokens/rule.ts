@@ -1,5 +1,6 @@
 // The rules of a grant as data: the token endpoint and explain ask the same ones, in the same order.
 import type { App } from '../../context.ts'
+import type { AuthorizationDetail } from '../../records/authorization_details.ts'
 import type { Client } from '../../records/client.ts'
 import type { Resource } from '../../records/resource.ts'
 import type { ClaimsAbout } from './access.ts'
@@ -19,6 +20,7 @@ export type RuleName =
   | 'policy'
   | 'access'
   | 'scope_groups'
+  | 'authorization_details'
   | 'consent'
   | 'actor_chain'
   | 'connection'
@@ -32,6 +34,12 @@ export interface Facts extends Omit<Subject, 'client_id'> {
   resource?: Resource | undefined
   /** The scope parameter. */
   asked?: string | undefined
+  /** The authorization_details parameter. */
+  asked_details?: string | undefined
+  /** The details of what the request presents: a code, a token. */
+  held_details?: AuthorizationDetail[] | undefined
+  /** The details that the rules allow. */
+  authorization_details?: AuthorizationDetail[] | undefined
   /** The scopes that the rules so far allow. */
   names: readonly string[]
   /** The claims about the user in tokens for the resource. */

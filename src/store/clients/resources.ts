@@ -21,7 +21,7 @@ import { replaceDefaultResource } from '../references.ts'
 import { deleteFrontingLink, listFrontingLinks } from './fronting.ts'
 
 const COLUMNS =
-  'id, slug, uri, backend_kind, broker_provider_slug, display_name, scopes, policy, access_token_typ, access, token_claims, version, created_at, updated_at'
+  'id, slug, uri, backend_kind, broker_provider_slug, display_name, scopes, policy, access_token_typ, access, token_claims, authorization_details_types, version, created_at, updated_at'
 
 const read = (row: Row): Resource => ({
   id: str(row.id),
@@ -35,6 +35,7 @@ const read = (row: Row): Resource => ({
   access_token_typ: maybeStr(row.access_token_typ) as Resource['access_token_typ'],
   access: row.access === null ? EVERYONE : decoded(row.access),
   token_claims: row.token_claims === null ? [] : decoded(row.token_claims),
+  authorization_details_types: row.authorization_details_types === null ? [] : decoded(row.authorization_details_types),
   version: num(row.version),
   created_at: num(row.created_at),
   updated_at: num(row.updated_at),
@@ -51,6 +52,7 @@ const mutable = (r: Resource) => [
   orNull(r.access_token_typ),
   isDeepStrictEqual(r.access, EVERYONE) ? null : JSON.stringify(r.access),
   r.token_claims.length === 0 ? null : JSON.stringify(r.token_claims),
+  r.authorization_details_types.length === 0 ? null : JSON.stringify(r.authorization_details_types),
   r.updated_at,
 ]
 
@@ -94,8 +96,8 @@ export function* listResources({ backend_kind, broker_provider_slug, q, ...page 
 export function* createResource(r: Resource): Op<'created' | 'exists' | 'no_provider'> {
   if (!(yield* hasProvider(r))) return 'no_provider'
   const added = yield* change(
-    `INSERT INTO resources (slug, uri, backend_kind, broker_provider_slug, display_name, scopes, policy, access_token_typ, access, token_claims, updated_at, id, version, created_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    `INSERT INTO resources (slug, uri, backend_kind, broker_provider_slug, display_name, scopes, policy, access_token_typ, access, token_claims, authorization_details_types, updated_at, id, version, created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     ...mutable(r),
     r.id,
     r.version,
@@ -117,7 +119,7 @@ export function* updateResource(
   )
   if (twin) return 'exists'
   const changed = yield* change(
-    'UPDATE resources SET slug = ?, uri = ?, backend_kind = ?, broker_provider_slug = ?, display_name = ?, scopes = ?, policy = ?, access_token_typ = ?, access = ?, token_claims = ?, updated_at = ?, version = version + 1 WHERE id = ? AND version = ?',
+    'UPDATE resources SET slug = ?, uri = ?, backend_kind = ?, broker_provider_slug = ?, display_name = ?, scopes = ?, policy = ?, access_token_typ = ?, access = ?, token_claims = ?, authorization_details_types = ?, updated_at = ?, version = version + 1 WHERE id = ? AND version = ?',
     ...mutable(r),
     r.id,
     r.version,

@@ -3,7 +3,21 @@
 import type { AuthorizationRequest } from '../../records/authorization_request.ts'
 import type { DeviceRequest } from '../../records/device_request.ts'
 import type { SingleUse } from '../../records/single_use.ts'
-import { change, forUpdate, idBytes, idText, maybeStr, num, type Op, one, orNull, type Row, str } from '../op.ts'
+import {
+  change,
+  forUpdate,
+  idBytes,
+  idText,
+  maybeDecoded,
+  maybeEncoded,
+  maybeStr,
+  num,
+  type Op,
+  one,
+  orNull,
+  type Row,
+  str,
+} from '../op.ts'
 import { recordUse } from './single_uses.ts'
 import {
   type Approval,
@@ -13,7 +27,7 @@ import {
 } from './tokens.ts'
 
 const COLUMNS =
-  'id, hash, user_code_hash, client_id, scope, asked_scope, resource, dpop_jkt, ip, user_agent, wait, decision, created_at, expires_at'
+  'id, hash, user_code_hash, client_id, scope, asked_scope, resource, dpop_jkt, ip, user_agent, wait, decision, authorization_details, created_at, expires_at'
 const readRequest = (row: Row): DeviceRequest => ({
   id: idText(row.id),
   hash: idText(row.hash),
@@ -26,6 +40,7 @@ const readRequest = (row: Row): DeviceRequest => ({
   ip: str(row.ip),
   user_agent: maybeStr(row.user_agent),
   wait: num(row.wait),
+  authorization_details: maybeDecoded(row.authorization_details),
   decision: maybeStr(row.decision) as DeviceRequest['decision'],
   created_at: num(row.created_at),
   expires_at: num(row.expires_at),
@@ -37,8 +52,8 @@ export type NewDeviceRequest = Omit<DeviceRequest, 'decision'> & { uses?: readon
 /** Records a request. False when another request has the same user code. Throws when its proof or assertion was used before. */
 export function* createDeviceRequest(r: NewDeviceRequest): Op<boolean> {
   const added = yield* change(
-    `INSERT INTO device_requests (id, hash, user_code_hash, client_id, scope, asked_scope, resource, dpop_jkt, ip, user_agent, wait, created_at, expires_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_code_hash) DO NOTHING`,
+    `INSERT INTO device_requests (id, hash, user_code_hash, client_id, scope, asked_scope, resource, dpop_jkt, ip, user_agent, wait, created_at, expires_at, authorization_details)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_code_hash) DO NOTHING`,
     idBytes(r.id),
     idBytes(r.hash),
     idBytes(r.user_code_hash),
@@ -52,6 +67,7 @@ export function* createDeviceRequest(r: NewDeviceRequest): Op<boolean> {
     r.wait,
     r.created_at,
     r.expires_at,
+    maybeEncoded(r.authorization_details),
   )
   if (added === 0) return false
   for (const use of r.uses ?? []) yield* recordUse(use)

@@ -13,6 +13,7 @@ import {
   idBytes,
   insertRows,
   is,
+  maybeEncoded,
   maybeIdBytes,
   maybeNum,
   maybeStr,
@@ -42,8 +43,8 @@ export type NewIssuance = Issuance & { uses?: readonly SingleUse[] }
 export function* recordIssuance(i: NewIssuance): Op<void> {
   for (const use of i.uses ?? []) yield* recordUse(use)
   yield* change(
-    `INSERT INTO issuances (id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, retry, typ)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO issuances (id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, retry, typ, authorization_details)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     idBytes(i.id),
     i.grant_type,
     i.client_id,
@@ -63,6 +64,7 @@ export function* recordIssuance(i: NewIssuance): Op<void> {
     i.ip,
     i.retry ? 1 : null,
     orNull(i.typ),
+    maybeEncoded(i.authorization_details),
   )
 }
 

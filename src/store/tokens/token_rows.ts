@@ -6,7 +6,7 @@ import { decoded, flag, idText, maybeDecoded, maybeIdText, maybeNum, maybeStr, n
 
 /** The columns that readRequest() reads. */
 export const REQUEST_COLUMNS =
-  'id, client_id, user_id, session_id, redirect_uri, redirect_uri_sent, scope, asked_scope, resource, state, code_challenge, dpop_jkt, sign_in, client, sealed, consent_id, code_hash, code_expires_at, consumed_at, denied_at, created_at, expires_at, response_mode, pushed_id'
+  'id, client_id, user_id, session_id, redirect_uri, redirect_uri_sent, scope, asked_scope, resource, state, code_challenge, dpop_jkt, sign_in, client, sealed, consent_id, code_hash, code_expires_at, consumed_at, denied_at, created_at, expires_at, response_mode, pushed_id, authorization_details'
 
 /** An authorization request from its row. */
 export const readRequest = (row: Row): AuthorizationRequest => ({
@@ -34,11 +34,12 @@ export const readRequest = (row: Row): AuthorizationRequest => ({
   expires_at: num(row.expires_at),
   response_mode: row.response_mode === 'form_post' ? 'form_post' : undefined,
   pushed_id: maybeIdText(row.pushed_id),
+  authorization_details: maybeDecoded(row.authorization_details),
 })
 
 /** The columns that readFamily() reads. */
 export const FAMILY_COLUMNS =
-  'id, client_id, user_id, scope, asked_scope, resource, consent_id, authorization_id, jkt, sign_in, created_at, revoked_at'
+  'id, client_id, user_id, scope, asked_scope, resource, consent_id, authorization_id, jkt, sign_in, authorization_details, created_at, revoked_at'
 
 /** A family from its row. `id` is the id of the family, because a row of a join may have several ids. */
 export const readFamily = (row: Row, id: unknown): TokenFamily => ({
@@ -52,6 +53,7 @@ export const readFamily = (row: Row, id: unknown): TokenFamily => ({
   authorization_id: idText(row.authorization_id),
   jkt: maybeStr(row.jkt),
   sign_in: maybeDecoded(row.sign_in),
+  authorization_details: maybeDecoded(row.authorization_details),
   created_at: num(row.created_at),
   revoked_at: maybeNum(row.revoked_at),
 })

@@ -1,6 +1,7 @@
 // Operations on authorization requests, codes, families and refresh tokens. Each consumption is one compare-and-set.
 import { newId } from '../../lib/id.ts'
 import type { AuditEvent } from '../../records/audit_event.ts'
+import type { AskedDetails } from '../../records/authorization_details.ts'
 import type { AuthorizationRequest } from '../../records/authorization_request.ts'
 import type { Consent } from '../../records/consent.ts'
 import type { RefreshToken, TokenFamily } from '../../records/token_family.ts'
@@ -30,7 +31,7 @@ import { FAMILY_COLUMNS, REQUEST_COLUMNS, readFamily, readRequest } from './toke
 export function* createAuthorizationRequest(r: AuthorizationRequest): Op<void> {
   yield* change(
     `INSERT INTO authorization_requests (id, client_id, user_id, session_id, redirect_uri, redirect_uri_sent, scope, asked_scope, resource, state, code_challenge, dpop_jkt, client, consent_id,
-       code_hash, code_expires_at, created_at, expires_at, sign_in, sealed, response_mode, pushed_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       code_hash, code_expires_at, created_at, expires_at, sign_in, sealed, response_mode, pushed_id, authorization_details) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     idBytes(r.id),
     r.client_id,
     r.user_id,
@@ -53,6 +54,7 @@ export function* createAuthorizationRequest(r: AuthorizationRequest): Op<void> {
     orNull(r.sealed),
     orNull(r.response_mode),
     maybeIdBytes(r.pushed_id),
+    maybeEncoded(r.authorization_details),
   )
 }
 
@@ -87,6 +89,8 @@ export interface Approval {
   /** The session in which it is decided. */
   session_id: string
   scope: string
+  /** With the positions that the person allowed. */
+  authorization_details?: AskedDetails
   code_hash: string
   code_expires_at: number
   /** Stored when the request names a resource. Its scope replaces the scope of the previous consent. */
@@ -96,9 +100,10 @@ export interface Approval {
 /** Records the user's consent and turns the request into a code, in one transaction. False when the request was decided before. */
 export function* approveAuthorizationRequest(a: Approval): Op<boolean> {
   const taken = yield* change(
-    'UPDATE authorization_requests SET client = NULL, session_id = ?, scope = ?, code_hash = ?, code_expires_at = ? WHERE id = ? AND code_hash IS NULL AND denied_at IS NULL AND expires_at > ?',
+    'UPDATE authorization_requests SET client = NULL, session_id = ?, scope = ?, authorization_details = ?, code_hash = ?, code_expires_at = ? WHERE id = ? AND code_hash IS NULL AND denied_at IS NULL AND expires_at > ?',
     idBytes(a.session_id),
     a.scope,
+    maybeEncoded(a.authorization_details),
     idBytes(a.code_hash),
     a.code_expires_at,
     idBytes(a.id),
@@ -160,19 +165,26 @@ export function* findCode({ id }: { id: string }): Op<FoundCode | undefined> {
   return row && { request: readRequest(row), ...readStanding(row) }
 }
 
+/** In place of a null, in comparisons. */
+const NO_DETAILS = ''
+
 /** Consumes a code and records the tokens that are issued for it. `used`: another request has consumed the code, or the person withdrew or changed what was allowed. */
 export function* redeemCode(r: {
   family: TokenFamily
+  /** What the request had when it was read. */
+  authorization_details?: AskedDetails
   refresh?: RefreshToken
   issuance: NewIssuance
   now: number
 }): Op<'redeemed' | 'used'> {
   const { family } = r
   const taken = yield* change(
-    'UPDATE authorization_requests SET consumed_at = ? WHERE id = ? AND scope = ? AND code_hash IS NOT NULL AND consumed_at IS NULL',
+    'UPDATE authorization_requests SET consumed_at = ? WHERE id = ? AND scope = ? AND COALESCE(authorization_details, ?) = ? AND code_hash IS NOT NULL AND consumed_at IS NULL',
     r.now,
     idBytes(family.authorization_id),
     family.scope,
+    NO_DETAILS,
+    maybeEncoded(r.authorization_details) ?? NO_DETAILS,
   )
   if (taken === 0) {
     yield* revokeRedemption({ authorization_id: family.authorization_id, now: r.now })
@@ -180,7 +192,7 @@ export function* redeemCode(r: {
     return 'used'
   }
   yield* change(
-    'INSERT INTO token_families (id, client_id, user_id, scope, asked_scope, resource, consent_id, authorization_id, jkt, created_at, sign_in) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    'INSERT INTO token_families (id, client_id, user_id, scope, asked_scope, resource, consent_id, authorization_id, jkt, created_at, sign_in, authorization_details) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
     idBytes(family.id),
     family.client_id,
     family.user_id,
@@ -192,6 +204,7 @@ export function* redeemCode(r: {
     orNull(family.jkt),
     family.created_at,
     maybeEncoded(family.sign_in),
+    maybeEncoded(family.authorization_details),
   )
   if (r.refresh) yield* insertRefreshToken(r.refresh)
   yield* recordIssuance(r.issuance)

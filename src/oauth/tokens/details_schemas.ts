@@ -1,0 +1,67 @@
+// The JSON Schemas of authorization details. Only operators declare them. Each is compiled once; ajv is loaded with the first one.
+import type { ErrorObject, ValidateFunction } from 'ajv'
+import { Lru } from '../../lib/lru.ts'
+import { MB } from '../../lib/memory.ts'
+import type { AuthorizationDetail, DetailsType } from '../../records/authorization_details.ts'
+
+/** Estimated bytes of a compiled schema for each character of its text: the code that ajv generates and what it closes over. */
+const BYTES_PER_CHARACTER = 64
+
+interface Compiled {
+  text: string
+  validate: ValidateFunction
+}
+
+/** Compiles schemas, and keeps those that are in use. */
+export class DetailsSchemas {
+  private readonly compiled = new Lru<Compiled>({
+    max: 256,
+    bytes: 32 * MB,
+    sizeOf: ({ text }) => text.length * BYTES_PER_CHARACTER,
+  })
+
+  /** What is wrong with the schema of a type; undefined when it can be used. It never causes a request. */
+  async problemOf(type: DetailsType): Promise<string | undefined> {
+    try {
+      await this.compile(type)
+      return undefined
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error)
+    }
+  }
+
+  /** The member of an element that does not fit its type, and what is wrong with it. Undefined for an element that fits. */
+  async faultOf(type: DetailsType, element: AuthorizationDetail): Promise<string | undefined> {
+    const validate = await this.compile(type)
+    return validate(element) ? undefined : faultText(validate.errors?.[0])
+  }
+
+  private async compile(type: DetailsType): Promise<ValidateFunction> {
+    const text = JSON.stringify(type.schema)
+    const known = this.compiled.get(text)
+    if (known) return known.validate
+    const { Ajv2020 } = await import('ajv/dist/2020.js')
+    // An instance for each schema: two of them may have the same $id. Without loadSchema a $ref to elsewhere is an error.
+    const ajv = new Ajv2020({ strict: false, logger: false, ownProperties: true, validateFormats: false })
+    const validate = ajv.compile(closed(type.schema))
+    this.compiled.set(text, { text, validate })
+    return validate
+  }
+}
+
+/** The schema with `type`, and without members that it does not know (RFC 9396 §5). */
+const closed = (schema: DetailsType['schema']): object => ({
+  unevaluatedProperties: false,
+  ...schema,
+  properties: { type: true, ...(schema['properties'] as object | undefined) },
+})
+
+function faultText(error: ErrorObject | undefined): string {
+  const { instancePath = '', params = {}, keyword } = error ?? {}
+  const { missingProperty, unevaluatedProperty, additionalProperty } = params as Record<string, string | undefined>
+  const place = instancePath.replaceAll('/', '.')
+  if (missingProperty !== undefined) return `${place}.${missingProperty} is missing`
+  const unknown = unevaluatedProperty ?? additionalProperty
+  if (unknown !== undefined) return `${place}.${unknown} is not known`
+  return `${place} does not fit its type (${keyword})`
+}
