@@ -28,6 +28,7 @@ export const issuanceJson = (issuance: Issuance) => ({
   resource: issuance.resource ?? '',
   scope: issuance.scope,
   scopes: scopeNames(issuance.scope),
+  ...(issuance.authorization_details ? { authorization_details: issuance.authorization_details } : {}),
   token_type: tokenType(issuance),
   backend_kind: issuance.broker_provider ? 'broker' : 'mint',
   ...(issuance.broker_provider ? { broker_provider_slug: issuance.broker_provider } : {}),

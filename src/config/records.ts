@@ -76,7 +76,7 @@ const MAX_TYPES = 20
 const MAX_SCHEMA = 16 * 1024
 const detailsTypes = listOf(
   z.strictObject({
-    type: text(255),
+    type: name(255),
     description: text(1000),
     schema: z
       .record(z.string(), z.unknown())

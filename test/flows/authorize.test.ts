@@ -69,7 +69,11 @@ describe('errors that are redirected to the client, with state and iss', () => {
     ['a malformed scope', { scope: 'a"b' }, 'invalid_scope'],
     ['an unknown resource', { resource: 'https://unknown.example/' }, 'invalid_target'],
     ['a request object', { request: 'x.y.z' }, 'request_not_supported'],
-    ['authorization_details, which would narrow the grant', { authorization_details: '[]' }, 'invalid_request'],
+    [
+      'authorization_details of an unknown type',
+      { authorization_details: '[{"type":"a"}]' },
+      'invalid_authorization_details',
+    ],
     ['prompt=none without a session', { prompt: 'none' }, 'login_required'],
   ]
   for (const [what, fields, error] of redirected)

@@ -57,7 +57,7 @@ describe('the device authorization request', () => {
       askForCode(service, as, { resource: resource.uri, ...fields })
     expectRefused(await ask({ scope: 'mcp:unknown' }), 'invalid_scope')
     expectRefused(await ask({ resource: 'https://unknown.example.com/mcp' }), 'invalid_target')
-    expectRefused(await ask({ authorization_details: '[]' }), 'invalid_request')
+    expectRefused(await ask({ authorization_details: '[{"type":"a"}]' }), 'invalid_authorization_details')
     expectRefused(await ask({}, await addClient(service)), 'unauthorized_client')
     expectRefused(await askForCode(service, undefined, {}), 'invalid_client', 401)
     const confidential = await addDeviceClient(service, { token_endpoint_auth_method: 'client_secret_basic' })

@@ -89,7 +89,11 @@ describe('authorization_code', () => {
     ['a resource that the grant does not cover', { resource: 'https://other.example/mcp' }, 'invalid_target'],
     ['a code that was never issued', { code: `ac_${'A'.repeat(64)}` }, 'invalid_grant'],
     ['no code', { code: undefined }, 'invalid_request'],
-    ['authorization_details, which would narrow it', { authorization_details: '[]' }, 'invalid_request'],
+    [
+      'authorization_details that were not granted',
+      { authorization_details: '[{"type":"a"}]' },
+      'invalid_authorization_details',
+    ],
   ]
   for (const [what, fields, error] of refusals)
     test(`a code request with ${what} is refused with ${error}, and the code stays valid`, async () => {

@@ -240,6 +240,10 @@ export const issuance = z.strictObject({
   resource: z.string(),
   scope: z.string(),
   scopes: texts,
+  authorization_details: z
+    .array(z.record(z.string(), z.unknown()))
+    .optional()
+    .describe('What was granted beside the scope (RFC 9396).'),
   token_type: z.enum(['Bearer', 'DPoP']),
   backend_kind: z.enum(['mint', 'broker']),
   broker_provider_slug: z.string().optional(),
