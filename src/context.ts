@@ -34,7 +34,9 @@ import type { AuthorizationDetail, DetailsType } from './records/authorization_d
 import type { Client } from './records/client.ts'
 import type { RenewalResult } from './records/upstream_token.ts'
 import type { Store } from './store/index.ts'
+import type { ActivitySums } from './telemetry/activity_sums.ts'
 import type { ActivityLog, ClientActivity } from './telemetry/client_activity.ts'
+import type { FailureLog } from './telemetry/client_failures.ts'
 import type { Headroom } from './telemetry/headroom.ts'
 import type { Lanes } from './telemetry/lanes.ts'
 import type { Logger } from './telemetry/logger.ts'
@@ -117,6 +119,12 @@ export interface App {
   readonly userCodes: SharedBuckets
   /** The last protocol steps of each client. */
   readonly activity: ActivityLog
+  /** The requests of each minute that are not written to the store yet. */
+  readonly sums: ActivitySums
+  /** The refused requests of clients that are not written to the store yet. */
+  readonly failures: FailureLog
+  /** Writes what is not written yet; set in the thread that writes it. */
+  stopHistory?: () => Promise<void>
   /** Statistics of the last hour, in periods of ten seconds. */
   readonly series: Series
   /** Capacity and utilisation of this process. */

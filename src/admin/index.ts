@@ -1,5 +1,6 @@
 // The admin operations by resource, in the order of the reference. REST, command line and docs are read from this list.
 import type { Action, AdminResource } from './action.ts'
+import { activityHistory } from './activity/history.ts'
 import { apiKeys } from './api_keys.ts'
 import { auditTrail } from './audit.ts'
 import { clientRequests } from './clients/client_requests.ts'
@@ -53,6 +54,7 @@ export const adminResources: readonly AdminResource[] = [
   webhooks,
   streams,
   connections,
+  activityHistory,
   idps,
   xaaPolicies,
   subjectMappings,

@@ -42,8 +42,11 @@ const missing = (name: 'code' | 'code_verifier') =>
 /** Checks client, redirect_uri and PKCE verifier of the code. Throws invalid_grant. */
 function checkProof(form: Params, client: Client, request: AuthorizationRequest): void {
   if (client.client_id !== request.client_id) throw refuse('code_of_another_client')
-  if (form.redirect_uri !== undefined ? form.redirect_uri !== request.redirect_uri : request.redirect_uri_sent)
-    throw refuse('redirect_uri_mismatch')
+  const { redirect_uri: value } = form
+  if (value !== undefined ? value !== request.redirect_uri : request.redirect_uri_sent)
+    throw refuse('redirect_uri_mismatch').with({
+      sent: { parameter: 'redirect_uri', value: value ?? '', allowed: [request.redirect_uri] },
+    })
   const verifier = form.code_verifier ?? ''
   if (!VERIFIER.test(verifier) || !equalSecrets(digest(verifier), request.code_challenge)) throw refuse('pkce_mismatch')
 }

@@ -101,7 +101,9 @@ export const assertedFacts = (
 export function targetOf(app: App, requested: string | undefined, { resources }: Assertion): string | undefined {
   const isAsserted = (uri: string) => resources.some((each) => isSameResource(app, each, uri))
   if (requested !== undefined && resources.length > 0 && !isAsserted(requested))
-    throw invalidTarget('the assertion is for another resource', 'assertion_resource')
+    throw invalidTarget('the assertion is for another resource', 'assertion_resource').with({
+      sent: { parameter: 'resource', value: requested, allowed: resources },
+    })
   if (requested === undefined && resources.length > 1)
     throw invalidTarget('resource is required: the assertion names several', 'ambiguous_resource')
   const uri = requested ?? resources[0]

@@ -3,6 +3,7 @@ import { OAuthError } from '../lib/error.ts'
 import { parseObject } from '../lib/json.ts'
 import { newNamed } from '../lib/named.ts'
 import type { Reason } from '../lib/reasons/index.ts'
+import type { Issuance } from '../records/issuance.ts'
 import type { Trace } from '../telemetry/trace.ts'
 
 export interface RequestHead {
@@ -61,6 +62,8 @@ export interface Notes {
   inactive?: string | undefined
   /** What a refused assertion claims, truncated. Its signature was not verified. For the log. */
   unverified?: Readonly<Record<string, string>>
+  /** The token that was issued. */
+  issued?: Issuance
   /** A refusal that was answered with a redirect or a page in place of an error. */
   refusal?: OAuthError
   /** What an operator should know about a request that was answered: for the log and the client activity. */

@@ -73,6 +73,13 @@ const MAX_DESCRIPTION = 2048
 /** The reason of a refusal. One that has none of its own has its code. */
 export type RefusalReason = Reason | ErrorCode
 
+/** A value of a request that was refused, and the values that would have been accepted. */
+export interface SentValue {
+  parameter: 'redirect_uri' | 'scope' | 'resource' | 'audience'
+  value: string
+  allowed: readonly string[]
+}
+
 interface More {
   /** A status that differs from the table. */
   status?: number
@@ -84,6 +91,8 @@ interface More {
   /** The client, user and other facts as far as known, for the log and the audit trail; never sent. */
   about?: Readonly<Record<string, string>>
   cause?: unknown
+  /** The value that was refused, for operators; never sent. */
+  sent?: SentValue
   /** The local path that a person was on the way to, for the page; never sent. */
   target?: string
   /** The person was to sign in again at the provider, for the page; never sent. */

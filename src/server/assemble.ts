@@ -43,7 +43,9 @@ import { openReplayCache } from '../oauth/tokens/single_use.ts'
 import type { Store } from '../store/index.ts'
 import { lockOfServer } from '../store/lock.ts'
 import { openStore } from '../store/open.ts'
+import { ActivitySums } from '../telemetry/activity_sums.ts'
 import { ActivityLog } from '../telemetry/client_activity.ts'
+import { FailureLog } from '../telemetry/client_failures.ts'
 import { Headroom } from '../telemetry/headroom.ts'
 import { allLanes, waitingIn } from '../telemetry/lanes.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -53,6 +55,7 @@ import { Series } from '../telemetry/series.ts'
 import { openClientLimiter } from './client_limiter.ts'
 import { followKeys } from './follow_keys.ts'
 import { addGauges } from './gauges.ts'
+import { startHistory } from './history.ts'
 import { aboutInstance } from './instance.ts'
 import { openFetchers, openIssuerMetadata, openRemoteKeys } from './outbound.ts'
 import { requestRate } from './request_limit.ts'
@@ -114,7 +117,10 @@ export async function openApp(config: Config, log: Logger, options: AppOptions =
   const app = assemble(config, log, settings, await openParts(config, log, settings))
   if (app.keyring.store !== 'keyfile') followKeys(app)
   addGauges(app)
-  if (serves) app.stopEvents = startSender(app)
+  if (serves) {
+    app.stopEvents = startSender(app)
+    app.stopHistory = startHistory(app)
+  }
   app.series.start()
   app.headroom.start()
   return app
@@ -219,6 +225,7 @@ export function assemble(
   const certificates = new PeerCertificates()
   const { clients, broker, keys, events } = openFetchers(config, tracer !== undefined, certificates)
   const documents = openDocuments(store)
+  const sums = new ActivitySums()
   const app: App = {
     ...parts,
     crypto,
@@ -251,7 +258,9 @@ export function assemble(
     knownTokens: new KnownTokens(),
     details: new DetailsSchemas(),
     admission: new Admission(crypto.refusal, loopBusyMs, crypto.busyMs),
-    series: new Series({ metrics, queues: () => waitingIn(allLanes(app)), clock }),
+    sums,
+    failures: new FailureLog(),
+    series: new Series({ metrics, queues: () => waitingIn(allLanes(app)), clock, onPeriod: (sum) => sums.add(sum) }),
     headroom: new Headroom({ metrics, clock, knees: parts.knees ?? {} }),
     renewals: new SingleFlight(),
     engines: {},
@@ -288,6 +297,7 @@ export async function closeApp(app: App): Promise<void> {
   await app.renewals.settled()
   await app.stopEvents?.()
   app.series.stop()
+  await app.stopHistory?.()
   app.headroom.stop()
   app.keyring.close()
   await app.clientLimiter.close()

@@ -6,7 +6,9 @@ import type { SharedKey } from '../crypto/shared_keys.ts'
 import type { HistogramCounts } from '../lib/histogram.ts'
 import { deserialise, type Serialised } from '../lib/secret.ts'
 import type { KeySetState } from '../net/jwks.ts'
+import type { MinuteSums } from '../telemetry/activity_sums.ts'
 import type { MarkedActivity } from '../telemetry/client_activity.ts'
+import type { ClientFailure } from '../telemetry/client_failures.ts'
 import { mapValues } from '../telemetry/lanes.ts'
 import { type Moved, takeFrom } from '../telemetry/transfer.ts'
 import { takeLive } from './reload.ts'
@@ -17,6 +19,9 @@ export interface FrontReport {
   moved: Moved
   /** Durations of the answers of the token endpoint. */
   answered: HistogramCounts
+  /** Its requests by minute, and the refused ones of clients. */
+  sums: MinuteSums[]
+  failures: ClientFailure[]
   lanes: App['lanes']
   caches: App['store']['caches']
   /** Utilisation of its event loop, 0 to 1. */
@@ -85,6 +90,8 @@ function createReporter(app: App): () => FrontReport {
     return {
       moved: takeFrom(app.metrics),
       answered: app.series.takeAnswered(),
+      sums: app.sums.take(app.clock.now(), true),
+      failures: app.failures.take(),
       lanes: app.lanes,
       caches: mapValues(app.store.caches, ({ hits, misses }) => ({ hits, misses })),
       busy: Number(utilization.toFixed(3)),

@@ -93,10 +93,12 @@ export class FrontWorker {
     return new Error(`front thread ${this.lastReport.thread} failed: ${message}`, cause ? { cause } : {})
   }
 
-  private take({ moved, answered, certificates, ...rest }: FrontReport): void {
+  private take({ moved, answered, certificates, sums, failures, ...rest }: FrontReport): void {
     this.app.certificates.take(certificates)
     addTo(this.app.metrics, moved)
     this.app.series.addAnswered(answered)
+    for (const each of sums) this.app.sums.add(each)
+    for (const each of failures) this.app.failures.add(each)
     const requests = moved.counts.filter(([name]) => name === 'core_http_requests_total').map(([, , by]) => by)
     Object.assign(this.lastReport, rest, {
       requests: requests.reduce((sum, by) => sum + by, this.lastReport.requests),

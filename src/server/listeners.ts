@@ -16,7 +16,8 @@ import { createRouter, type RouterOptions } from '../http/router.ts'
 import { loadNative, openUws } from '../http/uws.ts'
 import type { OAuthError } from '../lib/error.ts'
 import { MAX_SCIM_BODY, scimRoutes } from '../scim/routes.ts'
-import type { ActivityStep } from '../telemetry/client_activity.ts'
+import { type ActivityStep, countsOf } from '../telemetry/client_activity.ts'
+import { shownSent, shownText } from '../telemetry/client_failures.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { openFrontPool } from './front_pool.ts'
 import { requestRate, shareWhileEnabled, whileEnabled } from './request_limit.ts'
@@ -96,24 +97,53 @@ const detailOf = ({ message, more: { about } }: OAuthError): string =>
 
 /** Adds the outcome of a step to the client activity, with the error message that the client received. */
 function recordStep(
-  { activity, clock }: App,
+  { activity, sums, failures, clock }: App,
   step: ActivityStep,
   request: Request,
   reply: Reply,
   error?: OAuthError,
 ): void {
-  activity.record(request.notes.client_id ?? '', request.remote, {
+  const { client_id = '', issued, inactive, remark } = request.notes
+  const at = clock.now()
+  const status = error?.status ?? reply.status
+  const sent = error?.more.sent && shownSent(error.more.sent)
+  activity.record(client_id, request.remote, {
     step,
-    at: clock.now(),
-    status: error?.status ?? reply.status,
+    at,
+    status,
     ...(error ? { error: error.code, detail: detailOf(error), reason: error.reason } : {}),
-    ...(request.notes.inactive ? { reason: request.notes.inactive } : {}),
-    ...(request.notes.remark && !error
-      ? { detail: request.notes.remark.text, reason: request.notes.remark.reason }
-      : {}),
+    ...sent,
+    ...(inactive ? { reason: inactive } : {}),
+    ...(remark && !error ? { detail: remark.text, reason: remark.reason } : {}),
     request_id: request.id,
   })
+  const user = issued && issued.sub !== issued.client_id ? issued.sub : undefined
+  sums.record(
+    at,
+    { client: client_id, resource: issued?.resource, user },
+    countsOf({ step, status, error: error?.code }),
+  )
+  // Ids that no client has would displace the failures of clients.
+  if (error && client_id && error.reason !== 'unknown_client')
+    failures.add({
+      client_id,
+      address: request.remote,
+      step,
+      status,
+      request_id: request.id,
+      ...failureOf(error, at),
+      ...sent,
+    })
 }
+
+const failureOf = (error: OAuthError, at: number) => ({
+  error: error.code,
+  reason: error.reason,
+  detail: shownText(error.message),
+  count: 1,
+  first_at: at,
+  last_at: at,
+})
 
 /** Opens the configured engine; node:http when no native build loads. */
 async function openEngine({ server }: Config, log: Logger, options: HttpListenerOptions): Promise<HttpListener> {

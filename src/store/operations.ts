@@ -1,8 +1,10 @@
 // Every store operation as a generator, and their types. A driver runs them.
 
 import type { AuditEvent } from '../records/audit_event.ts'
+import * as activitySums from './activity_sums.ts'
 import * as apiKeys from './clients/api_keys.ts'
 import * as clientDocuments from './clients/client_documents.ts'
+import * as clientFailures from './clients/client_failures.ts'
 import * as clientRequests from './clients/client_requests.ts'
 import * as clientTokenCounts from './clients/client_token_counts.ts'
 import * as clients from './clients/clients.ts'
@@ -57,10 +59,12 @@ import * as undo from './undo.ts'
 
 /** Files that export only operations are spread as a whole. */
 const single = {
+  ...activitySums,
   ...adminSessions,
   ...apiKeys,
   ...applicationSessions,
   ...applications,
+  ...clientFailures,
   ...clientRequests,
   ...clientTokenCounts,
   ...clientDocuments,

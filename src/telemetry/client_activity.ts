@@ -29,6 +29,10 @@ export interface StepOutcome {
   detail?: string
   /** The reason of the refusal, as in the log. */
   reason?: string
+  /** The parameter whose value was refused, that value, and values that would have been accepted. */
+  parameter?: string
+  sent?: string
+  allowed?: string[]
   request_id: string
   /** Number of consecutive occurrences. */
   count: number
@@ -65,6 +69,17 @@ export function addCounts(sum: RequestCounts, more: RequestCounts): void {
   sum.refused += more.refused
   sum.limited += more.limited
   sum.issued += more.issued
+}
+
+/** A request as counts. */
+export function countsOf({ step, status, error }: Pick<StepOutcome, 'step' | 'status' | 'error'>): RequestCounts {
+  const refused = status >= 400 || error !== undefined
+  return {
+    requests: 1,
+    refused: refused ? 1 : 0,
+    limited: status === 429 ? 1 : 0,
+    issued: step === 'token' && !refused ? 1 : 0,
+  }
 }
 
 /** How many minutes the shares of refused requests cover. */
@@ -142,7 +157,7 @@ function runsOf(steps: readonly StepOutcome[]): StepOutcome[] {
 }
 
 const isSame = (a: StepOutcome, b: Omit<StepOutcome, 'count'>): boolean =>
-  a.step === b.step && a.reason === b.reason && a.status === b.status
+  a.step === b.step && a.reason === b.reason && a.status === b.status && a.sent === b.sent
 
 /** The activity of the clients and addresses that were seen last. */
 export class ActivityLog {
@@ -163,14 +178,7 @@ export class ActivityLog {
       // A client may send a secret in place of its id. A slice of a request text would keep the whole text in memory.
       activity = { client_id: redactText(ownCopy(sent)), address, began_at: outcome.at, steps: [], minutes: [] }
     }
-    const refused = outcome.status >= 400 || outcome.error !== undefined
-    addTo(activity.minutes, {
-      minute: Math.floor(outcome.at / 60),
-      requests: 1,
-      refused: refused ? 1 : 0,
-      limited: outcome.status === 429 ? 1 : 0,
-      issued: outcome.step === 'token' && !refused ? 1 : 0,
-    })
+    addTo(activity.minutes, { minute: Math.floor(outcome.at / 60), ...countsOf(outcome) })
     const last = activity.steps.at(-1)
     if (last && isSame(last, outcome)) {
       last.at = outcome.at

@@ -2,6 +2,7 @@
 // refusals by reason, queues. In memory, of a fixed size.
 import { Histogram, type HistogramCounts, logarithmic } from '../lib/histogram.ts'
 import type { Clock } from '../lib/time.ts'
+import type { ActivityKind, ActivitySum, MinuteSums } from './activity_sums.ts'
 import type { Metrics } from './metrics.ts'
 
 /** One period. */
@@ -33,6 +34,8 @@ interface SeriesParts {
   /** Jobs waiting now, by queue. */
   queues(): Record<string, number>
   clock: Clock
+  /** Receives the sums of each completed period. */
+  onPeriod?(sums: MinuteSums): void
 }
 
 /** A ring buffer of the last hour. It reads the counters, and is called for every answer of the token endpoint. */
@@ -83,12 +86,14 @@ export class Series {
       this.queues[name] = Math.max(waiting, this.queues[name] ?? 0)
     const period = periodOf(this.parts.clock.now())
     if (period === this.at) return
+    const [tokens, errors] = [this.tokens.take(), this.errors.take()]
+    this.parts.onPeriod?.({ at: this.at, sums: sumsOf(tokens, errors, this.durations) })
     this.ring.push({
       at: this.at,
-      tokens: this.tokens.take(),
+      tokens,
       answers: this.durations.count,
       ...quantilesOf(this.durations),
-      errors: mostFrequent(this.errors.take()),
+      errors: mostFrequent(errors),
       queues: this.queues,
     })
     if (this.ring.length > MAX_POINTS) this.ring.shift()
@@ -105,6 +110,37 @@ export class Series {
 
 const quantilesOf = (durations: Histogram): Pick<Point, 'p50' | 'p99'> =>
   durations.count > 0 ? { p50: digits3(durations.quantile(0.5)), p99: digits3(durations.quantile(0.99)) } : {}
+
+/** A period as sums for the store. */
+function sumsOf(tokens: Record<string, number>, errors: Record<string, number>, durations: Histogram): ActivitySum[] {
+  const sum = (kind: ActivityKind, name: string, counts: Partial<ActivitySum>) => ({
+    ...{ requests: 0, refused: 0, limited: 0, issued: 0 },
+    ...counts,
+    kind,
+    name,
+  })
+  return [
+    ...Object.entries(tokens).map(([name, issued]) => sum('grant', name, { issued })),
+    ...Object.entries(errors).map(([name, refused]) => sum('reason', name, { refused })),
+    ...durations.contents().buckets.map(([i, requests]) => sum('latency', storedBucket(i), { requests })),
+  ]
+}
+
+/** Stored durations have half as many buckets: at most 9 % too high. */
+const storedBucket = (index: number): string => String(Math.ceil(index / 2))
+const STORED_SECONDS = logarithmic(1e-6, 8)
+
+/** The latency percentiles of stored sums of the kind `latency`. */
+export function storedQuantiles(sums: readonly Pick<ActivitySum, 'name' | 'requests'>[]): Pick<Point, 'p50' | 'p99'> {
+  const durations = new Histogram(STORED_SECONDS)
+  const max = Math.max(0, ...sums.map(({ name }) => Number(name)))
+  durations.add({
+    buckets: sums.map(({ name, requests }) => [Number(name), requests]),
+    sum: 0,
+    max: STORED_SECONDS.boundOf(Math.min(max, STORED_SECONDS.size - 2)),
+  })
+  return quantilesOf(durations)
+}
 
 const digits3 = (seconds: number) => Number(seconds.toPrecision(3))
 

@@ -1,6 +1,7 @@
 // What every database driver must do, called by a file of a few lines per driver.
 import { afterAll, beforeAll, describe } from 'vitest'
 import type { Store } from '../../src/store/index.ts'
+import { activityRules } from './conformance/activity.ts'
 import { adminSessionRules } from './conformance/admin_sessions.ts'
 import { apiKeyRules } from './conformance/api_keys.ts'
 import { applicationSessionRules } from './conformance/application_sessions.ts'
@@ -94,6 +95,7 @@ export function conformance(open: Open): void {
   describe('password links', () => passwordLinkRules(bench))
   describe('shared rate limit buckets', () => rateBucketRules(bench))
   describe('tokens of clients with a daily limit', () => tokenCountRules(bench))
+  describe('sums of requests and failures of clients', () => activityRules(bench))
   describe('settings', () => systemRules(bench))
   describe('searches', () => searchRules(bench))
   describe('driver', () => driverRules(bench))

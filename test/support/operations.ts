@@ -155,6 +155,7 @@ const MAKERS: Readonly<Record<string, Make>> = {
     return { params: { client_id, secret_id: secrets?.[0]?.id ?? '' } }
   },
   client,
+  'connection.failures': async (service) => ({ query: { client_id: (await addClient(service)).client_id } }),
   'try.token': async () => ({ body: { client_id: 'nobody', client_secret: 'nothing' } }),
   'find.find': async (service) => ({ query: { query: (await addClient(service)).client_id } }),
   'try.decode': async () => ({ body: { token: 'opaque' } }),

@@ -83,6 +83,16 @@ export async function openWorld(): Promise<World> {
   await service.app.store.recordIssuance(delegated)
   for (const client_secret of [machine.client_secret, 'wrong'])
     await post(`${service.issuer}/oauth/token`, { ...machine, client_secret }, { grant_type: 'client_credentials' })
+  await service.app.store.addClientFailures({
+    failures: [
+      {
+        ...{ client_id: machine.client_id, step: 'authorize', status: 400, error: 'invalid_request' },
+        ...{ reason: 'unregistered_redirect_uri', detail: 'the redirect_uri is not registered for this client' },
+        ...{ parameter: 'redirect_uri', sent: `https://${'long.'.repeat(40)}example.com/callback`, allowed: [] },
+        ...{ address: '192.0.2.1', request_id: newId(), count: 3, first_at: now, last_at: now },
+      },
+    ],
+  })
   return { service, machine, agent, user, resource, idp, delegated: delegated.id }
 }
 

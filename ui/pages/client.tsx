@@ -5,9 +5,11 @@ import { call, get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { go, href } from '../lib/router.ts'
 import type { ClientAnswer, ClientWithSecrets, FetchedDocument, RefreshedDocument } from '../lib/types.ts'
+import { ActivityCard } from '../parts/activity.tsx'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { DeleteButton, EditButton, Pending } from '../parts/entity.tsx'
 import { OperationButton } from '../parts/operation_button.tsx'
+import { FailuresCard } from '../parts/sent.tsx'
 import {
   Badge,
   Card,
@@ -77,6 +79,8 @@ export function ClientDetail({ client_id }: { client_id: string }) {
       </PageHead>
       <Caution of={client.warning} />
       <Caution of={staleText(client)} />
+      <ActivityCard client_id={client_id} />
+      <FailuresCard client={client} onChange={reload} />
       <Card>
         <Facts of={factsOf(client)} />
       </Card>

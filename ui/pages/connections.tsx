@@ -4,6 +4,7 @@ import { number, quantity } from '../lib/format.ts'
 import { href } from '../lib/router.ts'
 import type { ClientActivityAnswer } from '../lib/types.ts'
 import { type Column, List } from '../parts/list.tsx'
+import { SentBeside } from '../parts/sent.tsx'
 import { Badge, Copy, Empty, PageHead, sentence, Time } from '../parts/text.tsx'
 import { TopClients } from '../parts/top_clients.tsx'
 
@@ -63,6 +64,7 @@ function Attempt({ trail }: { trail: ClientActivityAnswer }) {
                 <div class="why">
                   <code>{step.error}</code> {step.detail} <span class="small">({step.reason})</span>
                   <p>{explain(step.reason, step.detail).todo}</p>
+                  <SentBeside of={step} />
                   <Copy text={step.request_id} what="request id" />
                 </div>
               )}

@@ -2,10 +2,12 @@
 import type { ComponentChildren } from 'preact'
 import { get } from '../lib/api.ts'
 import { compact, formatBytes, latency, number, quantity, span } from '../lib/format.ts'
+import { type Charted, RANGES, type RangeName, useCharts, useRange } from '../lib/history.ts'
 import { useLoad } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
 import { type ChartSeries, readSeries } from '../lib/series.ts'
 import type { InstanceAnswer, Keys, Stats, Status } from '../lib/types.ts'
+import { Marks, RangeChoice } from '../parts/activity.tsx'
 import { AttentionCard, Concerns, ProviderStates, Stale } from '../parts/attention.tsx'
 import { Chart } from '../parts/chart.tsx'
 import { Jobs } from '../parts/jobs.tsx'
@@ -22,24 +24,30 @@ export function Home() {
   const stats = useLoad('stats', () => get<Stats>('/admin/stats'))
   const keys = useLoad('keys', () => get<Keys>('/admin/keys'))
   const series = useLoad('series', readSeries, SERIES_MS)
+  const range = useRange('1h')
+  const charts = useCharts(range, status.data?.instances === 1)
   const concerns = status.data?.concerns ?? []
   const providers = status.data?.providers ?? []
   return (
     <div class="stack">
-      <PageHead title="Home" about="The last hour of this process.">
+      <PageHead title="Home" about="What needs attention, and what is served and refused.">
         {status.error && <Badge tone="bad">not reachable</Badge>}
       </PageHead>
-      <ProblemNote error={status.error ?? series.error} />
-      {status.error && <Stale at={status.readAt} retry={() => [status, series].map(({ reload }) => reload())} />}
+      <ProblemNote error={status.error ?? charts.error} />
+      {status.error && (
+        <Stale at={status.readAt} retry={() => [status, series, charts].map(({ reload }) => reload())} />
+      )}
       {status.data && <AttentionCard of={status.data.attention} />}
       <TopClients />
       <Figures status={status.data} stats={stats.data} series={series.data} />
+      <RangeChoice range={range} />
       <div class="grid">
-        {series.data && <Charts of={series.data} />}
+        {charts.data && <Charts of={charts.data} range={range} />}
         <Card title="Refused and failed, by reason">
-          <Errors of={series.data} />
+          <Errors of={charts.data} />
         </Card>
       </div>
+      {charts.data && <Marks of={charts.data.marks} />}
       <div class="grid">
         {concerns.length > 0 && <Concerns of={concerns} />}
         {providers.length > 0 && <ProviderStates of={providers} />}
@@ -157,31 +165,36 @@ const Figure = ({ name, value, under }: { name: string; value?: string; under?: 
   </div>
 )
 
-const Charts = ({ of: { times, tokens, latencies, queues } }: { of: ChartSeries }) => (
-  <>
-    <Card title="Tokens per second, by grant">
-      <Chart
-        label="Tokens per second, by grant"
-        times={times}
-        lines={tokens}
-        format={(value) => compact(Math.round(value * 10) / 10)}
-      />
-    </Card>
-    <Card title="Token endpoint">
-      <Chart label="Latency of the token endpoint" times={times} lines={latencies} format={latency} />
-    </Card>
-    <Card title="Queued jobs">
-      <Chart
-        label="Maximum of queued jobs, by queue"
-        times={times}
-        lines={queues}
-        format={(value) => compact(Math.round(value))}
-      />
-    </Card>
-  </>
-)
+const perSecond = (value: number) => compact(value < 1 ? Number(value.toPrecision(2)) : Math.round(value * 10) / 10)
 
-function Errors({ of }: { of?: ChartSeries }) {
+function Charts({ of: { queues, marks, ...of }, range }: { of: Charted; range: RangeName }) {
+  const shared = { times: of.times, marks, seconds: RANGES[range] }
+  return (
+    <>
+      <Card title="Tokens per second, by grant">
+        <Chart label="Tokens per second, by grant" {...shared} lines={of.tokens} format={perSecond} />
+      </Card>
+      <Card title="Refused per second, by reason">
+        <Chart label="Refused per second, by reason" {...shared} lines={of.refusals} format={perSecond} />
+      </Card>
+      <Card title="Token endpoint">
+        <Chart label="Latency of the token endpoint" {...shared} lines={of.latencies} format={latency} />
+      </Card>
+      {queues && (
+        <Card title="Queued jobs of this process">
+          <Chart
+            label="Maximum of queued jobs, by queue"
+            times={queues.times}
+            lines={queues.queues}
+            format={(value) => compact(Math.round(value))}
+          />
+        </Card>
+      )}
+    </>
+  )
+}
+
+function Errors({ of }: { of?: Charted }) {
   if (!of) return <p class="body soft">Reading…</p>
   if (of.errors.length === 0)
     return <p class="body soft">None. Refused and failed requests are counted here by their reason.</p>

@@ -4,6 +4,7 @@ import { get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { go, href, type Location } from '../lib/router.ts'
 import type { ResourceAnswer } from '../lib/types.ts'
+import { ActivityCard } from '../parts/activity.tsx'
 import { DeleteButton, EditButton, Entries, Pending } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
 import type { Column } from '../parts/list.tsx'
@@ -121,6 +122,7 @@ function ResourceDetail({ slug }: { slug: string }) {
       <ResourceHead resource={resource} onChange={moved} />
       <Caution of={resource.warning} />
       <IdentityCard resource={resource} />
+      <ActivityCard resource={slug} />
       <AccessCard resource={resource} onChange={reload} />
       <ScopesCard of={resource.scopes} />
       <PolicyCard of={resource.policy} />

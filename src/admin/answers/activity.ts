@@ -1,7 +1,8 @@
 // Schemas of the answers about client activity.
 import { z } from 'zod'
 import { shownLimits } from './limits.ts'
-import { own } from './own_words.ts'
+import { own, ownRecord } from './own_words.ts'
+import { sentValue } from './sent_value.ts'
 
 const at = z.iso.datetime()
 const count = z.int()
@@ -33,8 +34,44 @@ export const trail = z.strictObject({
       error: own().optional(),
       detail: z.string().optional(),
       reason: own().optional(),
+      ...sentValue,
       request_id: own(),
       count,
     }),
   ),
+})
+export const failure = z.strictObject({
+  client_id: z.string(),
+  step: own(),
+  status: count,
+  error: own(),
+  reason: own(),
+  detail: z.string(),
+  ...sentValue,
+  address: z.string(),
+  request_id: own().describe('The last of these requests.'),
+  count,
+  first_at: at,
+  last_at: at,
+})
+const counts = ownRecord(count)
+export const history = z.strictObject({
+  range: own(),
+  period: count.describe('Seconds of a period.'),
+  from: at,
+  until: at,
+  points: z.array(
+    z.strictObject({
+      at,
+      ...requestCounts,
+      grants: counts.optional().describe('Tokens by grant.'),
+      reasons: counts.optional().describe('Refused and failed requests by reason.'),
+      p50: z
+        .number()
+        .optional()
+        .describe('Seconds in which half of the token requests were answered, at most 9 % too high.'),
+      p99: z.number().optional(),
+    }),
+  ),
+  marks: z.array(z.strictObject({ at, kind: z.enum(['deploy', 'key', 'configuration']), text: own() })),
 })

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { CAPABILITIES, KEY_CAPABILITIES } from '../../records/api_key.ts'
 import { own, ownRecord } from './own_words.ts'
+import { sentValue } from './sent_value.ts'
 
 const at = z.iso.datetime()
 const count = z.int()
@@ -209,6 +210,7 @@ const refusal = z.strictObject({
   error: own(),
   error_description: z.string(),
   reason: own().describe('Reason that the caller does not see.'),
+  ...sentValue,
 })
 const tokenResponse = z.strictObject({
   access_token: z.string(),

@@ -28,6 +28,20 @@ const shownBusy = ({ client, reason, ...counts }: BusyClient, all: number) => ({
   reason,
 })
 
+/** The stored failures of a client. A redirect URI stands beside those that the client has now. */
+async function failuresOf({ store }: App, client_id: string) {
+  const [failures, client] = await Promise.all([
+    store.listClientFailures({ client_id }),
+    store.findClient({ client_id }),
+  ])
+  return failures.map(({ first_at, last_at, ...failure }) => ({
+    ...failure,
+    ...(failure.reason === 'unregistered_redirect_uri' && client ? { allowed: client.redirect_uris } : {}),
+    first_at: rfc3339(first_at),
+    last_at: rfc3339(last_at),
+  }))
+}
+
 /** The activity of all threads of this process, latest first. */
 export const activityOf = async ({ activity, frontPool }: Pick<App, 'activity' | 'frontPool'>) =>
   frontPool ? await frontPool.activity() : activity.list()
@@ -75,6 +89,15 @@ export const connections: AdminResource = {
         const busy = await busyClients(app, activity)
         return { shown: busy.slice(0, limit).map((each) => shownBusy(each, all)) }
       },
+    }),
+    failures: action({
+      method: 'GET',
+      path: '/admin/connections/failures',
+      doc: 'Lists the last 20 different failures of a client, latest first, with the value that was refused beside those that are allowed. They are stored at the end of each minute and kept for 90 days.',
+      answer: z.array(answers.failure),
+      tool: { name: 'client_failures', title: 'Why requests of a client failed', rows: 'failures' },
+      query: z.strictObject({ client_id: text(2048).describe('The client.') }),
+      run: async (app, { query: { client_id } }) => ({ shown: await failuresOf(app, client_id) }),
     }),
   },
 }

@@ -12,6 +12,7 @@ import { authenticateClient } from '../../oauth/clients/client_auth.ts'
 import { decodeAccessToken, findLiveToken, MAX_TOKEN_LENGTH, signedClaims } from '../../oauth/tokens/access_token.ts'
 import { checkBinding } from '../../oauth/tokens/dpop.ts'
 import { issue } from '../../oauth/tokens/issue.ts'
+import { shownSent } from '../../telemetry/client_failures.ts'
 import { type AdminResource, action, type Caller } from '../action.ts'
 import * as answers from '../answers/service.ts'
 
@@ -39,11 +40,12 @@ const requestOf = ({ ip, request_id }: Caller, form: Params): Request => ({
 })
 
 /** A refusal for an operator, with the reason that the caller does not see. */
-export const refusalAnswer = ({ status, code, message, reason }: OAuthError) => ({
+export const refusalAnswer = ({ status, code, message, reason, more: { sent } }: OAuthError) => ({
   status,
   error: code,
   error_description: message,
   reason,
+  ...(sent && shownSent(sent)),
 })
 
 async function mint(app: App, form: Params, caller: Caller) {

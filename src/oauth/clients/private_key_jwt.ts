@@ -1,5 +1,5 @@
 // private_key_jwt (RFC 7523 §2.2, OpenID Connect Core §9): an assertion that the client signed with a key of its own.
-import { isOwnIssuer } from '../../config/issuer.ts'
+import { isOwnIssuer, issuerOf } from '../../config/issuer.ts'
 import type { App } from '../../context.ts'
 import { CLIENT_ALGS } from '../../crypto/jws.ts'
 import { CLOCK_SKEW, timeFaultOf } from '../../crypto/jwt_times.ts'
@@ -69,7 +69,13 @@ function checkAudience({ config }: App, { jws, endpoints }: SentAssertion): void
   throw refuseClient(
     'assertion_audience',
     'aud of the assertion must be the issuer of this server or the URL of this endpoint',
-  )
+  ).with({
+    sent: {
+      parameter: 'audience',
+      value: audiences.filter((each) => typeof each === 'string').join(' '),
+      allowed: [issuerOf(config), endpoint],
+    },
+  })
 }
 
 /** Checks exp, iat and nbf. Returns exp. */

@@ -77,6 +77,7 @@ export async function issue(
   const key = a.vended ? undefined : app.keyring.current(typ)
   const issuance = recordOf(request, a, { now, uses, key, typ })
   const { access_token, refresh_token, id_token } = await (key ? sign(app, key, a, issuance) : vend(app, a, issuance))
+  request.notes.issued = issuance
   measure(app, request, issuance)
   touchClient(app, a.client, now)
   const { issued_token_type } = a

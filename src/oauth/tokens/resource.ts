@@ -2,7 +2,7 @@
 import type { Config } from '../../config/schema.ts'
 import type { App } from '../../context.ts'
 import { quoteNames } from '../../lib/bounded.ts'
-import { OAuthError } from '../../lib/error.ts'
+import { OAuthError, type SentValue } from '../../lib/error.ts'
 import type { Reason } from '../../lib/reasons/index.ts'
 import { normalisedUrl, rootTwin } from '../../lib/url.ts'
 import type { Client } from '../../records/client.ts'
@@ -14,15 +14,18 @@ import { refuseAdmin } from './admin_resource.ts'
 async function resolveResource(app: App, uri: string): Promise<Resource> {
   const resource = await findNamedResource(app, uri)
   if (resource) return resource
-  const near = await findNear(app, uri)
+  const known = (await listAllResources(app)).flatMap((each) => each.uri ?? [])
+  const near = findNear(known, uri)
+  const sent: SentValue = { parameter: 'resource', value: uri, allowed: near === undefined ? known : [near] }
   if (near !== undefined && near === rootTwin(uri))
-    throw unknownResource(uri, `${near} is registered; oauth.match_root_slash accepts both`, 'root_slash')
-  throw unknownResource(uri, near && `${near} is registered`, 'resource_not_found')
+    throw unknownResource(sent, `${near} is registered; oauth.match_root_slash accepts both`, 'root_slash')
+  throw unknownResource(sent, near && `${near} is registered`, 'resource_not_found')
 }
 
-const unknownResource = (uri: string, hint: string | undefined, reason: Reason) =>
-  new OAuthError('invalid_target', `the resource is not known: ${quoteNames([uri])}${hint ? `; ${hint}` : ''}`, {
+const unknownResource = (sent: SentValue, hint: string | undefined, reason: Reason) =>
+  new OAuthError('invalid_target', `the resource is not known: ${quoteNames([sent.value])}${hint ? `; ${hint}` : ''}`, {
     reason,
+    sent,
   })
 
 /** The resource that a URI names. With `oauth.match_root_slash`, a URI without a path matches with and without the slash at the end. */
@@ -46,11 +49,10 @@ export async function resolveTarget(app: App, target: string): Promise<Resource>
 }
 
 /** The registered URI that differs from this one only by case, a trailing slash or a default port. */
-async function findNear(app: App, uri: string): Promise<string | undefined> {
+function findNear(known: readonly string[], uri: string): string | undefined {
   const bare = (text: string) => normalisedUrl(text)?.toLowerCase().replace(/\/$/, '')
   const wanted = bare(uri)
-  if (wanted === undefined) return undefined
-  return (await listAllResources(app)).find((each) => each.uri !== undefined && bare(each.uri) === wanted)?.uri
+  return wanted === undefined ? undefined : known.find((each) => bare(each) === wanted)
 }
 
 /** The mint resource of a URI. The admin listener is one only for the sign-in of a person. Throws invalid_target. */
@@ -91,6 +93,7 @@ export function checkDeclared(names: readonly string[], resource: Resource): voi
       `the resource does not declare ${quoteNames(unknown)}; it ${declares(resource)}`,
       {
         reason: 'scope_not_in_catalog',
+        sent: sentScope(unknown, declared),
       },
     )
 }
@@ -105,8 +108,15 @@ export function checkWithin(
   const beyond = names.filter((name) => !allowed.includes(name))
   if (beyond.length === 0) return
   const hint = holder === undefined ? '' : `; ${holder} ${listed(allowed)}`
-  throw new OAuthError('invalid_scope', `not allowed: ${quoteNames(beyond)}${hint}`, { reason })
+  const sent = sentScope(beyond, allowed)
+  throw new OAuthError('invalid_scope', `not allowed: ${quoteNames(beyond)}${hint}`, { reason, sent })
 }
+
+const sentScope = (refused: readonly string[], allowed: readonly string[]): SentValue => ({
+  parameter: 'scope',
+  value: refused.join(' '),
+  allowed,
+})
 
 /** Returns the names. Throws invalid_scope when there are none: a token without scope is useless at a resource that has scopes. */
 export function atLeastOne(names: readonly string[]): readonly string[] {
@@ -168,5 +178,8 @@ export function remainingScope(names: readonly string[], basis: Basis): string {
 export function checkCovered(app: App, requested: string | undefined, granted: string | undefined): void {
   const isOther = granted === undefined || (requested !== undefined && !isSameResource(app, requested, granted))
   if (requested !== undefined && isOther)
-    throw new OAuthError('invalid_target', 'the grant does not cover this resource', { reason: 'resource_not_covered' })
+    throw new OAuthError('invalid_target', 'the grant does not cover this resource', {
+      reason: 'resource_not_covered',
+      sent: { parameter: 'resource', value: requested, allowed: granted === undefined ? [] : [granted] },
+    })
 }

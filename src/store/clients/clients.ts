@@ -264,6 +264,7 @@ export function* deleteClient({
   for (const { id } of streams) yield* deleteReceiver({ id: str(id) })
   // A document client that was denied stays so when it asks again.
   yield* change("DELETE FROM client_requests WHERE client_id = ? AND status <> 'denied'", client_id)
+  yield* change('DELETE FROM client_failures WHERE client_id = ?', client_id)
   yield* change('DELETE FROM clients WHERE client_id = ?', client_id)
   return 'deleted'
 }

@@ -8,6 +8,7 @@ import { href } from '../../lib/router.ts'
 import { quotedArgument } from '../../lib/schema.ts'
 import type { Checked, Decoded, Minted } from '../../lib/types.ts'
 import { OperationForm } from '../../parts/form.tsx'
+import { SentBeside } from '../../parts/sent.tsx'
 import { Badge, Card, Code, CopyButton, JsonText, Time } from '../../parts/text.tsx'
 
 interface Props {
@@ -20,7 +21,8 @@ type Refusal = NonNullable<Checked['refusal']>
 const Waiting = ({ children }: { children: ComponentChildren }) => <p class="body soft">{children}</p>
 
 /** Why the request was refused. */
-const Refused = ({ of: { error, error_description, reason } }: { of: Refusal }) => {
+const Refused = ({ of }: { of: Refusal }) => {
+  const { error, error_description, reason } = of
   const { why, todo } = explain(reason, error_description)
   return (
     <div class="note bad">
@@ -29,6 +31,7 @@ const Refused = ({ of: { error, error_description, reason } }: { of: Refusal }) 
       <p class="small">
         The client receives <code>{error}</code>: {error_description}. The reason is <code>{reason}</code>.
       </p>
+      <SentBeside of={of} />
     </div>
   )
 }

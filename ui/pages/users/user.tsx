@@ -4,6 +4,7 @@ import { quantity } from '../../lib/format.ts'
 import { useLoad } from '../../lib/load.ts'
 import { go, href } from '../../lib/router.ts'
 import type { Grants, UserAnswer, UserInFull } from '../../lib/types.ts'
+import { ActivityCard } from '../../parts/activity.tsx'
 import { ConfirmButton } from '../../parts/dialog.tsx'
 import { DeleteButton, EditButton, Pending } from '../../parts/entity.tsx'
 import { type Column, Table } from '../../parts/list.tsx'
@@ -50,6 +51,7 @@ export function UserDetail({ id }: { id: string }) {
           ]}
         />
       </Card>
+      <ActivityCard user_id={user.id} />
       <UserAccess key={JSON.stringify(user)} path={path} />
       <GrantsCard path={path} />
       {user.provider === 'local' && <UserFactors user={user} path={path} onChange={reload} />}
