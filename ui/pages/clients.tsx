@@ -1,6 +1,6 @@
 // Clients: the programs that may request tokens.
 import { useState } from 'preact/hooks'
-import { compact } from '../lib/format.ts'
+import { number } from '../lib/format.ts'
 import { go, href, type Location } from '../lib/router.ts'
 import type { ClientAnswer, NewClientAnswer } from '../lib/types.ts'
 import { Entries } from '../parts/entity.tsx'
@@ -9,8 +9,6 @@ import type { Column, Filter } from '../parts/list.tsx'
 import { Badge, Caution, Name, Time } from '../parts/text.tsx'
 import { ClientDetail } from './client.tsx'
 import { GRANTS, SecretDialog, SOURCES } from './client_parts.tsx'
-
-const COUNTED = 1000
 
 const FILTERS: readonly Filter[] = [
   { name: 'q', label: 'Search by name or client_id', search: true },
@@ -23,6 +21,7 @@ const FILTERS: readonly Filter[] = [
     ],
   },
   { name: 'source', label: 'Any source', options: Object.entries(SOURCES) },
+  { name: 'order', label: 'Newest first', options: [['tokens', 'Most tokens in 24 h first']] },
 ]
 
 /** The host that receives the responses, or that serves the metadata document. */
@@ -30,7 +29,6 @@ const hostOf = ({ client_id, redirect_uris }: ClientAnswer): string => {
   const url = /^https?:/.test(client_id) ? client_id : (redirect_uris[0] ?? '')
   return URL.canParse(url) ? new URL(url).host || new URL(url).protocol : ''
 }
-const tokens = (count = 0) => (count > COUNTED ? `${compact(COUNTED)}+` : compact(count))
 
 const COLUMNS: readonly Column<ClientAnswer>[] = [
   {
@@ -56,7 +54,7 @@ const COLUMNS: readonly Column<ClientAnswer>[] = [
     kind: 'tight',
     cell: ({ last_used_at }) => <Time at={last_used_at} or="none in the record" />,
   },
-  { title: 'Tokens, 24 h', kind: 'number', cell: ({ tokens_24h }) => tokens(tokens_24h) },
+  { title: 'Tokens, 24 h', kind: 'number', cell: ({ tokens_24h }) => tokens_24h !== undefined && number(tokens_24h) },
 ]
 
 const FIELDS = [

@@ -46,7 +46,10 @@ const TYPING_MS = 250
 export function List<T>(props: ListProps<T>) {
   const { label, path, query, filters = [], columns, keyOf, page, empty, everyMs, version = 0 } = props
   const place = usePlace()
-  const chosen = Object.fromEntries(filters.map(({ name }) => [name, place.query[name]]))
+  // A filter that is not chosen leaves the fixed parameter.
+  const chosen = Object.fromEntries(
+    filters.flatMap(({ name }) => (place.query[name] ? [[name, place.query[name]]] : [])),
+  )
   const after = page === undefined ? undefined : place.query['after']
   // One row more than a page is read, to find out whether there is a next page.
   const asked = { ...query, ...chosen, after, limit: page === undefined ? undefined : page + 1 }

@@ -70,7 +70,9 @@ export const client = z.strictObject({
   last_used_at: at.optional(),
   tokens_24h: count
     .optional()
-    .describe('Tokens of the last 24 hours, counted up to 1,001. In a list only when the request asks for activity.'),
+    .describe(
+      'Tokens of the last 24 hours. More than 1,000 are read from the stored sums of minutes. In a list only when the request asks for activity.',
+    ),
   warning: hostWarning,
   id: z.string(),
   name: z.string(),

@@ -17,10 +17,11 @@ import { checkFederated } from '../../oauth/clients/federated_credential.ts'
 import type { Client } from '../../records/client.ts'
 import { type ActionResult, type AdminResource, action, type Recorder } from '../action.ts'
 import * as answers from '../answers/answers.ts'
-import { AFTER, cursorOf, order, q, search } from '../lists.ts'
+import { AFTER, cursorOf, q, search } from '../lists.ts'
 import { changedFields, conflict, invalid, retryStale } from '../outcome.ts'
 import { checkClientChange } from '../rights.ts'
 import { sharedFaultsIn, withHostWarning } from '../unreachable.ts'
+import { clientsByTokens, countTokens24h } from './by_tokens.ts'
 import { deleteClient } from './client_deletion.ts'
 import {
   clientExists,
@@ -52,18 +53,22 @@ const offeredBy = ({ config }: App): Offered => ({
   ...offeredToAll(config),
 })
 
-/** Maximum number of tokens that are counted for a client. One more means: at least that many. */
+/** Maximum number of tokens that are counted in the record for a client. Of more, the stored sums are shown. */
 const COUNTED = 1000
 
 /** Adds to clients when they last got a token, and how many in the last 24 hours. */
-async function withActivity({ store, clock }: App, found: Client[]) {
+async function withActivity(app: App, found: Client[]) {
+  const { store, clock } = app
   const client_ids = found.map(({ client_id }) => client_id)
   const seen = await store.readClientActivity({ client_ids, since: idFloor(clock.now() - DAY), cap: COUNTED })
-  return found.map((client, i) => {
-    const { last_id, tokens = 0 } = seen[i] ?? {}
-    const last_used_at = last_id === undefined ? client.last_used_at : idTime(last_id)
-    return { client: { ...client, last_used_at }, tokens_24h: tokens }
-  })
+  return Promise.all(
+    found.map(async (client, i) => {
+      const { last_id, tokens = 0 } = seen[i] ?? {}
+      const last_used_at = last_id === undefined ? client.last_used_at : idTime(last_id)
+      const tokens_24h = tokens > COUNTED ? Math.max(tokens, await countTokens24h(app, client.client_id)) : tokens
+      return { client: { ...client, last_used_at }, tokens_24h }
+    }),
+  )
 }
 
 /** A page of clients. Only the hosts of clients that operators registered are looked up: others could name very many slow hosts. */
@@ -110,19 +115,25 @@ export const clients: AdminResource = {
         offset: int(0, 1_000_000_000).prefault(0).describe('Number of items to skip.'),
         after: name(2048).optional().describe(AFTER),
         q: q.describe('Only clients with this text in their name or id. Case is ignored.'),
-        order,
+        order: word(['oldest', 'newest', 'tokens'])
+          .prefault('oldest')
+          .describe(
+            'Order of the items: oldest or newest first, or only the clients with tokens in the last 24 hours, those with the most first.',
+          ),
         activity: bool()
           .prefault(false)
           .describe('Add the time of last use and the number of tokens of the last 24 hours.'),
       }),
       async run(app, { query: { after, q, activity, ...query } }) {
         const { store } = app
+        const { status, source, order } = query
+        if (order === 'tokens')
+          return { shown: await shownInList(app, await clientsByTokens(app, { ...query, q, after }), activity) }
         const last = await cursorOf('client', after, async (client_id) => {
           const client = await store.findClient({ client_id })
           return client && { id: client_id, created_at: client.issued_at }
         })
-        const page = { ...query, after: last }
-        const { status, source, order } = query
+        const page = { ...query, order, after: last }
         // An index serves one of the two filters, not both.
         const found = await (q === undefined && (status === undefined || source === undefined)
           ? store.listClients(page)
