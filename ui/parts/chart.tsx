@@ -1,6 +1,6 @@
 // Charts: lines over time on a canvas, and the same numbers as a table for screen readers.
 import { useEffect, useRef, useState } from 'preact/hooks'
-import uPlot from 'uplot'
+import type uPlot from 'uplot'
 
 export interface ChartLine {
   name: string
@@ -51,36 +51,47 @@ const shown = (value: number | null | undefined, format: ChartProps['format']) =
 
 /** A chart with its legend and its table. The values at the pointer, or at the place that the arrow keys chose, are in the legend. */
 export function Chart(props: ChartProps) {
-  const { label, times, lines, format, seconds = HOUR, marks = [] } = props
+  const { label, times, lines, format, seconds = HOUR, marks } = props
   const place = useRef<HTMLDivElement>(null)
   const [chosen, setChosen] = useState<number>()
   const names = lines.map(({ name }) => name).join('\n')
   const data = [times, ...lines.map(({ values }) => values)] as uPlot.AlignedData
   const chart = useRef<uPlot | undefined>(undefined)
-  const latest = useRef(marks)
-  latest.current = marks
+  const latest = useRef({ props, data })
+  latest.current = { props, data }
 
   useEffect(() => {
     const at = place.current
     if (!at) return
-    const draw = () => {
-      chart.current?.destroy()
-      const options = optionsFor(at.clientWidth, props, times.length < FEW)
-      const hooks: uPlot.Hooks.Arrays = {
-        setCursor: [({ cursor: { idx } }) => setChosen(idx ?? undefined)],
-        draw: [(drawn) => drawMarks(drawn, latest.current)],
+    let isOver = false
+    let end = () => {}
+    // Loaded with the first chart: most pages have none.
+    void import('uplot').then(({ default: Plot }) => {
+      if (isOver) return
+      const draw = () => {
+        const now = latest.current
+        chart.current?.destroy()
+        const options = optionsFor(at.clientWidth, now.props, times.length < FEW)
+        const hooks: uPlot.Hooks.Arrays = {
+          setCursor: [({ cursor: { idx } }) => setChosen(idx ?? undefined)],
+          draw: [(drawn) => drawMarks(drawn, latest.current.props.marks ?? [])],
+        }
+        chart.current = new Plot({ ...options, hooks }, now.data, at)
       }
-      chart.current = new uPlot({ ...options, hooks }, data, at)
-    }
-    draw()
-    const resized = new ResizeObserver(() => chart.current?.setSize({ width: at.clientWidth, height: HEIGHT }))
-    resized.observe(at)
-    dark.addEventListener('change', draw)
+      draw()
+      const resized = new ResizeObserver(() => chart.current?.setSize({ width: at.clientWidth, height: HEIGHT }))
+      resized.observe(at)
+      dark.addEventListener('change', draw)
+      end = () => {
+        resized.disconnect()
+        dark.removeEventListener('change', draw)
+        chart.current?.destroy()
+        chart.current = undefined
+      }
+    })
     return () => {
-      resized.disconnect()
-      dark.removeEventListener('change', draw)
-      chart.current?.destroy()
-      chart.current = undefined
+      isOver = true
+      end()
     }
   }, [names, seconds, times.length < FEW])
   useEffect(() => chart.current?.setData(data), [times, lines, marks])
