@@ -117,10 +117,7 @@ export async function openApp(config: Config, log: Logger, options: AppOptions =
   const app = assemble(config, log, settings, await openParts(config, log, settings))
   if (app.keyring.store !== 'keyfile') followKeys(app)
   addGauges(app)
-  if (serves) {
-    app.stopEvents = startSender(app)
-    app.stopHistory = startHistory(app)
-  }
+  if (serves) Object.assign(app, { stopEvents: startSender(app), stopHistory: startHistory(app) })
   app.series.start()
   app.headroom.start()
   return app

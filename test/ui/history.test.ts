@@ -52,10 +52,13 @@ describe(`in ${CHROMIUM}`, () => {
     const chart = page.getByRole('figure', { name: 'Tokens per second, by grant' })
     const slider = chart.getByRole('slider')
     await expect.poll(() => slider.getAttribute('aria-valuemax')).toMatch(/^14\d$/)
+    await chart.locator('canvas').waitFor()
     await slider.focus()
+    const last = Number(await slider.getAttribute('aria-valuemax'))
     const values = new Set<string>()
     for (let i = 0; i < 24; i++) {
       await page.keyboard.press('ArrowLeft')
+      await expect.poll(() => slider.getAttribute('aria-valuenow')).toBe(String(last - 1 - i))
       values.add((await slider.getAttribute('aria-valuetext')) ?? '')
     }
     expect([...values].filter((text) => /client credentials 0\.012$/.test(text))).toHaveLength(1)

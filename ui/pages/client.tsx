@@ -25,7 +25,7 @@ import {
   sentence,
   Time,
 } from '../parts/text.tsx'
-import { GRANTS, SOURCES } from './client_parts.tsx'
+import { GRANTS, limitsText, SOURCES } from './client_parts.tsx'
 import { SecretsCard } from './client_secrets.tsx'
 
 const EDITABLE = [
@@ -210,12 +210,6 @@ const methodsOf = (client: ClientAnswer) =>
 
 /** A key as its type and its kid. */
 const keyText = ({ kty, crv, kid }: Record<string, unknown>) => [crv ?? kty, kid ?? 'without kid'].map(String).join(' ')
-
-const limitsText = ({ requests_per_second, tokens_per_day }: NonNullable<ClientAnswer['limits']>) =>
-  [
-    ...(requests_per_second === undefined ? [] : [`${requests_per_second || 'any number of'} requests per second`]),
-    ...(tokens_per_day === undefined ? [] : [`${tokens_per_day || 'any number of'} tokens per day`]),
-  ].join(', ')
 
 const factsOf = (client: ClientAnswer) =>
   [

@@ -1,4 +1,5 @@
 // What the pages of clients share: grants and sources in words, and the dialog that shows a secret.
+import type { ClientAnswer } from '../lib/types.ts'
 import { ShownOnce } from '../parts/shown_once.tsx'
 
 /** What a client may ask the token endpoint for, in words. */
@@ -36,3 +37,10 @@ export const SecretDialog = ({
     onClose={onClose}
   />
 )
+
+/** The limits of a client in words. */
+export const limitsText = ({ requests_per_second, tokens_per_day }: NonNullable<ClientAnswer['limits']>) =>
+  [
+    ...(requests_per_second === undefined ? [] : [`${requests_per_second || 'any number of'} requests per second`]),
+    ...(tokens_per_day === undefined ? [] : [`${tokens_per_day || 'any number of'} tokens per day`]),
+  ].join(', ')

@@ -37,7 +37,7 @@ const colorOf = (i: number) => cssColor(nameOf(i))
 const CLOCK = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
 const DATE = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 const clock = (at: number) => CLOCK.format(at * 1000)
-/** A time in a chart that covers so many seconds. */
+/** A time in a chart that covers this number of seconds. */
 const timeIn = (seconds: number, at: number) => (seconds > DAY ? `${DATE.format(at * 1000)} ${clock(at)}` : clock(at))
 const axisOf = () => ({
   stroke: cssColor('--soft'),

@@ -85,8 +85,9 @@ export function FailuresCard({ client, onChange }: { client: ClientAnswer; onCha
                         reload()
                       }}
                     >
-                      <code>{uri}</code> may then receive authorization codes of the client. Anybody can send a request
-                      with the client_id, so add only an address that you know to be the client's.
+                      <code>{uri}</code> may then receive authorization codes of the client. A request with this
+                      client_id proves nothing about its sender, so add only an address that you know to be the
+                      client's.
                     </ConfirmButton>
                   )}
                 </div>

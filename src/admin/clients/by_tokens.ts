@@ -1,5 +1,6 @@
-// Clients by the tokens that they got in the last 24 hours, from the stored sums.
+// The tokens that clients got in the last 24 hours: from the record, and beyond a thousand from the stored sums.
 import type { App } from '../../context.ts'
+import { idFloor, idTime } from '../../lib/id.ts'
 import { DAY, HOUR } from '../../lib/time.ts'
 import type { Client } from '../../records/client.ts'
 import { readSums } from '../activity/history.ts'
@@ -11,10 +12,28 @@ const ALL = HOUR * 1_000_000
 const MOST = 2000
 
 /** The tokens of a client in the last 24 hours. In a minute in which more than a hundred clients were busier, they are not counted. */
-export async function countTokens24h(app: App, client_id: string): Promise<number> {
+async function countTokens24h(app: App, client_id: string): Promise<number> {
   const now = app.clock.now()
   const rows = await readSums(app, 'client', { from: now - DAY, until: now + HOUR, width: 600 }, client_id)
   return rows.reduce((sum, { issued }) => sum + issued, 0)
+}
+
+/** Maximum number of tokens that are counted in the record for a client. Of more, the stored sums are shown. */
+const COUNTED = 1000
+
+/** Adds to clients when they last got a token, and how many in the last 24 hours. */
+export async function withActivity(app: App, found: Client[]) {
+  const { store, clock } = app
+  const client_ids = found.map(({ client_id }) => client_id)
+  const seen = await store.readClientActivity({ client_ids, since: idFloor(clock.now() - DAY), cap: COUNTED })
+  return Promise.all(
+    found.map(async (client, i) => {
+      const { last_id, tokens = 0 } = seen[i] ?? {}
+      const last_used_at = last_id === undefined ? client.last_used_at : idTime(last_id)
+      const tokens_24h = tokens > COUNTED ? Math.max(tokens, await countTokens24h(app, client.client_id)) : tokens
+      return { client: { ...client, last_used_at }, tokens_24h }
+    }),
+  )
 }
 
 interface Page {

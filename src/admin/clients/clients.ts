@@ -3,8 +3,6 @@ import { z } from 'zod'
 import type { App } from '../../context.ts'
 import { offeredGrantTypes } from '../../grants/index.ts'
 import { bool, int, name, word } from '../../lib/field.ts'
-import { idFloor, idTime } from '../../lib/id.ts'
-import { DAY } from '../../lib/time.ts'
 import {
   type ClientRegistration,
   checkClient,
@@ -21,7 +19,7 @@ import { AFTER, cursorOf, q, search } from '../lists.ts'
 import { changedFields, conflict, invalid, retryStale } from '../outcome.ts'
 import { checkClientChange } from '../rights.ts'
 import { sharedFaultsIn, withHostWarning } from '../unreachable.ts'
-import { clientsByTokens, countTokens24h } from './by_tokens.ts'
+import { clientsByTokens, withActivity } from './by_tokens.ts'
 import { deleteClient } from './client_deletion.ts'
 import {
   clientExists,
@@ -52,24 +50,6 @@ const offeredBy = ({ config }: App): Offered => ({
   grant_types: offeredGrantTypes(config),
   ...offeredToAll(config),
 })
-
-/** Maximum number of tokens that are counted in the record for a client. Of more, the stored sums are shown. */
-const COUNTED = 1000
-
-/** Adds to clients when they last got a token, and how many in the last 24 hours. */
-async function withActivity(app: App, found: Client[]) {
-  const { store, clock } = app
-  const client_ids = found.map(({ client_id }) => client_id)
-  const seen = await store.readClientActivity({ client_ids, since: idFloor(clock.now() - DAY), cap: COUNTED })
-  return Promise.all(
-    found.map(async (client, i) => {
-      const { last_id, tokens = 0 } = seen[i] ?? {}
-      const last_used_at = last_id === undefined ? client.last_used_at : idTime(last_id)
-      const tokens_24h = tokens > COUNTED ? Math.max(tokens, await countTokens24h(app, client.client_id)) : tokens
-      return { client: { ...client, last_used_at }, tokens_24h }
-    }),
-  )
-}
 
 /** A page of clients. Only the hosts of clients that operators registered are looked up: others could name very many slow hosts. */
 async function shownInList(app: App, found: Client[], activity: boolean) {
