@@ -1,7 +1,7 @@
 // The client credentials grant (RFC 6749 §4.4): a client acts for itself. It needs no database read: everything is in memory.
 import { REQUESTED_DETAILS, RESOURCE_KNOWN } from '../oauth/tokens/common_rules.ts'
 import { machineScope } from '../oauth/tokens/requested_scope.ts'
-import { decide, type Facts, type Rule } from '../oauth/tokens/rule.ts'
+import { decide, type GrantFacts, type GrantRule } from '../oauth/tokens/rule.ts'
 import type { Grant } from './grant.ts'
 
 const NO_RESOURCE = {
@@ -9,7 +9,7 @@ const NO_RESOURCE = {
   text: 'no resource was named: no resource server will accept this token',
 } as const
 
-const RULES: readonly Rule<Facts>[] = [
+const RULES: readonly GrantRule<GrantFacts>[] = [
   RESOURCE_KNOWN,
   {
     name: 'scope',
@@ -37,7 +37,7 @@ export const clientCredentials = {
   async run(app, { request, form, client, proof }) {
     const uri = form.resource ?? client.default_resource
     const asked_details = form.authorization_details
-    const facts: Facts = { client, sub: client.client_id, uri, asked: form.scope, asked_details, names: [] }
+    const facts: GrantFacts = { client, sub: client.client_id, uri, asked: form.scope, asked_details, names: [] }
     const { resource, names, authorization_details } = await decide(app, RULES, facts)
     if (!resource) request.notes.remark = NO_RESOURCE
     return {

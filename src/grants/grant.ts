@@ -5,7 +5,7 @@ import type { Params, Request } from '../http/message.ts'
 import type { LoneAction } from '../oauth/lone_events.ts'
 import type { Proof } from '../oauth/tokens/dpop.ts'
 import type { Authorization } from '../oauth/tokens/issue.ts'
-import type { Facts, Rule } from '../oauth/tokens/rule.ts'
+import type { GrantFacts, GrantRule } from '../oauth/tokens/rule.ts'
 import type { Client } from '../records/client.ts'
 import type { CounterName } from '../telemetry/metric_names.ts'
 
@@ -36,7 +36,7 @@ export interface Grant {
   /** The audit action of a refusal. */
   readonly denied: Extract<LoneAction, `${string}_denied`>
   /** The rules that decide on what the request presents, in their order. `run` and explain ask them. */
-  readonly rules: readonly Rule<Facts>[]
+  readonly rules: readonly GrantRule<GrantFacts>[]
   /** Seconds that its access tokens are valid. */
   lifetime(config: Config): number
   /** Decides on the request and returns the commit as data. Throws OAuthError. */

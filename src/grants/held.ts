@@ -5,13 +5,13 @@ import { accessRules, HELD_DETAILS } from '../oauth/tokens/common_rules.ts'
 import type { Authorization } from '../oauth/tokens/issue.ts'
 import { refreshedScope } from '../oauth/tokens/requested_scope.ts'
 import { remainingScope, resolveMint } from '../oauth/tokens/resource.ts'
-import type { Facts, Rule } from '../oauth/tokens/rule.ts'
+import type { GrantFacts, GrantRule } from '../oauth/tokens/rule.ts'
 import type { TokenAudience } from '../records/resource.ts'
 import type { RequestedSignIn } from '../records/sign_in.ts'
 import type { TokenFamily } from '../records/token_family.ts'
 
 /** What a user has allowed, with the state of the user and the consent now. */
-export interface Held extends Facts {
+export interface Held extends GrantFacts {
   user_status: string | undefined
   consent_revoked: boolean
   /** The scope of the consent now. Undefined if none was stored. */
@@ -35,7 +35,7 @@ export const decidedOf = (facts: Held): Decided => {
   return { resource: resource ?? audience, scope, authorization_details, about, identity }
 }
 
-export const HELD_RULES: readonly Rule<Held>[] = [
+export const HELD_RULES: readonly GrantRule<Held>[] = [
   {
     name: 'user_active',
     check(_, { user_status, refuse }) {

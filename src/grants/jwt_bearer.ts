@@ -13,7 +13,7 @@ import { provenBy } from '../oauth/openid.ts'
 import { RESOURCE_KNOWN } from '../oauth/tokens/common_rules.ts'
 import { machineScope } from '../oauth/tokens/requested_scope.ts'
 import { atLeastOne, catalogOf, isSameResource, scopeNames } from '../oauth/tokens/resource.ts'
-import { decide, type Rule } from '../oauth/tokens/rule.ts'
+import { decide, type GrantRule } from '../oauth/tokens/rule.ts'
 import type { Client } from '../records/client.ts'
 import type { Grant } from './grant.ts'
 
@@ -24,7 +24,7 @@ interface Asserted extends Admitted {
   asserted?: string | undefined
 }
 
-const RULES: readonly Rule<Asserted>[] = [
+const RULES: readonly GrantRule<Asserted>[] = [
   RESOURCE_KNOWN,
   {
     // The names that the assertion contains; all names when it has no scope. The identity provider limits the scopes of its clients.

@@ -23,7 +23,7 @@ import { delegatedTo, EXCHANGE_RULES, type Exchange, namedScope } from '../oauth
 import { actorsBehind } from '../oauth/tokens/fronting.ts'
 import type { Authorization } from '../oauth/tokens/issue.ts'
 import { atLeastOne, catalogOf, isSameResource } from '../oauth/tokens/resource.ts'
-import { decide, type Rule } from '../oauth/tokens/rule.ts'
+import { decide, type GrantRule } from '../oauth/tokens/rule.ts'
 import type { Client } from '../records/client.ts'
 import type { Actor } from '../records/issuance.ts'
 import type { Grant, GrantInput } from './grant.ts'
@@ -57,7 +57,7 @@ export interface VendedExchange extends Exchange {
 }
 
 /** The rules of an exchange of a token of this service. The last one gets the token of the provider of a broker resource. */
-const RULES: readonly Rule<VendedExchange>[] = [
+const RULES: readonly GrantRule<VendedExchange>[] = [
   ...EXCHANGE_RULES,
   HELD_DETAILS,
   {
@@ -146,7 +146,7 @@ async function ownActorOf(app: App, input: GrantInput, { subject, resource, fron
 }
 
 /** The rules of an exchange of a token of an identity provider. Its policies decide, not the lists of the resource. */
-const FOREIGN_RULES: readonly Rule<Admitted>[] = [
+const FOREIGN_RULES: readonly GrantRule<Admitted>[] = [
   RESOURCE_KNOWN,
   {
     // The scopes of the subject token are not used, because they are names of another server.

@@ -2,7 +2,6 @@
 // its headers, metrics, span and log line.
 import { OAuthError, overloaded } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
-import type { Reason } from '../lib/reasons/index.ts'
 import type { ActivityStep } from '../telemetry/client_activity.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { parseTraceparent, type Trace, type Tracer, within } from '../telemetry/trace.ts'
@@ -294,7 +293,7 @@ function wrongMethod(methods: ReadonlyMap<Method, Match>): OAuthError {
   })
 }
 const lengthRequired = () => new OAuthError('length_required', 'the request must state the length of its body')
-const tooMany = (wait: number, reason: Reason) =>
+const tooMany = (wait: number, reason: 'address_limited' | 'rate_limited') =>
   new OAuthError('slow_down', 'too many requests', { reason, headers: { 'retry-after': String(wait) } })
 const tooLarge = (limit: number): OAuthError =>
   new OAuthError('content_too_large', `the body may have at most ${limit} bytes`)

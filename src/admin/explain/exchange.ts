@@ -4,13 +4,13 @@ import type { App } from '../../context.ts'
 import { delegatedTo } from '../../oauth/tokens/exchange_policy.ts'
 import { actorsBehind } from '../../oauth/tokens/fronting.ts'
 import { catalogOf, resolveMint, resolveTarget } from '../../oauth/tokens/resource.ts'
-import type { Rule } from '../../oauth/tokens/rule.ts'
+import type { GrantRule } from '../../oauth/tokens/rule.ts'
 import type { Resource } from '../../records/resource.ts'
 import type { Scene } from './rules.ts'
 import { noteConsent } from './steps.ts'
 
 /** A token with every scope of the source or the target, as if the user had just signed in at the client. */
-export const SUBJECT_TOKEN: Rule<Scene> = {
+export const SUBJECT_TOKEN: GrantRule<Scene> = {
   name: 'resource_known',
   async check(app, scene) {
     const { request, client } = scene

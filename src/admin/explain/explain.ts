@@ -11,7 +11,7 @@ import { idTokenClaims } from '../../oauth/openid.ts'
 import { claimsOf, withUserClaims } from '../../oauth/tokens/access_token.ts'
 import { requestedUri } from '../../oauth/tokens/requested_scope.ts'
 import { nameOf } from '../../oauth/tokens/resource.ts'
-import type { Rule, RuleName } from '../../oauth/tokens/rule.ts'
+import type { GrantRule, RuleName } from '../../oauth/tokens/rule.ts'
 import { type AdminResource, action } from '../action.ts'
 import * as answers from '../answers/service.ts'
 import { invalid } from '../outcome.ts'
@@ -33,7 +33,7 @@ async function explain(app: App, request: ExplainedRequest, grant: Grant) {
     ...{ ...NOTHING, request: { ...request, resource: uri }, grant, uri, asked: request.scope },
     ...{ sub: request.client_id, has_openid: app.config.oauth.openid },
   })
-  const rules: readonly Rule<Scene>[] = [...explained.before, ...grant.rules]
+  const rules: readonly GrantRule<Scene>[] = [...explained.before, ...grant.rules]
   // Two rules of a name are one step, at the place of the first of them.
   const outcomes = new Map<RuleName, Outcome>(rules.map(({ name }) => [name, 'not_reached']))
   const steps = () =>

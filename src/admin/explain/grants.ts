@@ -6,14 +6,14 @@ import { jwtBearer } from '../../grants/jwt_bearer.ts'
 import { refreshToken } from '../../grants/refresh_token.ts'
 import { tokenExchange } from '../../grants/token_exchange.ts'
 import { accessRules } from '../../oauth/tokens/common_rules.ts'
-import type { Rule } from '../../oauth/tokens/rule.ts'
+import type { GrantRule } from '../../oauth/tokens/rule.ts'
 import { SUBJECT_TOKEN } from './exchange.ts'
 import type { Scene } from './rules.ts'
 import { ASSERTED_USER, AUTHORIZED, CLIENT, CODE, CONFIDENTIAL, REFRESH_TOKEN, REGISTERED, USER } from './steps.ts'
 
 interface ExplainedGrant {
   /** Asked before the rules of the grant. They say what a code, token or assertion would contain. */
-  readonly before: readonly Rule<Scene>[]
+  readonly before: readonly GrantRule<Scene>[]
   /** Whether the token is for a user. */
   readonly user: boolean
   /** Whether it can issue an ID token. A sign-in needs no resource. */
@@ -22,7 +22,7 @@ interface ExplainedGrant {
 
 const ANY = [...CLIENT, REGISTERED]
 const MACHINE = [...CLIENT, CONFIDENTIAL, REGISTERED]
-const [RESOURCE] = AUTHORIZED as [Rule<Scene>]
+const [RESOURCE] = AUTHORIZED as [GrantRule<Scene>]
 /** The rules of the authorization request, which are asked before there is a code. */
 const REQUEST = [...AUTHORIZED, USER, ...accessRules('access_denied')]
 const code = { before: [...ANY, ...REQUEST, CODE], user: true, signIn: true }

@@ -74,7 +74,7 @@ function accessChange(scene: Scene): string {
   return `${join}Or change who may use it: service admin resource update --slug ${nameOfResource(scene)} --access …`
 }
 
-/** The scopes that require other groups, whoever may use the resource. */
+/** The scopes that require other groups, apart from who may use the resource. */
 function leftOut({ resource, user, names: left, wanted: names = left }: Scene): string[] {
   if (!resource || !user) return []
   return names.filter((name) => decideAccess({ ...resource, access: EVERYONE }, personOf(user), [name]).refused_by)

@@ -14,7 +14,7 @@ import { signInOf } from '../../oauth/sign_in/authentication_request.ts'
 import { adminScope } from '../../oauth/tokens/admin_resource.ts'
 import { authorizedScope } from '../../oauth/tokens/requested_scope.ts'
 import { resolveMint, scopeNames } from '../../oauth/tokens/resource.ts'
-import type { Rule } from '../../oauth/tokens/rule.ts'
+import type { GrantRule } from '../../oauth/tokens/rule.ts'
 import type { Client } from '../../records/client.ts'
 import { USERINFO_CONSENT } from '../../records/consent.ts'
 import type { User } from '../../records/user.ts'
@@ -23,7 +23,7 @@ import type { Scene } from './rules.ts'
 const refuse = (code: ErrorCode, text: string, reason: Reason) => new OAuthError(code, text, { reason })
 
 /** The rules of every grant about itself and its client. */
-export const CLIENT: readonly Rule<Scene>[] = [
+export const CLIENT: readonly GrantRule<Scene>[] = [
   { name: 'grant_enabled', check: (app, { grant }) => checkEnabled(app, grant) },
   {
     name: 'client_active',
@@ -41,13 +41,13 @@ export const CLIENT: readonly Rule<Scene>[] = [
 ]
 
 /** Before the client is known to be registered for the grant. */
-export const CONFIDENTIAL: Rule<Scene> = {
+export const CONFIDENTIAL: GrantRule<Scene> = {
   name: 'client_confidential',
   check(app, { grant, client }) {
     if (isPublic(client)) checkPublic(app.config, grant.type, client)
   },
 }
-export const REGISTERED: Rule<Scene> = {
+export const REGISTERED: GrantRule<Scene> = {
   name: 'grant_registered',
   check: (_, { grant, client }) => checkRegistered(client, grant),
 }
@@ -65,7 +65,7 @@ const findUser = async ({ store }: App, { request: { user: name = '' } }: Scene)
   (await store.findUser({ id: name })) ?? (await store.findUserByEmail({ email: name }))
 
 /** The user, who must exist and be active. Users are asked for a second factor where a resource requires one. */
-export const USER: Rule<Scene> = {
+export const USER: GrantRule<Scene> = {
   name: 'user_active',
   async check(app, scene) {
     const user = await findUser(app, scene)
@@ -77,7 +77,7 @@ export const USER: Rule<Scene> = {
 }
 
 /** The user of an assertion. A rule of the grant refuses one who is unknown or not active. */
-export const ASSERTED_USER: Rule<Scene> = {
+export const ASSERTED_USER: GrantRule<Scene> = {
   name: 'user_active',
   async check(app, scene) {
     const user = await findUser(app, scene)
@@ -89,7 +89,7 @@ export const ASSERTED_USER: Rule<Scene> = {
 }
 
 /** The resource of an authorization request, and the scopes that it may ask for. */
-export const AUTHORIZED: readonly Rule<Scene>[] = [
+export const AUTHORIZED: readonly GrantRule<Scene>[] = [
   {
     name: 'resource_known',
     async check(app, scene) {
@@ -118,7 +118,7 @@ function allow(app: App, scene: Scene, scope: string): void {
 }
 
 /** The code of a request that the user allows. Without a consent, the user is asked for one. */
-export const CODE: Rule<Scene> = {
+export const CODE: GrantRule<Scene> = {
   name: 'consent',
   async check(app, scene) {
     await noteConsent(app, scene)
@@ -128,7 +128,7 @@ export const CODE: Rule<Scene> = {
 }
 
 /** A refresh token of the consent. Without a consent there is none. */
-export const REFRESH_TOKEN: Rule<Scene> = {
+export const REFRESH_TOKEN: GrantRule<Scene> = {
   name: 'consent',
   async check(app, scene) {
     const consent = await noteConsent(app, scene)

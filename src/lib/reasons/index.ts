@@ -19,7 +19,7 @@ export const REASONS = {
   'Sign-in': SIGN_IN,
   'The service is busy or partly unavailable': BUSY,
   'Agents of operators at /mcp': AGENTS,
-  'Requests that say it themselves': OTHERS,
+  'Reasons that the error description explains': OTHERS,
 } as const satisfies Record<string, readonly Row[]>
 
 type Named<Text extends string, Found = never> = Text extends `${infer One} ${infer More}`

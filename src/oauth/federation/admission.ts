@@ -1,11 +1,11 @@
 // The rules about the subject of a trusted identity provider: a policy, the user, and the access of the user.
 import type { App } from '../../context.ts'
 import { accessRules } from '../tokens/common_rules.ts'
-import type { Facts, Rule } from '../tokens/rule.ts'
+import type { GrantFacts, GrantRule } from '../tokens/rule.ts'
 import type { FederatedSubject } from './idp_token.ts'
 import { applyPolicies, checkLocal, policiesAllow, resolveSubject } from './xaa_policy.ts'
 
-export interface Admitted extends Facts {
+export interface Admitted extends GrantFacts {
   /** The subject of a verified token. Undefined when explain supposes a local user, whom any identity provider may assert. */
   federated?: FederatedSubject
 }
@@ -14,7 +14,7 @@ export interface Admitted extends Facts {
 export const assertedBy = async (app: App, { federated }: Admitted) =>
   federated ? [federated.idp] : (await app.store.listIdps()).filter(({ enabled }) => enabled)
 
-export const POLICY: Rule<Admitted> = {
+export const POLICY: GrantRule<Admitted> = {
   name: 'policy',
   async check(app, facts) {
     const { federated, client, resource, names } = facts
@@ -25,7 +25,7 @@ export const POLICY: Rule<Admitted> = {
 }
 
 /** The rules about the user after a policy has allowed the request. */
-export const ADMISSION: readonly Rule<Admitted>[] = [
+export const ADMISSION: readonly GrantRule<Admitted>[] = [
   {
     name: 'user_active',
     async check(app, facts) {

@@ -2,11 +2,11 @@
 import type { App } from '../../context.ts'
 import { narrowedDetails, remainingDetails, requestedDetails } from './authorization_details.ts'
 import { resolveMint } from './resource.ts'
-import type { Facts, Rule } from './rule.ts'
+import type { GrantFacts, GrantRule } from './rule.ts'
 import { accessOf, refusedAccess } from './subject_access.ts'
 
 /** The resource, which issues its tokens here and is not the admin listener. */
-export const RESOURCE_KNOWN: Rule<Facts> = {
+export const RESOURCE_KNOWN: GrantRule<GrantFacts> = {
   name: 'resource_known',
   async check(app, facts) {
     if (facts.uri !== undefined) facts.resource = await resolveMint(app, facts.uri)
@@ -14,7 +14,7 @@ export const RESOURCE_KNOWN: Rule<Facts> = {
 }
 
 /** The details that a request asks for, in the types of the resource. */
-export const REQUESTED_DETAILS: Rule<Facts> = {
+export const REQUESTED_DETAILS: GrantRule<GrantFacts> = {
   name: 'authorization_details',
   check(app, facts) {
     // Nearly no request has any, and each await costs.
@@ -22,12 +22,12 @@ export const REQUESTED_DETAILS: Rule<Facts> = {
   },
 }
 
-async function addDetails(app: App, facts: Facts): Promise<void> {
+async function addDetails(app: App, facts: GrantFacts): Promise<void> {
   facts.authorization_details = await requestedDetails(app, facts.asked_details, facts.resource)
 }
 
 /** The details of what a request presents, or the part of them that it names. The resource, if there is one, must declare their types. */
-export const HELD_DETAILS: Rule<Facts> = {
+export const HELD_DETAILS: GrantRule<GrantFacts> = {
   name: 'authorization_details',
   check(_, facts) {
     const { asked_details, held_details, resource } = facts
@@ -37,7 +37,7 @@ export const HELD_DETAILS: Rule<Facts> = {
 }
 
 /** What the resource says about the user. `code` is that of the refusal. */
-export const accessRules = (code: 'access_denied' | 'invalid_grant'): readonly Rule<Facts>[] => [
+export const accessRules = (code: 'access_denied' | 'invalid_grant'): readonly GrantRule<GrantFacts>[] => [
   {
     name: 'access',
     async check(app, facts) {

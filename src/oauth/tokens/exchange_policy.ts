@@ -22,16 +22,16 @@ import {
   resolveTarget,
   scopeNames,
 } from './resource.ts'
-import type { Facts, Rule } from './rule.ts'
+import type { GrantFacts, GrantRule } from './rule.ts'
 
 /** The exchange of a token of this service. `client` is the one that exchanges it, `uri` its target, by URI or slug. */
-export interface Exchange extends Facts {
+export interface Exchange extends GrantFacts {
   subject: LiveToken
   /** Without a target: the audience of the subject token. */
   audience?: TokenAudience | undefined
   /** The gateway in front of the target, with the link that replaces the consent. */
   fronting?: Required<FrontingStep> | undefined
-  /** The mint resource whose server the client is. Its consent counts for a broker resource that lists nobody. */
+  /** The mint resource whose server the client is. Its consent counts for a broker resource that lists no client. */
   attesting?: Resource
   consent_id?: string | undefined
   act?: Actor | undefined
@@ -42,7 +42,7 @@ export interface Exchange extends Facts {
 const isOwn = ({ client, subject }: Exchange) => client.client_id === subject.claims.client_id
 const isSelfExchange = (app: App, facts: Exchange) => app.config.token_exchange.allow_self_exchange && isOwn(facts)
 
-export const EXCHANGE_RULES: readonly Rule<Exchange>[] = [
+export const EXCHANGE_RULES: readonly GrantRule<Exchange>[] = [
   {
     name: 'resource_known',
     async check(app, facts) {

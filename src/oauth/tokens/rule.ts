@@ -27,7 +27,7 @@ export type RuleName =
   | 'openid'
 
 /** What rules decide on, and what they have found. Each grant adds its own members. */
-export interface Facts extends Omit<Subject, 'client_id'> {
+export interface GrantFacts extends Omit<Subject, 'client_id'> {
   client: Client
   /** URI of the resource that the token is for. */
   uri?: string | undefined
@@ -49,14 +49,14 @@ export interface Facts extends Omit<Subject, 'client_id'> {
   access?: SubjectAccess
 }
 
-export interface Rule<F extends Facts> {
+export interface GrantRule<F extends GrantFacts> {
   readonly name: RuleName
   /** Adds what it finds to the facts. Throws the refusal. */
   check(app: App, facts: F): Promise<void> | void
 }
 
 /** Asks the rules in their order, and returns the facts. Throws the refusal of the first rule that refuses. */
-export async function decide<F extends Facts>(app: App, rules: readonly Rule<F>[], facts: F): Promise<F> {
+export async function decide<F extends GrantFacts>(app: App, rules: readonly GrantRule<F>[], facts: F): Promise<F> {
   for (const rule of rules) {
     const waits = rule.check(app, facts)
     if (waits) await waits
