@@ -6,7 +6,7 @@ import { visible } from './result.ts'
 
 const MARKDOWN = 'text/markdown'
 /** The reference of reasons. */
-export const REASONS = 'service://reference/reasons'
+const REASONS = 'service://reference/reasons'
 
 interface Guide {
   uri: string

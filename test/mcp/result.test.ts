@@ -73,6 +73,7 @@ test('many short members that no schema declares fit too', () => {
   const shown = present({ id: 'own', document: deep(5) }, words)
   expect(bytesOf(shown)).toBeLessThanOrEqual(25_600)
   expect(shown).toMatchObject({ id: 'own', shortened: true, from_outside: ['document'] })
+  expect(Object.keys(shown['document'] as object).length).toBeGreaterThan(0)
 })
 
 test('from_outside names every member, and is never cut', () => {
