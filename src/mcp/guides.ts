@@ -23,8 +23,7 @@ export const guides = (): readonly Guide[] => {
   return read
 }
 
-/** The text of a document of the package. */
-export function documentAt(file: string): string | undefined {
+function documentAt(file: string): string | undefined {
   const full = path.join(packageRoot, 'docs', file)
   return existsSync(full) ? readFileSync(full, 'utf8') : undefined
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { own } from '../admin/answers/own_words.ts'
 import { isObject } from '../lib/json.ts'
-import { documentAt } from './guides.ts'
+import { markdownAdviceOf } from '../lib/reasons/index.ts'
 
 /** Schema of what a result says about its reasons. */
 export const explainedReasons = z
@@ -41,31 +41,6 @@ const NEXT_TOOLS: readonly (readonly [RegExp, string])[] = [
   [/_full$|^storage_/, 'doctor'],
 ]
 
-interface Row {
-  fits(reason: string): boolean
-  wrong: string
-  fix: string
-}
-let table: readonly Row[] | undefined
-
-const rows = (): readonly Row[] => {
-  table ??= (documentAt('operate/troubleshooting.md') ?? '')
-    .split('\n')
-    .filter((line) => line.startsWith('| ') && line.includes('`'))
-    .map((line) => rowOf(line.slice(2, -2).split(' | ')))
-  return table
-}
-
-function rowOf([names = '', wrong = '', fix = '']: readonly string[]): Row {
-  const named = [...names.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name)
-  const isBeginning = names.includes('begin with')
-  const fits = (reason: string) =>
-    named.some((name) =>
-      isBeginning ? reason.startsWith(name) : name.startsWith('*') ? reason.endsWith(name.slice(1)) : reason === name,
-    )
-  return { fits, wrong: withoutLinks(wrong), fix: withoutLinks(fix) }
-}
-
 /** Links of the runbook become the addresses of its resources, other links the paths of the documents. */
 const withoutLinks = (text: string): string =>
   text.replace(/\[([^\]]+)\]\(([^)]+)\)/g, (_, words: string, to: string) => {
@@ -78,10 +53,10 @@ const withoutLinks = (text: string): string =>
 export function explainReasons(result: object): Explained {
   return [...reasonsIn(result)]
     .flatMap((reason) => {
-      const row = rows().find(({ fits }) => fits(reason))
-      if (!row) return []
+      const advice = markdownAdviceOf(reason)
+      if (!advice) return []
       const [, next_tool] = NEXT_TOOLS.find(([pattern]) => pattern.test(reason)) ?? []
-      const { wrong, fix } = row
+      const [wrong, fix] = [withoutLinks(advice.why), withoutLinks(advice.todo)]
       return [{ reason, wrong, fix, ...(next_tool ? { next_tool } : {}) }]
     })
     .slice(0, MOST)

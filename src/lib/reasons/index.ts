@@ -42,11 +42,17 @@ export interface Advice {
 
 const BY_NAME = new Map<string, Advice>()
 for (const [names, why, todo] of Object.values<readonly Row[]>(REASONS).flat())
-  for (const name of names.split(' ')) BY_NAME.set(name, { why: plain(why), todo: plain(todo) })
+  for (const name of names.split(' ')) BY_NAME.set(name, { why, todo })
+
+/** The advice for a reason, in Markdown. Undefined for a text that is no reason. */
+export const markdownAdviceOf = (reason: string): Advice | undefined =>
+  BY_NAME.get(reason) ?? BY_NAME.get(reason.replace(/_.*/, '_*')) ?? BY_NAME.get(reason.replace(/.*_/, '*_'))
 
 /** The advice for a reason, without Markdown. Undefined for a text that is no reason. */
-export const adviceOf = (reason: string): Advice | undefined =>
-  BY_NAME.get(reason) ?? BY_NAME.get(reason.replace(/_.*/, '_*')) ?? BY_NAME.get(reason.replace(/.*_/, '*_'))
+export function adviceOf(reason: string): Advice | undefined {
+  const advice = markdownAdviceOf(reason)
+  return advice && { why: plain(advice.why), todo: plain(advice.todo) }
+}
 
 /** The text of a cell without Markdown: names of links and code. */
 function plain(text: string): string {

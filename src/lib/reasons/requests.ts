@@ -151,7 +151,7 @@ export const REGISTRATION = [
   [
     'jwks_*',
     'The keys of the client or of the identity provider cannot be fetched',
-    'Open their URL on the machine of the service. It must show a JWK set',
+    'Open their URL on the machine of the service. It must show a JWK set. For an identity provider: [UpstreamKeysAway](runbook.md#upstreamkeysaway)',
   ],
   [
     'bad_client_name bad_grant_types bad_redirect_uris bad_token_endpoint_auth_method',

@@ -106,9 +106,14 @@ export const TOKEN_ENDPOINT = [
     'The user signs in again. For longer sign-ins raise `dcr.default_refresh_expiry`',
   ],
   [
-    'refresh_token_reused family_revoked',
+    'refresh_token_reused',
     'The token was used before, and its [family](../concepts/consent.md#families) was revoked',
     'The client must store each new refresh token, and only one copy of the client may run. See also `oauth.refresh_grace`',
+  ],
+  [
+    'family_revoked',
+    'The sign-in has ended: its refresh token was reused, or an operator or the user ended it',
+    '`service admin audit list --client-id <id>` and `--action user_signed_out` show what ended it. The user signs in again',
   ],
   [
     'consent_revoked user_inactive',
