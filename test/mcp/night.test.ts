@@ -51,7 +51,9 @@ test('a looping client is found by waste, gets 429 by its own limit, and another
   await call('limit_client', { client_id, limits: { requests_per_second: 1 } })
   const answers = await Promise.all(Array.from({ length: 10 }, () => statusOf(machineToken(service, looper))))
   expect(answers).toContain(429)
-  expect(await reasonOf(client_id)).toEqual(explained('client_requests_per_second', 'limit_client'))
+  // A request that was answered may be recorded after one that was refused.
+  const limited = explained('client_requests_per_second', 'limit_client')
+  expect(await rows('client_connections', { client_id }, 'reasons')).toContainEqual(limited)
   expect(await statusOf(machineToken(service, robot))).toBe(200)
   await call('limit_client', { client_id, limits: { requests_per_second: null } })
   expect(await statusOf(machineToken(service, looper))).toBe(200)
@@ -112,7 +114,7 @@ test('a provider that is away: its state and id, its keys again after the repair
     expect.objectContaining({ check: 'provider', result: 'fail', fix: expect.stringContaining('refresh-keys') }),
   )
   const refused = await callTool(agent, 'refresh_provider_keys', { id })
-  expect(refused.answer).toMatchObject({ error: 'temporarily_unavailable', reason: 'bad_response' })
+  expect(refused.answer).toMatchObject({ error: 'temporarily_unavailable', reason: expect.stringMatching(/bad_response$/) })
   delete idp.answer
   await call('refresh_provider_keys', { id })
   expect(await statusOf(send(await assertion()))).toBe(200)
