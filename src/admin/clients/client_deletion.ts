@@ -8,7 +8,7 @@ import { conflict, notFound } from '../outcome.ts'
 import { revokeFitting } from '../revocations.ts'
 
 /** DELETE /admin/clients/{client_id} */
-export const deleteClient = action({
+export const removeClient = action({
   method: 'DELETE',
   path: '/admin/clients/{client_id}',
   doc: 'Deletes a client with its consents and streams, and removes it from the policies of resources. A client with live tokens is deleted only with force.',

@@ -20,7 +20,7 @@ import { changedFields, conflict, invalid, retryStale } from '../outcome.ts'
 import { checkClientChange } from '../rights.ts'
 import { sharedFaultsIn, withHostWarning } from '../unreachable.ts'
 import { clientsByTokens, withActivity } from './by_tokens.ts'
-import { deleteClient } from './client_deletion.ts'
+import { removeClient } from './client_deletion.ts'
 import {
   clientExists,
   fetchDocument,
@@ -235,7 +235,7 @@ export const clients: AdminResource = {
     fetchDocument,
     refreshDocument,
     rotateSecret,
-    delete: deleteClient,
+    delete: removeClient,
   },
 }
 
