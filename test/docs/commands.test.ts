@@ -17,9 +17,9 @@ const NOT_RUN: Readonly<Record<string, number>> = {
   'needs a Kubernetes cluster': 2,
   'needs a SPIRE server': 1,
   'needs OpenBao or Vault': 1,
-  'needs root': 2,
+  'needs root': 4,
   'needs systemd': 2,
-  'starts a second service': 1,
+  'starts a second service': 7,
   'takes minutes': 5,
   'test/tools/package.test.ts runs it': 1,
 }
