@@ -104,9 +104,6 @@ interface SignedInGrant {
   /** The audience of a token that is for no resource. */
   audience?: TokenAudience
 }
-/** What is added to a grant without a sign-in: nothing. */
-export const NO_IDENTITY: SignedInGrant = {}
-
 /** What the tokens of a code or refresh token say about the sign-in. */
 export async function identityOf(
   app: App,

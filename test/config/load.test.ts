@@ -217,7 +217,7 @@ describe('the file', () => {
 describe('SERVICE_RESOURCE_URI', () => {
   const uri = 'https://MCP.example.com/files'
 
-  const EVERYBODY = { access: EVERYONE, token_claims: [] }
+  const EVERYBODY = { access: EVERYONE, token_claims: [], authorization_details_types: [] }
 
   test('SERVICE_RESOURCE_URI defines a mint resource whose slug is derived from the host', () => {
     const { config, warnings } = load(undefined, {

@@ -261,7 +261,7 @@ describe('the endpoint', () => {
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
     uriOf(await push(await addClient(service), long))
     expect(await metricOf(service, 'ext_pushed_requests_total')).toBeGreaterThan(100)
-  })
+  }, 90_000)
 })
 
 describe('a client that must push', () => {

@@ -21,7 +21,10 @@ describe('the body', () => {
   })
 
   test('the body contains neither the reason nor the cause', () => {
-    const error = new OAuthError('server_error', 'internal error', { reason: 'storage_unavailable', cause: new Error('c-1') })
+    const error = new OAuthError('server_error', 'internal error', {
+      reason: 'storage_unavailable',
+      cause: new Error('c-1'),
+    })
     const { body, headers } = problem(error, head())
     expect(JSON.stringify([body, headers])).not.toMatch(/storage_unavailable|c-1/)
   })

@@ -114,7 +114,10 @@ test('a provider that is away: its state and id, its keys again after the repair
     expect.objectContaining({ check: 'provider', result: 'fail', fix: expect.stringContaining('refresh-keys') }),
   )
   const refused = await callTool(agent, 'refresh_provider_keys', { id })
-  expect(refused.answer).toMatchObject({ error: 'temporarily_unavailable', reason: expect.stringMatching(/bad_response$/) })
+  expect(refused.answer).toMatchObject({
+    error: 'temporarily_unavailable',
+    reason: expect.stringMatching(/bad_response$/),
+  })
   delete idp.answer
   await call('refresh_provider_keys', { id })
   expect(await statusOf(send(await assertion()))).toBe(200)

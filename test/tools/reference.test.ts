@@ -27,7 +27,7 @@ test.each(grants.map(({ name, type }) => [name, type]))(
   },
 )
 
-const REFUSED = { request: '', request_uri: '', client_secret: '', authorization_details: '' }
+const REFUSED = { request: '', client_secret: '' }
 test.each([
   [
     'GET /oauth/authorize',

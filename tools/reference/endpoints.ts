@@ -79,6 +79,8 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
       code_challenge_method: '`S256`. Required.',
       scope: 'Names, separated by spaces. Default: all scopes that the client may request.',
       resource: 'URI of the resource that the token is for (RFC 8707). One at most.',
+      authorization_details: 'Elements of types that the resource declares, as a JSON array (RFC 9396).',
+      request_uri: 'That of a pushed request (RFC 9126). Then only `client_id` counts beside it.',
       state: 'Returned unchanged.',
       prompt: '`none`, `login`, `consent` or `select_account` (OpenID Connect Core §3.1.2.1).',
       nonce: 'Repeated in the ID token. Only with `oauth.openid`.',
@@ -127,6 +129,7 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     doc: 'Starts a device authorization (RFC 8628 §3.1). Only with `device.enabled`. With a `DPoP` header the device code is bound to the key of the proof.',
     takes: {
       scope: 'As in an authorization request.',
+      authorization_details: 'As in an authorization request (RFC 9396).',
       resource: 'URI of the resource that the token is for (RFC 8707). One at most.',
       ...CLIENT,
     },

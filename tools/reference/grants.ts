@@ -9,6 +9,7 @@ export const GRANTS: Readonly<Record<string, { doc: string; takes: Readonly<Reco
       code_verifier: 'PKCE. Required.',
       redirect_uri: 'The same as in the authorization request, if it was sent there.',
       resource: 'The resource of the code.',
+      authorization_details: 'Some of the granted elements (RFC 9396), for this access token only.',
     },
   },
   refresh_token: {
@@ -17,6 +18,7 @@ export const GRANTS: Readonly<Record<string, { doc: string; takes: Readonly<Reco
       refresh_token: 'The refresh token. Required.',
       scope: 'A subset of the granted scopes, for this access token only.',
       resource: 'The resource of the refresh token.',
+      authorization_details: 'Some of the granted elements (RFC 9396), for this access token only.',
     },
   },
   client_credentials: {
@@ -24,6 +26,7 @@ export const GRANTS: Readonly<Record<string, { doc: string; takes: Readonly<Reco
     takes: {
       scope: 'Default: all scopes that the client may request.',
       resource: 'URI of the resource that the token is for.',
+      authorization_details: 'Elements of types that the resource declares (RFC 9396).',
     },
   },
   'urn:ietf:params:oauth:grant-type:token-exchange': {
@@ -37,6 +40,8 @@ export const GRANTS: Readonly<Record<string, { doc: string; takes: Readonly<Reco
       actor_token_type: '`…:access_token` or `…:jwt`; required with an actor token.',
       requested_token_type: '`…:access_token` or `…:jwt`.',
       resource: 'URI of the target. Default: the same audience, if `token_exchange.allow_self_exchange` permits it.',
+      authorization_details:
+        'Some of the elements of the subject token (RFC 9396). Default: those whose types the target declares.',
       audience: 'URI or slug of the target; must not differ from `resource`.',
       scope:
         'A subset of the scopes of the subject token; for a token of an identity provider, scopes of the resource that its policies allow.',
@@ -55,6 +60,7 @@ export const GRANTS: Readonly<Record<string, { doc: string; takes: Readonly<Reco
     takes: {
       device_code: 'The device code. Required.',
       resource: 'The resource of the device authorization request.',
+      authorization_details: 'Some of the granted elements (RFC 9396), for this access token only.',
     },
   },
 }

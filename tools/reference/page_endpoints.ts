@@ -124,6 +124,7 @@ export const PAGE_ENDPOINTS: Readonly<Record<string, Endpoint>> = {
       session_id: 'Id of the request.',
       action: '`allow` or `deny`.',
       scopes: 'An allowed scope, once for each checked box.',
+      details: 'Positions of the elements of `authorization_details` that the user allows, from 0.',
       ...FORM,
     },
     answers: {

@@ -5,7 +5,7 @@ import type { App } from '../../context.ts'
 import type { Grant } from '../../grants/grant.ts'
 import { grants } from '../../grants/index.ts'
 import { OAuthError } from '../../lib/error.ts'
-import { name, text, word } from '../../lib/field.ts'
+import { listOf, name, text, word } from '../../lib/field.ts'
 import { newId } from '../../lib/id.ts'
 import { idTokenClaims } from '../../oauth/openid.ts'
 import { claimsOf, withUserClaims } from '../../oauth/tokens/access_token.ts'
@@ -32,8 +32,11 @@ async function explain(app: App, request: ExplainedRequest, grant: Grant) {
   const scene = Object.assign({} as Scene, {
     ...{ ...NOTHING, request: { ...request, resource: uri }, grant, uri, asked: request.scope },
     ...{ sub: request.client_id, has_openid: app.config.oauth.openid },
+    asked_details: request.authorization_details && JSON.stringify(request.authorization_details),
   })
-  const rules: readonly GrantRule<Scene>[] = [...explained.before, ...grant.rules]
+  const rules: readonly GrantRule<Scene>[] = [...explained.before, ...grant.rules].filter(
+    ({ name }) => name !== 'authorization_details' || request.authorization_details,
+  )
   // Two rules of a name are one step, at the place of the first of them.
   const outcomes = new Map<RuleName, Outcome>(rules.map(({ name }) => [name, 'not_reached']))
   const steps = () =>
@@ -48,6 +51,7 @@ async function explain(app: App, request: ExplainedRequest, grant: Grant) {
     } catch (error) {
       if (!(error instanceof OAuthError) || error.status >= 500) throw error
       outcomes.set(rule.name, 'failed')
+      scene.fault = error.message
       return { ok: false, steps: steps(), refusal: refusalAnswer(error) }
     }
   const claims = scene.resource?.backend_kind === 'broker' ? {} : claimsFor(app, scene)
@@ -69,6 +73,7 @@ function claimsFor(app: App, scene: Scene) {
   const issuance = {
     ...{ id: newId(), grant_type: grant.name, client_id: client.client_id, sub },
     ...{ resource: resource && nameOf(resource), scope, act, issued_at: now },
+    authorization_details: scene.authorization_details,
     ...{ expires_at: now + Math.floor(grant.lifetime(app.config)), kid: '', is_agent: client.is_agent, ip: '' },
   }
   const issuer = issuerOf(app.config)
@@ -102,6 +107,9 @@ export const tryExplain: AdminResource = {
             'URI of the resource; for an exchange also the slug of a broker resource. Default: that of the client (default_resource). A sign-in with the scope openid needs none.',
           ),
         scope: text(8192).optional().describe('Scope of the request.'),
+        authorization_details: listOf(z.record(z.string(), z.unknown()), { max: 20 })
+          .optional()
+          .describe('Authorization details of the request (RFC 9396).'),
         actor: name(2048)
           .optional()
           .describe(

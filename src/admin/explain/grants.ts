@@ -9,7 +9,17 @@ import { accessRules } from '../../oauth/tokens/common_rules.ts'
 import type { GrantRule } from '../../oauth/tokens/rule.ts'
 import { SUBJECT_TOKEN } from './exchange.ts'
 import type { Scene } from './rules.ts'
-import { ASSERTED_USER, AUTHORIZED, CLIENT, CODE, CONFIDENTIAL, REFRESH_TOKEN, REGISTERED, USER } from './steps.ts'
+import {
+  ASSERTED_USER,
+  AUTHORIZED,
+  CLIENT,
+  CODE,
+  CONFIDENTIAL,
+  DETAILS,
+  REFRESH_TOKEN,
+  REGISTERED,
+  USER,
+} from './steps.ts'
 
 interface ExplainedGrant {
   /** Asked before the rules of the grant. They say what a code, token or assertion would contain. */
@@ -24,15 +34,15 @@ const ANY = [...CLIENT, REGISTERED]
 const MACHINE = [...CLIENT, CONFIDENTIAL, REGISTERED]
 const [RESOURCE] = AUTHORIZED as [GrantRule<Scene>]
 /** The rules of the authorization request, which are asked before there is a code. */
-const REQUEST = [...AUTHORIZED, USER, ...accessRules('access_denied')]
+const REQUEST = [...AUTHORIZED, DETAILS, USER, ...accessRules('access_denied')]
 const code = { before: [...ANY, ...REQUEST, CODE], user: true, signIn: true }
 
 /** By grant_type. */
 export const EXPLAINED_GRANTS: ReadonlyMap<string, ExplainedGrant> = new Map([
   [authorizationCode.type, code],
   [deviceCode.type, code],
-  [refreshToken.type, { before: [...ANY, USER, RESOURCE, REFRESH_TOKEN], user: true, signIn: true }],
+  [refreshToken.type, { before: [...ANY, USER, RESOURCE, DETAILS, REFRESH_TOKEN], user: true, signIn: true }],
   [clientCredentials.type, { before: MACHINE, user: false, signIn: false }],
-  [tokenExchange.type, { before: [...MACHINE, USER, SUBJECT_TOKEN], user: true, signIn: false }],
+  [tokenExchange.type, { before: [...MACHINE, USER, SUBJECT_TOKEN, DETAILS], user: true, signIn: false }],
   [jwtBearer.type, { before: [...MACHINE, ASSERTED_USER], user: true, signIn: false }],
 ])

@@ -21,6 +21,7 @@ export interface ExplainedRequest {
   /** Absent for a request that only signs the user in. */
   resource?: string
   scope?: string
+  authorization_details?: Record<string, unknown>[] | undefined
   actor?: string
   source?: string
 }
@@ -29,6 +30,8 @@ export interface ExplainedRequest {
 export interface Scene extends Held, VendedExchange, Admitted {
   readonly request: ExplainedRequest
   readonly grant: Grant
+  /** What the rule that refused the request says. */
+  fault?: string
   user?: User | undefined
   /** Whether oauth.openid is on. */
   has_openid: boolean
@@ -203,6 +206,11 @@ export const EXPLAINED_RULES: Readonly<Record<RuleName, RuleText>> = {
       `${scene.request.resource === undefined ? 'OpenID scopes' : `scopes of the resource ${nameOfResource(scene)}`}, and scope of the client ${callerOf(scene)}`,
     change: (scene) =>
       `service admin resource update --slug ${nameOfResource(scene)} --scopes …, or service admin client update --id ${callerOf(scene)} --scopes …`,
+  },
+  authorization_details: {
+    where: (scene) =>
+      `authorization_details_types of the resource ${nameOfResource(scene)}${scene.fault === undefined ? '' : `: ${scene.fault}`}`,
+    change: (scene) => `service admin resource update --slug ${nameOfResource(scene)} --json types.json`,
   },
   fronting_link: { where: linkPlace, change: linkChange },
   actor_chain: {

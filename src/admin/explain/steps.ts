@@ -12,6 +12,7 @@ import { isNamed } from '../../oauth/federation/xaa_policy.ts'
 import { isSignIn } from '../../oauth/openid.ts'
 import { signInOf } from '../../oauth/sign_in/authentication_request.ts'
 import { adminScope } from '../../oauth/tokens/admin_resource.ts'
+import { requestedDetails } from '../../oauth/tokens/authorization_details.ts'
 import { authorizedScope } from '../../oauth/tokens/requested_scope.ts'
 import { resolveMint, scopeNames } from '../../oauth/tokens/resource.ts'
 import type { GrantRule } from '../../oauth/tokens/rule.ts'
@@ -105,6 +106,15 @@ export const AUTHORIZED: readonly GrantRule<Scene>[] = [
     },
   },
 ]
+
+/** The details that the request asks for. The user allows all of them. */
+export const DETAILS: GrantRule<Scene> = {
+  name: 'authorization_details',
+  async check(app, scene) {
+    const { asked_details, source, resource } = scene
+    scene.held_details = await requestedDetails(app, asked_details, source ?? resource)
+  },
+}
 
 /** The sign-in of the user now, and what was allowed: all of the names. There is no session, so that its id would be wrong. */
 function allow(app: App, scene: Scene, scope: string): void {

@@ -80,11 +80,7 @@ const namedBy = ({ client_id, registration_source }: Client, t: ConsentMessages)
   registration_source === 'cimd' ? t.ownDocument(isolated(new URL(client_id).host)) : t.ownName
 
 /** A box for each scope. */
-export const scopeChoice = (
-  scope: string,
-  resource: Resource | undefined,
-  messages: Messages,
-): Markup => html`<fieldset>
+const scopeChoice = (scope: string, resource: Resource | undefined, messages: Messages): Markup => html`<fieldset>
 <legend>${messages.consent.scopes}</legend>
 <ul>${scopeNames(scope).map((name) => scopeItem(name, resource, messages))}</ul>
 </fieldset>`
@@ -97,7 +93,7 @@ function scopeItem(name: string, resource: Resource | undefined, messages: Messa
 }
 
 /** A box for each element of authorization details, in the words of its type. Its value is the position of the element. */
-export const detailChoice = (
+const detailChoice = (
   details: readonly AuthorizationDetail[],
   resource: Resource | undefined,
   messages: Messages,

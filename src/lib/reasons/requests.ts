@@ -78,9 +78,29 @@ export const BEFORE_SIGN_IN = [
     'Nothing, if the user decided so. Otherwise the error description names the policy',
   ],
   [
-    'missing_client_id missing_response_type unsupported_response_type unsupported_response_mode request_object request_uri malformed_dpop_jkt bad_acr_values bad_max_age bad_id_token_hint bad_prompt bad_nonce authorization_details',
+    'missing_client_id missing_response_type unsupported_response_type unsupported_response_mode request_object request_uri malformed_dpop_jkt bad_acr_values bad_max_age bad_id_token_hint bad_prompt bad_nonce authorization_details request_uri_pushed proof_key',
     'A parameter of the authorization request is missing, malformed or not supported',
     'Correct the client. The error description names the parameter',
+  ],
+  [
+    'unknown_request_uri request_uri_used',
+    'The `request_uri` of a pushed request is unknown, was opened too late, belongs to another client, or was answered before',
+    'The client pushes the request again, and opens its `request_uri` within 60 s: [single actions](../guides/single-actions.md)',
+  ],
+  [
+    'not_pushed',
+    'The client must push its authorization requests, and sent one in the URL',
+    'The client sends it to `/oauth/par` first. `oauth.require_pushed_requests` and the member `require_pushed_authorization_requests` of the client decide',
+  ],
+  [
+    'pushed_too_many',
+    'An address pushed more requests of public or self-registered clients than are kept',
+    'Wait as `Retry-After` says, or register the client as an operator',
+  ],
+  [
+    'details_malformed details_too_large details_too_many details_type details_schema details_not_granted',
+    'The `authorization_details` do not fit the types of the resource, or go beyond what was granted',
+    'Correct the element that the error description names, or the types of the resource: [single actions](../guides/single-actions.md)',
   ],
   [
     'request_too_long too_many_long_requests',

@@ -73,7 +73,7 @@ function checkAudience({ config }: App, { jws, endpoints }: SentAssertion): void
     sent: {
       parameter: 'audience',
       value: audiences.filter((each) => typeof each === 'string').join(' '),
-      allowed: [issuerOf(config), endpoint],
+      allowed: [issuerOf(config), ...endpoints],
     },
   })
 }

@@ -5,6 +5,7 @@ import type { App } from '../../context.ts'
 import { type Params, parseParams, replaceParam } from '../../http/message.ts'
 import { OAuthError } from '../../lib/error.ts'
 import { newBearer, newId, parseBearer } from '../../lib/id.ts'
+import type { Reason } from '../../lib/reasons/index.ts'
 import type { AuthorizationRequest } from '../../records/authorization_request.ts'
 import type { Client } from '../../records/client.ts'
 import type { SingleUse } from '../../records/single_use.ts'
@@ -73,7 +74,7 @@ export async function findRequested(app: App, sent: Params): Promise<Opened | un
   return { params, pushed_id: bearer.id, sealed: found.sealed, isAnswered: found.answered_by !== undefined }
 }
 
-const refuseUri = (description: string, reason: string) =>
+const refuseUri = (description: string, reason: Reason) =>
   new OAuthError('invalid_request_uri', description, { reason, status: 400 })
 
 /** The request_uri was used: another request has answered it. */

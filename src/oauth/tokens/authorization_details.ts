@@ -2,13 +2,14 @@
 import type { App } from '../../context.ts'
 import { OAuthError } from '../../lib/error.ts'
 import { isObject, parseValue } from '../../lib/json.ts'
+import type { Reason } from '../../lib/reasons/index.ts'
 import { type AuthorizationDetail, type DetailsType, someOf } from '../../records/authorization_details.ts'
 import type { Resource } from '../../records/resource.ts'
 
 const MAX_TEXT = 16 * 1024
 const MAX_ELEMENTS = 20
 
-const refuse = (fault: string, reason: string) =>
+const refuse = (fault: string, reason: Reason) =>
   new OAuthError('invalid_authorization_details', `authorization_details${fault}`, { reason })
 
 /** The elements of a parameter; undefined without any. Throws invalid_authorization_details. */

@@ -165,9 +165,6 @@ export function* findCode({ id }: { id: string }): Op<FoundCode | undefined> {
   return row && { request: readRequest(row), ...readStanding(row) }
 }
 
-/** In place of a null, in comparisons. */
-const NO_DETAILS = ''
-
 /** Consumes a code and records the tokens that are issued for it. `used`: another request has consumed the code, or the person withdrew or changed what was allowed. */
 export function* redeemCode(r: {
   family: TokenFamily
@@ -179,12 +176,11 @@ export function* redeemCode(r: {
 }): Op<'redeemed' | 'used'> {
   const { family } = r
   const taken = yield* change(
-    'UPDATE authorization_requests SET consumed_at = ? WHERE id = ? AND scope = ? AND COALESCE(authorization_details, ?) = ? AND code_hash IS NOT NULL AND consumed_at IS NULL',
+    "UPDATE authorization_requests SET consumed_at = ? WHERE id = ? AND scope = ? AND COALESCE(authorization_details, '') = ? AND code_hash IS NOT NULL AND consumed_at IS NULL",
     r.now,
     idBytes(family.authorization_id),
     family.scope,
-    NO_DETAILS,
-    maybeEncoded(r.authorization_details) ?? NO_DETAILS,
+    maybeEncoded(r.authorization_details) ?? '',
   )
   if (taken === 0) {
     yield* revokeRedemption({ authorization_id: family.authorization_id, now: r.now })
