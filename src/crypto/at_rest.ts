@@ -3,7 +3,7 @@
 import { type Env, secretVariable } from '../config/env.ts'
 import type { Config } from '../config/schema.ts'
 import { systemClock } from '../lib/time.ts'
-import type { SealPurpose } from '../records/seal_purpose.ts'
+import type { SealPurpose } from '../store/sealed.ts'
 import { openLogger } from '../telemetry/logger.ts'
 import { decrypt, deriveKey, encrypt, KEY_BYTES, NONCE_BYTES, randomNonce } from './aead.ts'
 import type { AtRest } from './encryption.ts'

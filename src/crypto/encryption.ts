@@ -1,5 +1,5 @@
 // The interface of encryption at rest, for every driver.
-import type { SealPurpose } from '../records/seal_purpose.ts'
+import type { SealPurpose } from '../store/sealed.ts'
 
 export interface AtRest {
   readonly driver: string

@@ -13,7 +13,7 @@ import { queryForAnother } from '../oauth/sign_in/required_login.ts'
 import { scopeNames } from '../oauth/tokens/resource.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import { hasCookies, isForeign } from './origin.ts'
-import { consentPage, type Pending, purposeOf } from './pages/consent_page.ts'
+import { consentForm, consentPage, type ShownRequest } from './pages/consent_page.ts'
 import { decidedPage } from './pages/device_page.ts'
 import { messagesOf } from './pages/language.ts'
 import { respond } from './pages/response.ts'
@@ -60,7 +60,7 @@ async function asSomebodyElse(app: App, http: Request, place: string): Promise<R
 }
 
 /** What the page shows of a request, if its client is still active and its resource still exists. */
-async function detailsOf(app: App, request: AuthorizationRequest): Promise<Pending | undefined> {
+async function detailsOf(app: App, request: AuthorizationRequest): Promise<ShownRequest | undefined> {
   const { id } = request
   const [stored, resource, device] = await Promise.all([
     app.store.findClient({ client_id: request.client_id }),
@@ -86,7 +86,7 @@ export async function decideConsent(app: App, http: Request): Promise<Reply> {
   const own = await refuseForeign(app, http, signedIn, await findRequest(app, form.session_id), form.action)
   if ('status' in own) return own
   const { request } = own
-  if (!isFormToken(app, signedIn, purposeOf(request), form.csrf_token))
+  if (!isFormToken(app, signedIn, consentForm(request), form.csrf_token))
     return refuseForm(app, http, 403, 'bad_form', request.id)
   const { action } = form
   if (action !== 'allow' && action !== 'deny') return refuseForm(app, http, 400, 'noDecision', request.id)
@@ -140,7 +140,7 @@ async function decidedMeanwhile(
   return request ? answerAgain(app, http, { request, place }, answer) : refusePending(app, http, undefined)
 }
 
-interface Decision extends Pending {
+interface Decision extends ShownRequest {
   signedIn: SignedIn
 }
 
@@ -202,7 +202,7 @@ async function allow(
 }
 
 /** The stored consent after the decision. */
-async function afterDecision(app: App, { request }: Pending, resource_id: string, approved: readonly string[]) {
+async function afterDecision(app: App, { request }: ShownRequest, resource_id: string, approved: readonly string[]) {
   const { user_id, client_id, redirect_uri } = request
   const before = await app.store.findConsent({ user_id, client_id, resource_id })
   return decided(before, { asked: scopeNames(request.scope), approved, redirect_uri })
@@ -228,7 +228,7 @@ async function deny(app: App, http: Request, pending: Decision): Promise<Reply |
 const eventOf = (
   app: App,
   http: Request,
-  { request, resource, device }: Pending,
+  { request, resource, device }: ShownRequest,
   action: 'consent_granted' | 'consent_denied',
   scope: string,
 ) =>

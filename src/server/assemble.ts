@@ -21,7 +21,6 @@ import { LimitShare } from '../http/limit_share.ts'
 import { checkListeners } from '../http/node.ts'
 import { AttemptsInProgress, type LoginAttempts } from '../http/rate_limit.ts'
 import { openRequestLog } from '../http/request_log.ts'
-import { SharedBuckets } from '../http/shared_buckets.ts'
 import { WaitingRoom } from '../http/waiting_room.ts'
 import { readBuild } from '../lib/build.ts'
 import { newSecret } from '../lib/id.ts'
@@ -32,6 +31,7 @@ import { PeerCertificates } from '../net/certificates.ts'
 import { loadHttpClient } from '../net/connection.ts'
 import { openClientKeys } from '../oauth/clients/client_key_cache.ts'
 import { openDocuments } from '../oauth/clients/document_cache.ts'
+import { openRegistrationLimit } from '../oauth/clients/registration_mode.ts'
 import { openOidcProviders } from '../oauth/federation/oidc_providers.ts'
 import { openAuditedRefusals } from '../oauth/refusal_limit.ts'
 import { openDeviceCodeLimit, openUserCodeLimit } from '../oauth/sign_in/device.ts'
@@ -269,18 +269,6 @@ export function assemble(
 
 /** The threads that write request lines: the front threads, and the main thread for the admin listener. */
 const listeningThreads = ({ server }: Config): number => (server.front_threads > 1 ? server.front_threads + 1 : 1)
-
-const openRegistrationLimit = ({ dcr }: Config, store: Store): SharedBuckets => {
-  const limit = {
-    get rate() {
-      return dcr.rate_limit
-    },
-    get burst() {
-      return dcr.rate_limit_burst
-    },
-  }
-  return new SharedBuckets('register', limit, store)
-}
 
 async function collectAndRender({ frontPool, metrics }: App): ReturnType<App['scrape']> {
   await frontPool?.collect()

@@ -1,6 +1,8 @@
 // Every column with encrypted text, and the two operations that encrypt it again with another key.
-import type { SealPurpose } from '../records/seal_purpose.ts'
 import { all, change, idBytes, idText, type Op, str } from './op.ts'
+
+/** The kind of an encrypted value. Encryption at rest authenticates it together with the value. */
+export type SealPurpose = 'signing_key' | 'broker_grant' | 'event_receiver' | 'factor' | 'backup'
 
 interface SealedColumn {
   table: string

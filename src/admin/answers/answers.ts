@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { OPERATOR_AUTH_METHODS } from '../../records/client.ts'
 import { ID_TOKEN_ALGS } from '../../records/rare_members.ts'
 import { ACCESS_MODES, ACCESS_TOKEN_TYPS, TOKEN_CLAIMS } from '../../records/resource.ts'
+import { details, detailsTypes } from './details.ts'
 import { shownLimits } from './limits.ts'
 import { own } from './own_words.ts'
 import { documentFields, documentState, federatedCredential, hostWarning } from './parts.ts'
@@ -158,14 +159,7 @@ export const resource = z.strictObject({
     second_factor: z.boolean().optional(),
   }),
   token_claims: z.array(z.enum(TOKEN_CLAIMS)),
-  authorization_details_types: z.array(
-    z.strictObject({
-      type: z.string(),
-      description: z.string(),
-      schema: z.record(z.string(), z.unknown()),
-      display: texts.optional(),
-    }),
-  ),
+  authorization_details_types: detailsTypes,
   access_token_typ: z.enum(ACCESS_TOKEN_TYPS),
   policy: z.strictObject({ exchange: allowedClients, runtime: clientIds, connect: allowedUrls.optional() }),
   warning: z.string().optional().describe('Why clients cannot send this URI, and the form that they send.'),
@@ -242,10 +236,7 @@ export const issuance = z.strictObject({
   resource: z.string(),
   scope: z.string(),
   scopes: texts,
-  authorization_details: z
-    .array(z.record(z.string(), z.unknown()))
-    .optional()
-    .describe('What was granted beside the scope (RFC 9396).'),
+  authorization_details: details.optional(),
   token_type: z.enum(['Bearer', 'DPoP']),
   backend_kind: z.enum(['mint', 'broker']),
   broker_provider_slug: z.string().optional(),

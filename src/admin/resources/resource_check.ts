@@ -20,6 +20,15 @@ export const checkedResource = {
 
 const MAX_BYTES = 64 * 1024
 
+/** Refuses a type whose schema cannot be used. Throws invalid_request. */
+export async function checkDetailsTypes({ details }: App, { authorization_details_types }: Resource): Promise<void> {
+  for (const [i, type] of authorization_details_types.entries()) {
+    const problem = await details.problemOf(type)
+    if (problem !== undefined)
+      throw invalid(`authorization_details_types[${i}].schema cannot be used: ${problem}`, 'details_schema')
+  }
+}
+
 /** A resource cannot have the URI of the admin listener. With `oauth.match_root_slash` the two forms of a URI without a path are one resource, which cannot be registered twice. Throws conflict. */
 export async function checkUri(app: App, { id, uri }: Pick<Resource, 'id' | 'uri'>): Promise<void> {
   if (isAdminUri(app.config, uri))

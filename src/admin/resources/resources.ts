@@ -18,7 +18,7 @@ import { changedFields, conflict, invalid, notFound, parsed, retryStale } from '
 import { revokeFitting } from '../revocations.ts'
 import { checkResourceChange } from '../rights.ts'
 import { getProvider } from './providers.ts'
-import { checkedResource, checkPublished, checkUri } from './resource_check.ts'
+import { checkDetailsTypes, checkedResource, checkPublished, checkUri } from './resource_check.ts'
 import { accessFlag, scopeMapFlag, scopesFlag } from './resource_flags.ts'
 
 /** Without defaults, so that a patch keeps the members that it does not name. */
@@ -101,15 +101,6 @@ async function checkClients({ store }: App, policy: ResourcePolicy, before?: Res
   const known = added.length > 0 ? await store.listKnownClients({ client_ids: added }) : []
   const unknown = added.filter((id) => !known.includes(id))
   if (unknown.length > 0) throw invalid(`policy names unknown clients: ${quoteNames(unknown, ', ')}`, 'unknown_client')
-}
-
-/** Refuses a type whose schema cannot be used. Throws invalid_request. */
-async function checkDetailsTypes({ details }: App, { authorization_details_types }: Resource): Promise<void> {
-  for (const [i, type] of authorization_details_types.entries()) {
-    const problem = await details.problemOf(type)
-    if (problem !== undefined)
-      throw invalid(`authorization_details_types[${i}].schema cannot be used: ${problem}`, 'details_schema')
-  }
 }
 
 /** Resolves the provider of a resource to its slug. Throws not_found, or invalid_request when id and slug name different providers. */

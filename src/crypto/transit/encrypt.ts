@@ -1,5 +1,5 @@
 // Encryption at rest by the transit engine: the key stays there, and an encrypted text can be decrypted only for its purpose and row.
-import type { SealPurpose } from '../../records/seal_purpose.ts'
+import type { SealPurpose } from '../../store/sealed.ts'
 import type { AtRest } from '../encryption.ts'
 import type { MayMakeFirst } from '../key_source.ts'
 import { createTransitClient, type TransitAccess, type TransitParts } from './client.ts'

@@ -22,7 +22,7 @@ import { descriptionOf } from './scope_text.ts'
 import { ACCOUNT_PATH, basePath, pathAndQuery } from './urls.ts'
 
 /** A request with what its page shows. */
-export interface Pending {
+export interface ShownRequest {
   request: AuthorizationRequest
   client: Client
   resource?: Resource
@@ -31,10 +31,10 @@ export interface Pending {
 }
 
 /** The purpose of the CSRF token of the form. */
-export const purposeOf = ({ id }: AuthorizationRequest): string => `consent ${id}`
+export const consentForm = ({ id }: AuthorizationRequest): string => `consent ${id}`
 
 /** The consent page: the client, the resource, and a box for each scope and each element of the details. */
-export function consentPage(app: App, http: Request, pending: Pending, signedIn: SignedIn): Reply {
+export function consentPage(app: App, http: Request, pending: ShownRequest, signedIn: SignedIn): Reply {
   const messages = messagesOf(http)
   const { request, client, resource, device } = pending
   const details = request.authorization_details?.asked
@@ -54,7 +54,7 @@ ${device ? deviceWarning(messages) : request.redirect_uri !== '' && isOnDevice(r
 ${client.registration_source !== 'admin' && html`<p class="note warn">${namedBy(client, t)}</p>`}
 <form method="post" action="${basePath(app)}/consent${localesQuery(http)}">
 <input type="hidden" name="session_id" value="${request.id}">
-<input type="hidden" name="csrf_token" value="${formToken(app, signedIn, purposeOf(request))}">
+<input type="hidden" name="csrf_token" value="${formToken(app, signedIn, consentForm(request))}">
 ${request.scope === '' && !details && html`<p class="note">${t.withoutScopes}</p>`}${request.scope !== '' && scopeChoice(request.scope, resource, messages)}
 ${details && detailChoice(details, resource, messages)}
 <div class="buttons">

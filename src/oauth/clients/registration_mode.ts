@@ -1,7 +1,9 @@
 // Who may register clients dynamically. A mode that operators set at run time takes precedence over the configuration.
 
 import { DCR_MODES } from '../../config/oauth_keys.ts'
+import type { Config } from '../../config/schema.ts'
 import type { App } from '../../context.ts'
+import { type BucketStore, SharedBuckets } from '../../http/shared_buckets.ts'
 
 type DcrMode = (typeof DCR_MODES)[number]
 
@@ -20,3 +22,16 @@ export const dcrModeSetting = ({ clock }: Pick<App, 'clock'>, mode: DcrMode) => 
   value: mode,
   now: clock.now(),
 })
+
+/** The limit on registrations, for all instances together. A reload may change it. */
+export const openRegistrationLimit = ({ dcr }: Config, store: BucketStore): SharedBuckets => {
+  const limit = {
+    get rate() {
+      return dcr.rate_limit
+    },
+    get burst() {
+      return dcr.rate_limit_burst
+    },
+  }
+  return new SharedBuckets('register', limit, store)
+}

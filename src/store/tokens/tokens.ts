@@ -89,7 +89,6 @@ export interface Approval {
   /** The session in which it is decided. */
   session_id: string
   scope: string
-  /** With the positions that the person allowed. */
   authorization_details?: AskedDetails
   code_hash: string
   code_expires_at: number
@@ -168,7 +167,6 @@ export function* findCode({ id }: { id: string }): Op<FoundCode | undefined> {
 /** Consumes a code and records the tokens that are issued for it. `used`: another request has consumed the code, or the person withdrew or changed what was allowed. */
 export function* redeemCode(r: {
   family: TokenFamily
-  /** What the request had when it was read. */
   authorization_details?: AskedDetails
   refresh?: RefreshToken
   issuance: NewIssuance
