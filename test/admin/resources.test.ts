@@ -48,6 +48,7 @@ test('creating a resource shows it by id, by slug and in the list', async () => 
     scopes: [{ name: 'a', description: 'About a', upstream: '' }],
     access: { mode: 'everyone', groups: [], users: [], email_domains: [] },
     token_claims: [],
+    authorization_details_types: [],
     access_token_typ: 'at+jwt',
     policy: { exchange: { allowed_client_ids: [] }, runtime: { client_ids: [] } },
     warning: 'clients cannot send this URI: they send https://bytes.example.com/mcp/ instead; register that form',

@@ -207,6 +207,7 @@ describe.each([2, 4])('%i front threads', (threads) => {
     await trust(at, { issuer, jwks_uri: `${issuer}/jwks.json` })
     const { providers } = await okAdmin<{ providers: unknown[] }>(at, 'GET', '/admin/system/status')
     expect(providers).toContainEqual({
+      id: expect.any(String),
       slug: issuer,
       use: 'assertions',
       issuer,

@@ -129,7 +129,7 @@ describe('an outage', () => {
     }
     expect(await tried(scene)).toBe('accepted')
     const [good, slug] = [{ use: 'assertions', usable: true, keys: 1 }, scene.idp.issuer]
-    expect(await shown()).toEqual({ ...good, slug, issuer: scene.idp.issuer })
+    expect(await shown()).toEqual({ ...good, id: scene.idp_id, slug, issuer: scene.idp.issuer })
     expect(await checked()).toMatchObject({ result: 'ok' })
     scene.idp.answer = status(500)
     service.advance(600)

@@ -139,6 +139,8 @@ test('lists of records, tokens, events and steps', async () => {
     expect.arrayContaining(['events[].actor_id', 'events[].detail.found', 'reasons[].reason']),
   )
   expect(await readAll('client_connections')).toContain('connections[].steps[].detail')
+  await readAll('client_failures', { client_id: clientIds[0] })
+  await readAll('activity_history', { range: '1h' })
   expect(await readAll('waste')).toEqual(expect.arrayContaining(['clients[].client_name', 'clients[].message']))
   expect(await readAll('doctor')).toEqual(expect.arrayContaining(['findings[].message', 'findings[].check']))
   expect((await read('status')).places).toContain('attention[].text')

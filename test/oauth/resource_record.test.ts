@@ -14,6 +14,7 @@ test('a resource without a policy has empty lists, and its slug as its name', ()
     scopes: [],
     access: { mode: 'everyone', groups: [], users: [], email_domains: [] },
     token_claims: [],
+    authorization_details_types: [],
     policy: { exchange: { allowed_client_ids: [] }, runtime: { client_ids: [] }, connect: { allowed_return_urls: [] } },
     version: 1,
     created_at: 100,

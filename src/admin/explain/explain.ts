@@ -34,13 +34,14 @@ async function explain(app: App, request: ExplainedRequest, grant: Grant) {
     ...{ sub: request.client_id, has_openid: app.config.oauth.openid },
     asked_details: request.authorization_details && JSON.stringify(request.authorization_details),
   })
-  const rules: readonly GrantRule<Scene>[] = [...explained.before, ...grant.rules].filter(
-    ({ name }) => name !== 'authorization_details' || request.authorization_details,
-  )
+  const rules: readonly GrantRule<Scene>[] = [...explained.before, ...grant.rules]
   // Two rules of a name are one step, at the place of the first of them.
   const outcomes = new Map<RuleName, Outcome>(rules.map(({ name }) => [name, 'not_reached']))
+  // Nearly no request has details.
+  const isShown = ([rule, outcome]: [RuleName, Outcome]) =>
+    rule !== 'authorization_details' || outcome === 'failed' || request.authorization_details !== undefined
   const steps = () =>
-    [...outcomes].map(([rule, outcome]) => {
+    [...outcomes].filter(isShown).map(([rule, outcome]) => {
       const { where, change } = EXPLAINED_RULES[rule]
       return { rule, outcome, where: where(scene), change: change(scene) }
     })

@@ -80,7 +80,7 @@ function chain(statements: readonly Statement[]): string {
 /** The types of the parameters of a statement, by the columns that they belong to. */
 function typesIn(sql: string): string[] {
   const [, columns] = /^INSERT INTO \w+ \(([^)]*)\)/.exec(sql) ?? []
-  const names = columns?.split(', ') ?? [...sql.matchAll(/(\w+) = \?/g)].map(([, name = '']) => name)
+  const names = columns?.split(', ') ?? [...sql.matchAll(/(\w+)(?:, ''\))? = \?/g)].map(([, name = '']) => name)
   return names.map(typeOf)
 }
 
