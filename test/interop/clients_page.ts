@@ -15,7 +15,7 @@ const INTRO = `Tests connect these clients to a running service. They test sign-
 published. A cell says \`yes\`, or what happens instead. *Since* is the first day with this result.
 
 With \`oauth.refresh_grace: 30s\` the second process that uses the same refresh token continues. Without it, that process would end the sign-in of both. \`oauth.require_scope: false\` is for clients that send no scope at their first sign-in. Client
-documents (CIMD) are served by the test, so \`cimd.require_https\` is false and \`cimd.allow_private_addresses\` is true. The documents of Claude, Claude Code, ChatGPT, Codex and VS Code are those that their vendors published in the autumn of 2026, at their URLs; no test
+documents (CIMD) are served by the test, so \`cimd.require_https\` is false and \`cimd.allow_private_addresses\` is true. The documents of Claude, Claude Code, ChatGPT, Codex and VS Code are public copies of those that their vendors published in the autumn of 2026; no test
 fetches them from there.`
 
 const REQUESTS = `Every run of the fast tests compares the requests of these clients with this page. \`test/interop/clients.test.ts\` writes the page, and fails if a client sends anything else. None of

@@ -27,7 +27,7 @@ export interface ClientDocument {
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 const PUBLIC_CODE = { ...CODE, token_endpoint_auth_method: 'none' }
 
-/** The client metadata documents as their vendors published them in the autumn of 2026. */
+/** The client metadata documents of vendors, from public copies of the autumn of 2026. */
 export const DOCUMENTS = {
   claudeCode: {
     client_id: 'https://claude.ai/oauth/claude-code-client-metadata',
