@@ -76,7 +76,7 @@ export const AUDIT_EVENTS = {
     doc: 'A client_credentials request of an authenticated client was refused.',
     detail: ['reason'],
   },
-  client_deleted: { doc: 'A client was deleted.', detail: ['force'] },
+  client_deleted: { doc: 'A client was deleted.', detail: ['force', ...toll] },
   client_denied: { doc: 'An operator denied a client that asked for approval.', detail: ['client_name'] },
   client_document_changed: {
     doc: 'The metadata document of a stored client has changed.',

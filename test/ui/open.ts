@@ -28,8 +28,8 @@ export async function sessionCookies(service: TestService, key = ADMIN_KEY) {
 export const press = (page: Page, name: string): Promise<void> =>
   page.getByRole('button', { name, exact: true }).click()
 
-/** The rows of the list on the page, as text. */
-export const rowsOf = (page: Page): Promise<string[]> => page.locator('tbody tr').allInnerTexts()
+/** The texts of the rows that are shown. A chart has its values in a table that opens on demand. */
+export const rowsOf = (page: Page): Promise<string[]> => page.locator('tbody tr:visible').allInnerTexts()
 
 /** A field of the open dialog, by the beginning of its label. */
 export const field = (page: Page, label: string) => page.getByRole('dialog').getByLabel(new RegExp(`^${label}`))
