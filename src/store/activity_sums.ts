@@ -45,7 +45,7 @@ export function* readActivity({ kind, name, from, until, width }: ActivityRange)
   )
   const sum = (column: string) => `CAST(sum(${column}) AS BIGINT) AS ${column}`
   const rows = yield* all(
-    `SELECT name, starts_at / ? AS nth, ${['requests', 'refused', 'limited', 'issued'].map(sum).join(', ')}
+    `SELECT name, CAST(starts_at / ? AS BIGINT) AS nth, ${['requests', 'refused', 'limited', 'issued'].map(sum).join(', ')}
        FROM activity_sums ${sql} GROUP BY name, nth ORDER BY nth, name`,
     width,
     ...params,

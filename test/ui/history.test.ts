@@ -53,6 +53,8 @@ describe(`in ${CHROMIUM}`, () => {
     const slider = chart.getByRole('slider')
     await expect.poll(() => slider.getAttribute('aria-valuemax')).toMatch(/^14\d$/)
     await chart.locator('canvas').waitFor()
+    // The axis is drawn before the sums have arrived.
+    await expect.poll(() => slider.getAttribute('aria-valuetext')).toContain('client credentials')
     await slider.focus()
     const last = Number(await slider.getAttribute('aria-valuemax'))
     const values = new Set<string>()

@@ -38,7 +38,7 @@ describe(`in ${CHROMIUM}`, () => {
     await page.getByLabel('Client ID').fill('nobody')
     await page.getByLabel('Client secret').fill('nothing')
     await press(page, 'Mint a token')
-    await page.getByText('No client with this client_id exists here.').waitFor()
+    await page.getByText('No client has this client_id.').waitFor()
     await page.getByText('invalid_client', { exact: true }).waitFor()
   })
 

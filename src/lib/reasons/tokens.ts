@@ -147,7 +147,7 @@ export const TOKEN_ENDPOINT = [
     'Correct the client. A request may name only one resource. The same value twice counts once',
   ],
   [
-    'bad_form bad_json',
+    'bad_json',
     'The body is not a form or JSON object that can be read',
     'Correct the body that the client sends',
   ],

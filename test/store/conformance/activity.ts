@@ -38,6 +38,11 @@ export function activityRules(bench: Bench): void {
       { name: 'a', at: AT, requests: 11 },
       { name: 'b', at: AT, requests: 12 },
     ])
+    // Minutes inside of a period count for it.
+    await store.addActivity({ at: AT + 600 + 240, sums: [sum('grant', 'g', 3)] })
+    expect(await store.readActivity({ ...range, kind: 'grant', width: 600 })).toMatchObject([
+      { at: AT + 600, requests: 3 },
+    ])
     expect(await store.readActivity({ ...range, kind: 'user', width: 600 })).toEqual([])
     await other.close()
     await close()
