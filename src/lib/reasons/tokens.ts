@@ -146,11 +146,7 @@ export const TOKEN_ENDPOINT = [
     'A parameter has two different values',
     'Correct the client. A request may name only one resource. The same value twice counts once',
   ],
-  [
-    'bad_json',
-    'The body is not a form or JSON object that can be read',
-    'Correct the body that the client sends',
-  ],
+  ['bad_json', 'The body is not a form or JSON object that can be read', 'Correct the body that the client sends'],
   [
     'bad_authorization_header assertion_alg assertion_client_id assertion_exp assertion_expired assertion_iat assertion_iss assertion_kid assertion_malformed assertion_nbf assertion_sub assertion_typ assertion_type',
     'The client sent credentials that are malformed or expired',
