@@ -1,5 +1,5 @@
 -- expand: an older instance does not read or write the new table.
--- Requests and tokens by minute and by hour, for charts. All instances add to the same rows. The purge deletes old ones.
+-- Requests and tokens by minute and by hour, for charts. All instances add to the same rows, and delete old ones.
 CREATE TABLE activity_sums (
   step      BIGINT NOT NULL,                      -- seconds: 60 or 3600
   kind      TEXT NOT NULL,                        -- all, client, resource, user, grant, reason, latency or start

@@ -75,7 +75,7 @@ export interface App {
   /** The schemas of authorization details: what is wrong with one, and which member of an element does not fit it. */
   readonly details: {
     problemOf(type: DetailsType): Promise<string | undefined>
-    faultOf(type: DetailsType, element: AuthorizationDetail): Promise<string | undefined>
+    checkOf(type: DetailsType): Promise<(element: AuthorizationDetail) => string | undefined>
   }
   /** Admission control for requests that sign or verify. */
   readonly admission: Admission

@@ -14,6 +14,7 @@ import { authenticateForToken } from '../oauth/clients/token_auth.ts'
 import { mayAuditRefusal } from '../oauth/refusal_limit.ts'
 import { refuseDetails } from '../oauth/tokens/authorization_details.ts'
 import { newNonce, replayedProof, verifyProof } from '../oauth/tokens/dpop.ts'
+import type { RuleName } from '../oauth/tokens/rule.ts'
 import { endUses, usedBefore } from '../oauth/tokens/single_use.ts'
 import { noteAccessRefused } from '../oauth/tokens/subject_access.ts'
 import type { Client } from '../records/client.ts'
@@ -40,7 +41,7 @@ export async function answerClient(
     // Before its assertion counts as used, because that would cost a write.
     await takeRequest(app, client)
     if (authenticated.use) uses.push(authenticated.use)
-    if (!grant.hasDetails) refuseDetails(form)
+    if (form.authorization_details !== undefined && !grant.rules.some(isAboutDetails)) refuseDetails(form)
     checkRegistered(client, grant)
     if (needsApproval(app.config, client)) await checkApproval(app, client, grant)
     const proof = await verifyProof(app, request)
@@ -55,6 +56,9 @@ export async function answerClient(
 /** A client that waits for its approval may poll for a user, and use what users allowed before. The grant of an assertion asks the policies. */
 const checkApproval = (app: App, client: Client, { isMachine }: Grant): Promise<unknown> =>
   isMachine ? checkApproved(app, client) : checkNotDenied(app, client, 'unauthorized_client')
+
+/** A grant without this rule would ignore the details. */
+const isAboutDetails = ({ name }: { name: RuleName }): boolean => name === 'authorization_details'
 
 interface Refused {
   request: Request

@@ -19,7 +19,6 @@ export const authorizationCode = {
   name: 'authorization_code',
   clients: 'any',
   denied: 'token_issue_denied',
-  hasDetails: true,
   enabled: () => true,
   rules: HELD_RULES,
   lifetime: (config) => config.dcr.default_token_expiry,

@@ -26,7 +26,6 @@ export const clientCredentials = {
   clients: 'confidential',
   isMachine: true,
   denied: 'client_credentials_denied',
-  hasDetails: true,
   switch: 'client_credentials.enabled',
   enabled: (config) => config.client_credentials.enabled,
   counters: { issued: 'ext_client_credentials_issued_total', denied: 'ext_client_credentials_denied_total' },

@@ -23,7 +23,6 @@ export const deviceCode = {
   name: 'device_code',
   clients: 'any',
   denied: 'device_code_denied',
-  hasDetails: true,
   switch: 'device.enabled',
   enabled: (config) => config.device.enabled,
   rules: HELD_RULES,

@@ -26,8 +26,6 @@ export interface Grant {
   readonly clients: 'any' | 'confidential'
   /** No user takes part who could learn that an operator must approve the client (clients.approval). */
   readonly isMachine?: true
-  /** Its requests may name authorization_details (RFC 9396). */
-  readonly hasDetails?: true
   /** The configuration key that enables it; a grant without one is always enabled. */
   readonly switch?: string
   enabled(config: Config): boolean

@@ -32,7 +32,6 @@ export const refreshToken = {
   name: 'refresh_token',
   clients: 'any',
   denied: 'token_refresh_denied',
-  hasDetails: true,
   enabled: () => true,
   rules: HELD_RULES,
   lifetime: (config) => config.dcr.default_token_expiry,

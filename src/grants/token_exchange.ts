@@ -76,7 +76,6 @@ export const tokenExchange = {
   clients: 'confidential',
   isMachine: true,
   denied: 'token_exchange_denied',
-  hasDetails: true,
   switch: 'token_exchange.enabled',
   enabled: (config) => config.token_exchange.enabled,
   rules: RULES,

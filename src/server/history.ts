@@ -8,6 +8,8 @@ const MOST_NAMES = 100
 const MOST_IDS = 500
 /** Rows of one store operation, so that other operations do not wait for it. */
 const ROWS = 50
+/** Old rows that are deleted at most after each minute. */
+const SWEPT = 1000
 /** Minutes that are kept while the store is unavailable. The oldest are dropped. */
 const MOST_MINUTES = 60
 /** Seconds after the end of a minute: threads hand over their sums once a second. Instances write at different times. */
@@ -68,6 +70,15 @@ class History {
       this.waiting.shift()
     }
     await this.writeFailures()
+    await this.sweep()
+  }
+
+  /** Deletes rows that are older than they are kept, more than a minute adds. */
+  private async sweep(): Promise<void> {
+    const { store, clock } = this.app
+    const old = { now: clock.now(), limit: SWEPT }
+    await store.sweepActivity(old)
+    await store.sweepClientFailures(old)
   }
 
   private async writeMinute(minute: MinuteSums): Promise<void> {

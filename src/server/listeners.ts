@@ -92,8 +92,8 @@ function ownLimits({ config, store, clientShare }: App): RequestLimits {
 }
 
 /** The message that the client received, and the redirect URI that is not registered: the page that refuses it does not show it. */
-const detailOf = ({ message, more: { about } }: OAuthError): string =>
-  about?.['redirect_uri'] === undefined ? message : `${message}: ${about['redirect_uri']}`
+const detailOf = ({ message, more: { sent } }: OAuthError): string =>
+  sent?.parameter === 'redirect_uri' ? `${message}: ${shownText(sent.value)}` : message
 
 /** Adds the outcome of a step to the client activity, with the error message that the client received. */
 function recordStep(
@@ -120,11 +120,10 @@ function recordStep(
   const user = issued && issued.sub !== issued.client_id ? issued.sub : undefined
   sums.record(
     at,
-    { client: client_id, resource: issued?.resource, user },
+    { client: isInvented(error) ? undefined : client_id, resource: issued?.resource, user },
     countsOf({ step, status, error: error?.code }),
   )
-  // Ids that no client has would displace the failures of clients.
-  if (error && client_id && error.reason !== 'unknown_client')
+  if (error && client_id && !isInvented(error))
     failures.add({
       client_id,
       address: request.remote,
@@ -135,6 +134,10 @@ function recordStep(
       ...sent,
     })
 }
+
+/** Whether no client may have the id of a request: callers can invent any number of ids, which would displace the sums and failures of clients. */
+const isInvented = (error?: OAuthError): boolean =>
+  error !== undefined && (error.reason === 'unknown_client' || error.reason.startsWith('cimd_'))
 
 const failureOf = (error: OAuthError, at: number) => ({
   error: error.code,

@@ -13,7 +13,6 @@ const ROWS = 250
 /** Pause after a window, as a share of its time within limits: SQLite does not queue writers, so a server needs a pause to get the lock. */
 const PAUSE = { share: 2, leastMs: 10, mostMs: 250 }
 const FAMILIES = 'token-families'
-const ACTIVITY = 'activity'
 /** Families of one query, which reads the refresh tokens and the live access tokens once. */
 const FAMILY_ROWS = 10_000
 const UNUSED_SECONDS = 30 * DAY
@@ -85,7 +84,6 @@ interface Bounds {
 /** Deletes the expired rows of a target. Yields the number of deleted rows after each window. */
 export async function* expiredRows(store: Store, target: string, { now, life }: Bounds): AsyncGenerator<number> {
   if (target === FAMILIES) return yield* endedFamilies(store, now, life)
-  if (target === ACTIVITY) return yield* oldActivity(store, now)
   for (const table of PURGE_TARGETS[target]?.keys() ?? []) {
     for (let after: string | undefined = ''; after !== undefined; ) {
       const window: ResultOf<'purgeWindow'> = await store.purgeWindow({ target, table, after, rows: ROWS, now })
@@ -99,12 +97,6 @@ export async function* expiredRows(store: Store, target: string, { now, life }: 
 export async function* unusedClients(store: Store, now: number): AsyncGenerator<number> {
   for (let rows = ROWS; rows === ROWS; yield rows)
     rows = await store.reapClients({ before: now - UNUSED_SECONDS, limit: ROWS })
-}
-
-/** Deletes the sums of requests and the failures of clients that are older than they are kept. */
-async function* oldActivity(store: Store, now: number): AsyncGenerator<number> {
-  for (const sweep of [store.sweepActivity, store.sweepClientFailures])
-    for (let rows = ROWS; rows >= ROWS; yield rows) rows = await sweep({ now, limit: ROWS })
 }
 
 /** Deletes the token families that cannot issue tokens any more, a few at a time. */

@@ -22,8 +22,6 @@ export const PURGE_TARGETS: Readonly<Record<string, readonly Table[]>> = {
   'refresh-tokens': [{ name: 'refresh_tokens', expired: 'expires_at <= ?' }],
   // The time of the row alone does not decide: listEndedFamilies finds them.
   'token-families': [],
-  // Sums of requests, and failures of clients. Their rows have no time-ordered key: sweepActivity and sweepClientFailures find them.
-  activity: [],
   sessions: [
     { name: 'sessions', expired: 'expires_at <= ?' },
     { name: 'admin_sessions', expired: 'expires_at <= ?' },

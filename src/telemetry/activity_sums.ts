@@ -21,6 +21,8 @@ export interface MinuteSums {
 
 /** Names of a kind that are counted in a minute. The others are summed. */
 const MOST_NAMES = 2000
+/** Characters of all names of a minute together: callers choose some of them. */
+const MOST_CHARACTERS = 256 * 1024
 /** Minutes that wait to be written. The oldest are dropped. */
 const MOST_MINUTES = 5
 const MAX_NAME = 2048
@@ -28,27 +30,34 @@ const MINUTE = 60
 
 type Counts = Map<string, RequestCounts>
 
+interface Minute {
+  at: number
+  kinds: Map<ActivityKind, Counts>
+  /** The length of its names together. */
+  characters: number
+}
+
 /** The sums of one thread. */
 export class ActivitySums {
-  private readonly minutes = new Map<number, Map<ActivityKind, Counts>>()
+  private readonly minutes = new Map<number, Minute>()
   /** The minute that was counted last: most requests belong to it. */
-  private last: { at: number; kinds: Map<ActivityKind, Counts> } | undefined
+  private last: Minute | undefined
 
   /** Counts a request, and its token if it got one. `names` are those of the client, the resource and the user, as far as known. */
   record(now: number, names: Readonly<Partial<Record<NamedKind, string | undefined>>>, counts: RequestCounts): void {
-    const kinds = this.minuteOf(now)
-    add(kinds, 'all', '', counts)
+    const minute = this.minuteOf(now)
+    add(minute, 'all', '', counts)
     for (const kind of NAMED) {
       const name = names[kind]
-      if (name) add(kinds, kind, name, counts)
+      if (name) add(minute, kind, name, counts)
     }
   }
 
   /** Adds sums to a minute. A minute without requests also counts: it was measured. */
   add({ at, sums }: MinuteSums): void {
-    const kinds = this.minuteOf(at)
-    add(kinds, 'all', '', NOTHING)
-    for (const { kind, name, ...counts } of sums) add(kinds, kind, name, counts)
+    const minute = this.minuteOf(at)
+    add(minute, 'all', '', NOTHING)
+    for (const { kind, name, ...counts } of sums) add(minute, kind, name, counts)
   }
 
   /** The sums since the last take() that are not of this minute, the oldest first; with `all` also those of this minute. */
@@ -64,36 +73,40 @@ export class ActivitySums {
   look(): MinuteSums[] {
     return [...this.minutes]
       .sort(([a], [b]) => a - b)
-      .map(([at, kinds]) => ({
+      .map(([at, { kinds }]) => ({
         at,
         sums: [...kinds].flatMap(([kind, counts]) => [...counts].map(([name, each]) => ({ kind, name, ...each }))),
       }))
   }
 
-  private minuteOf(now: number): Map<ActivityKind, Counts> {
+  private minuteOf(now: number): Minute {
     const at = minuteOf(now)
-    if (this.last?.at === at) return this.last.kinds
-    const kinds = this.minutes.get(at) ?? new Map<ActivityKind, Counts>()
-    this.minutes.set(at, kinds)
+    if (this.last?.at === at) return this.last
+    const minute = this.minutes.get(at) ?? { at, kinds: new Map(), characters: 0 }
+    this.minutes.set(at, minute)
     if (this.minutes.size > MOST_MINUTES) this.minutes.delete(Math.min(...this.minutes.keys()))
-    this.last = { at, kinds }
-    return kinds
+    this.last = minute
+    return minute
   }
 }
 
 const NOTHING: RequestCounts = { requests: 0, refused: 0, limited: 0, issued: 0 }
 const minuteOf = (now: number) => now - (now % MINUTE)
 
-function add(kinds: Map<ActivityKind, Counts>, kind: ActivityKind, name: string, counts: RequestCounts): void {
-  const ofKind: Counts = kinds.get(kind) ?? new Map()
-  kinds.set(kind, ofKind)
+function add(minute: Minute, kind: ActivityKind, name: string, counts: RequestCounts): void {
+  const ofKind: Counts = minute.kinds.get(kind) ?? new Map()
+  minute.kinds.set(kind, ofKind)
   const sum = ofKind.get(name)
   if (sum) addCounts(sum, counts)
-  else if (name === '' || (ofKind.size < MOST_NAMES && name.length <= MAX_NAME))
+  else if (name === '' || hasRoom(minute, ofKind, name)) {
+    minute.characters += name.length
     // A slice of a request text would keep the whole text in memory.
     ofKind.set(ownCopy(name), { ...counts })
-  else add(kinds, kind, '', counts)
+  } else add(minute, kind, '', counts)
 }
+
+const hasRoom = ({ characters }: Minute, { size }: Counts, { length }: string): boolean =>
+  size < MOST_NAMES && length <= MAX_NAME && characters + length <= MOST_CHARACTERS
 
 /** The sums of the `most` busiest names of a kind. The rest is one sum without a name. */
 export function busiest(sums: readonly ActivitySum[], most: number): ActivitySum[] {

@@ -50,6 +50,8 @@ const MAX_DETAIL = 400
 
 /** Distinct failures that wait to be written. More are not recorded. */
 const MOST = 500
+/** Those of one client, as many as the store keeps: the values that a caller chooses must not displace the failures of other clients. */
+const MOST_OF_CLIENT = 20
 
 /** What distinguishes failures of one client. */
 export const failureKey = ({ step, reason, parameter = '', sent = '' }: ClientFailure): string =>
@@ -58,18 +60,28 @@ export const failureKey = ({ step, reason, parameter = '', sent = '' }: ClientFa
 /** The failures of one thread. */
 export class FailureLog {
   private waiting = new Map<string, ClientFailure>()
+  /** The number of waiting failures, by client. */
+  private ofClients = new Map<string, number>()
 
   add(failure: ClientFailure): void {
     const key = `${failure.client_id} ${failureKey(failure)}`
     const before = this.waiting.get(key)
     if (before) this.waiting.set(key, { ...failure, count: before.count + failure.count, first_at: before.first_at })
-    else if (this.waiting.size < MOST) this.waiting.set(key, failure)
+    else if (this.waiting.size < MOST && this.hasRoom(failure.client_id)) this.waiting.set(key, failure)
   }
 
   /** Takes out what has been added. */
   take(): ClientFailure[] {
     const taken = [...this.waiting.values()]
     this.waiting = new Map()
+    this.ofClients = new Map()
     return taken
+  }
+
+  private hasRoom(client_id: string): boolean {
+    const count = (this.ofClients.get(client_id) ?? 0) + 1
+    if (count > MOST_OF_CLIENT) return false
+    this.ofClients.set(client_id, count)
+    return true
   }
 }

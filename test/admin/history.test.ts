@@ -124,6 +124,18 @@ test('a minute is written after its end, with the 100 busiest clients, and the r
   await service.close()
 })
 
+test('each minute deletes rows that are older than they are kept, without a purge', async () => {
+  const service = await startService()
+  const { store, clock } = service.app
+  const at = clock.now() - 8 * 86_400
+  await store.addActivity({ at, sums: [{ kind: 'all', name: '', requests: 1, refused: 0, limited: 0, issued: 0 }] })
+  const minutes = () => store.readActivity({ kind: 'all', from: at - 60, until: at + 60, width: 60 })
+  expect(await minutes()).toHaveLength(1)
+  service.advance(90)
+  await expect.poll(minutes, { timeout: 5000 }).toEqual([])
+  await service.close()
+})
+
 test('the tokens of 24 hours are exact beyond a thousand, and clients are listed by them', async () => {
   const service = await startService()
   const { store, clock } = service.app

@@ -33,6 +33,10 @@ test('many names are one sum, and minutes that are not taken are dropped', () =>
   const clients = sums.look().flatMap((minute) => minute.sums.filter(({ kind }) => kind === 'client'))
   expect(clients).toHaveLength(2001)
   expect(clients.find(({ name }) => name === '')).toMatchObject({ requests: 501 })
+  // Long names leave less room: the characters of a minute are bounded.
+  for (let i = 0; i < 300; i++) sums.record(120, { client: `${i}${'y'.repeat(2000)}` }, ONE)
+  const [long] = sums.look().filter(({ at }) => at === 120)
+  expect(long?.sums.reduce((length, { name }) => length + name.length, 0)).toBeLessThanOrEqual(256 * 1024)
   for (let minute = 2; minute < 50; minute++) sums.record(minute * 60, {}, ONE)
   expect(sums.look().map(({ at }) => at / 60)).toEqual([45, 46, 47, 48, 49])
   expect(busiest(clients, 1)).toMatchObject([{ name: 'c0' }, { name: '', requests: 2500 }])
@@ -47,10 +51,12 @@ test('equal failures are one, and at most 500 wait', () => {
   })
   log.add(failure({}))
   log.add(failure({ request_id: 's', last_at: 5, first_at: 5 }))
+  for (let i = 0; i < 100; i++) log.add(failure({ client_id: 'busy', sent: `https://a.example/${i}` }))
   for (let i = 0; i < 600; i++) log.add(failure({ client_id: `c${i}` }))
   const taken = log.take()
   expect(taken[0]).toEqual(failure({ request_id: 's', last_at: 5, count: 2 }))
   expect(taken).toHaveLength(500)
+  expect(taken.filter(({ client_id }) => client_id === 'busy')).toHaveLength(20)
   expect(log.take()).toEqual([])
 })
 

@@ -73,7 +73,6 @@ export function returnAddressOf(client: Client, params: Params): ReturnAddress {
       'the redirect_uri is not registered for this client',
       'unregistered_redirect_uri',
     ).with({
-      about: { redirect_uri },
       sent: { parameter: 'redirect_uri', value: redirect_uri, allowed: client.redirect_uris },
     })
   return { client, redirect_uri, redirect_uri_sent: true, state, ...posted }

@@ -37,10 +37,13 @@ export async function requestedDetails(
   resource: Resource | undefined,
 ): Promise<AuthorizationDetail[] | undefined> {
   const elements = parseDetails(text)
+  const checks = new Map<string, (element: AuthorizationDetail) => string | undefined>()
+  for (const type of detailsTypesOf(resource))
+    if (elements?.some((each) => each.type === type.type)) checks.set(type.type, await app.details.checkOf(type))
   for (const [i, element] of (elements ?? []).entries()) {
-    const type = detailsTypesOf(resource).find((each) => each.type === element.type)
-    if (!type) throw refuse(`[${i}].type is not a type of this resource`, 'details_type')
-    const fault = await app.details.faultOf(type, element)
+    const check = checks.get(element.type)
+    if (!check) throw refuse(`[${i}].type is not a type of this resource`, 'details_type')
+    const fault = check(element)
     if (fault !== undefined) throw refuse(`[${i}]${fault}`, 'details_schema')
   }
   return elements

@@ -30,10 +30,10 @@ export class DetailsSchemas {
     }
   }
 
-  /** The member of an element that does not fit its type, and what is wrong with it. Undefined for an element that fits. */
-  async faultOf(type: DetailsType, element: AuthorizationDetail): Promise<string | undefined> {
+  /** A check of the elements of a type. It returns the member that does not fit and what is wrong with it; undefined for an element that fits. */
+  async checkOf(type: DetailsType): Promise<(element: AuthorizationDetail) => string | undefined> {
     const validate = await this.compile(type)
-    return validate(element) ? undefined : faultText(validate.errors?.[0])
+    return (element) => (validate(element) ? undefined : faultText(validate.errors?.[0]))
   }
 
   private async compile(type: DetailsType): Promise<ValidateFunction> {
