@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { digest } from '../../src/lib/id.ts'
 import { okAdmin } from '../support/admin.ts'
 import { Browser, fieldsOf, type Page } from '../support/browser.ts'
+import { envOf, runHere } from '../support/cli.ts'
 import { addDeviceClient, askForCode, codesOf, consentPageOf, DEVICES, poll } from '../support/device.ts'
 import {
   authorizeUrl,
@@ -279,5 +280,23 @@ test('an operator cannot declare a type that is wrong, and a schema fetches noth
   }
   expect(await okAdmin(service, 'PATCH', path, { authorization_details_types: [NOTE] })).toMatchObject({
     authorization_details_types: [NOTE],
+  })
+})
+
+test('the command line takes a type and an element as JSON, and explain names the member at fault', async () => {
+  const { slug, uri } = await addResource(service)
+  const run = (...args: string[]) => runHere(['admin', ...args, '--json'], envOf(service))
+  await run('resource', 'update', '--slug', slug, '--details-type', JSON.stringify(PAYMENT))
+  const shown = await okAdmin(service, 'GET', `/admin/resources/${slug}`)
+  expect(shown).toMatchObject({ authorization_details_types: [PAYMENT] })
+  const request = ['--grant', 'client_credentials', '--client-id', client.client_id, '--resource', uri]
+  const explained = async (detail: object) =>
+    JSON.parse((await run('try', 'explain', ...request, '--detail', JSON.stringify(detail))).stdout)
+  expect(await explained(ADA)).toMatchObject({ ok: true, claims: { authorization_details: [ADA] } })
+  const { ok, steps } = await explained({ ...ADA, amount: 'a lot' })
+  expect(ok).toBe(false)
+  expect(steps.find(({ outcome }: { outcome: string }) => outcome === 'failed')).toMatchObject({
+    rule: 'authorization_details',
+    where: expect.stringContaining('[0].amount'),
   })
 })

@@ -15,6 +15,7 @@ import type { GrantRule, RuleName } from '../../oauth/tokens/rule.ts'
 import { type AdminResource, action } from '../action.ts'
 import * as answers from '../answers/service.ts'
 import { invalid } from '../outcome.ts'
+import { jsonListFlag } from '../resources/resource_flags.ts'
 import { EXPLAINED_GRANTS } from './grants.ts'
 import { EXPLAINED_RULES, type ExplainedRequest, type Scene } from './rules.ts'
 import { refusalAnswer, TRY_DOC } from './try.ts'
@@ -122,7 +123,13 @@ export const tryExplain: AdminResource = {
             'For a token exchange: URI of the resource that the exchanged token is for. Its fronting link is checked.',
           ),
       }),
-      cli: { rows: 'steps', beforeRows: true },
+      cli: {
+        rows: 'steps',
+        beforeRows: true,
+        flags: {
+          detail: jsonListFlag('authorization_details', 'An element of the authorization details of the request'),
+        },
+      },
       async run(app, { body }) {
         const grant = grants.find(({ type }) => type === body.grant)
         if (!grant) throw invalid('grant names no grant_type', 'unknown_grant')

@@ -210,7 +210,7 @@ export const EXPLAINED_RULES: Readonly<Record<RuleName, RuleText>> = {
   authorization_details: {
     where: (scene) =>
       `authorization_details_types of the resource ${nameOfResource(scene)}${scene.fault === undefined ? '' : `: ${scene.fault}`}`,
-    change: (scene) => `service admin resource update --slug ${nameOfResource(scene)} --json types.json`,
+    change: (scene) => `service admin resource update --slug ${nameOfResource(scene)} --details-type …`,
   },
   fronting_link: { where: linkPlace, change: linkChange },
   actor_chain: {

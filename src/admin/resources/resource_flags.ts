@@ -63,3 +63,11 @@ export const accessFlag: FlagRule = {
     return { mode, ...Object.fromEntries(lists), ...second_factor }
   },
 }
+
+/** A flag whose values are the elements of a list, each as JSON. */
+export const jsonListFlag = (field: string, doc: string): FlagRule => ({
+  field,
+  doc: `${doc}, as JSON. May be repeated.`,
+  value: 'json',
+  read: (values) => values.map(asJson),
+})
