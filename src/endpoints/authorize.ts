@@ -11,6 +11,7 @@ import { checkNotDenied } from '../oauth/clients/approval.ts'
 import { isPublic } from '../oauth/clients/client_metadata.ts'
 import { askerOf } from '../oauth/clients/client_standing.ts'
 import { isUnstored, keepDocumentClient } from '../oauth/clients/document_client.ts'
+import { resolveClient } from '../oauth/clients/find_client.ts'
 import { isOnDevice } from '../oauth/clients/redirect_uri.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { isSignIn } from '../oauth/openid.ts'
@@ -60,7 +61,9 @@ export async function authorize(app: App, request: Request): Promise<Reply> {
   // Several values of `resource` become one text that names no resource. The error can then be sent to the client (RFC 8707).
   const sent = parseParams(request.query, 'resource')
   request.notes.client_id = sent.client_id
-  const { params, pushed_id } = await openRequested(app, sent)
+  const opened = await openRequested(app, sent).catch((error: unknown) => endedPage(app, request, sent, error))
+  if ('status' in opened) return opened
+  const { params, pushed_id } = opened
   const signedIn = await findSignedIn(app, request)
   const isTooLong = request.query.length - lengthOfOurs(params) > MAX_QUERY
   if (asksConsentAlone(params)) {
@@ -85,6 +88,17 @@ export async function authorize(app: App, request: Request): Promise<Reply> {
     request.notes.refusal = error
     return refusalPage(app, request, back, error)
   }
+}
+
+/** The page of a pushed request that has ended, with the way back to its application. Throws the error for programs. */
+async function endedPage(app: App, request: Request, { client_id = '' }: Params, error: unknown): Promise<Reply> {
+  if (!(error instanceof OAuthError) || error.code !== 'invalid_request_uri' || !prefersHtml(request)) throw error
+  request.notes.refusal = error
+  const { status, redirect_uris = [] } = (await resolveClient(app, client_id)) ?? {}
+  const [redirect_uri, ...others] = redirect_uris
+  const isOnly = status === 'active' && redirect_uri !== undefined && others.length === 0
+  const back = isOnly ? backWith(app, { redirect_uri }, error) : undefined
+  return thrownPage(app, messagesOf(request), request.id, error, { back })
 }
 
 /** Answers an authorization request that was sent as a form (OpenID Connect Core §3.1.2.1). Browsers send the session cookie with the GET that follows. */

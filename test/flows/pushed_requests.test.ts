@@ -135,6 +135,9 @@ describe('a pushed request', () => {
       const again = await decide(service, browser, second, 'allow')
       expect(again.location ?? '').not.toContain('code=')
       expectDead(await browser.follow(openingUrl(client, request_uri)))
+      const { text } = await browser.follow(openingUrl(client, request_uri))
+      expect(text).toContain('was used before')
+      expect(text).toContain(`href="${REDIRECT_URI}?error=invalid_request_uri`)
       // The same page, sent twice, has the same answer.
       expect(callbackOf(await decide(service, browser, first, action))).toEqual(answered)
     }

@@ -23,13 +23,13 @@ function asJson(text: string): unknown {
     return text
   }
 }
-export const scopesFlag: FlagRule = {
+const scopesFlag: FlagRule = {
   field: 'scopes',
   doc: 'A scope, also as JSON: {"name":"write","groups":["editors"],"descriptions":{"de":"Notizen schreiben"}}. May be repeated. upstream is for broker resources.',
   value: 'name|upstream|description',
   read: (values) => values.map(scopeTuple),
 }
-export const scopeMapFlag: FlagRule = {
+const scopeMapFlag: FlagRule = {
   field: 'scopes',
   doc: 'Scopes as name:upstream pairs: read:repo,write:repo_write.',
   value: 'a:b,c:d',
@@ -47,7 +47,7 @@ const ACCESS_LISTS: Readonly<Record<string, string>> = { groups: 'groups', users
 
 const SECOND_FACTOR = 'second-factor'
 
-export const accessFlag: FlagRule = {
+const accessFlag: FlagRule = {
   field: 'access',
   doc: 'Who may use it: everyone, or the users on one of these lists. May be repeated. With restricted alone no user may use it.',
   value: 'everyone|restricted|groups:a,b|users:id,id|domains:a,b|second-factor',
@@ -71,3 +71,12 @@ export const jsonListFlag = (field: string, doc: string): FlagRule => ({
   value: 'json',
   read: (values) => values.map(asJson),
 })
+
+export const providerFlag = { 'broker-provider': { field: 'broker_provider_slug' } } as const
+
+/** The flags that set the members of a resource. */
+export const resourceFlags = {
+  ...providerFlag,
+  ...{ scopes: scopesFlag, 'scope-map': scopeMapFlag, access: accessFlag },
+  'details-type': jsonListFlag('authorization_details_types', 'A type of authorization details'),
+}

@@ -19,7 +19,7 @@ import { revokeFitting } from '../revocations.ts'
 import { checkResourceChange } from '../rights.ts'
 import { getProvider } from './providers.ts'
 import { checkDetailsTypes, checkedResource, checkPublished, checkUri } from './resource_check.ts'
-import { accessFlag, jsonListFlag, scopeMapFlag, scopesFlag } from './resource_flags.ts'
+import { providerFlag, resourceFlags } from './resource_flags.ts'
 
 /** Without defaults, so that a patch keeps the members that it does not name. */
 const patchable = z.strictObject({ ...resourceFields, scopes: resourceFields.scopes.removeDefault() }).partial()
@@ -130,12 +130,6 @@ async function checkLinks({ store }: App, stored: Resource, next: Pick<Resource,
 }
 
 const bySlug = { slug: { field: 'id', doc: 'Slug or id of the resource.' } } as const
-const providerFlag = { 'broker-provider': { field: 'broker_provider_slug' } } as const
-const writable = {
-  ...providerFlag,
-  ...{ scopes: scopesFlag, 'scope-map': scopeMapFlag, access: accessFlag },
-  'details-type': jsonListFlag('authorization_details_types', 'A type of authorization details'),
-}
 const without = ['policy', 'broker_provider_id']
 
 export const resources: AdminResource = {
@@ -185,7 +179,7 @@ export const resources: AdminResource = {
       body: resourceRecord,
       audit: 'resource_created',
       count: ['ext_resource_server_ops_total', { op: 'create' }],
-      cli: { flags: writable, without },
+      cli: { flags: resourceFlags, without },
       async run(app, { body }, by) {
         const resource = newResource(await withProvider(app, body), app.clock.now())
         await checkResourceChange(app, by, resource)
@@ -221,7 +215,7 @@ export const resources: AdminResource = {
       audit: 'resource_updated',
       count: ['ext_resource_server_ops_total', { op: 'update' }],
       cli: {
-        flags: { ...bySlug, ...writable },
+        flags: { ...bySlug, ...resourceFlags },
         without: [...without, 'slug'],
       },
       run: (app, { params, body }, by) =>

@@ -233,6 +233,8 @@ export const de: Messages = {
       'Kehren Sie zur Anwendung zurück und versuchen Sie es erneut. Wenn der Fehler wieder auftritt, senden Sie diese Anfrage-ID an den Support der Anwendung:',
     texts: {
       invalid_request: 'Die Anwendung hat eine ungültige Anfrage gesendet.',
+      invalid_request_uri:
+        'Dieser Link wurde bereits verwendet oder ist zu alt. Beginnen Sie in der Anwendung noch einmal.',
       invalid_client: 'Die Anwendung ist hier nicht bekannt oder darf nicht verwendet werden.',
       invalid_scope: 'Die Anwendung hat Berechtigungen angefordert, die sie nicht erhalten kann.',
       invalid_target: 'Die Anwendung hat Zugriff auf eine Ressource angefordert, den sie nicht erhalten kann.',

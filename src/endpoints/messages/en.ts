@@ -231,6 +231,7 @@ export const en = {
     /** By the reason of the error, then by the first word of the reason, then by its code. */
     texts: {
       invalid_request: 'The application sent a request that is not valid.',
+      invalid_request_uri: 'This link was used before, or it is too old. Start again in the application.',
       invalid_client: 'The application is not known here, or it may not be used.',
       invalid_scope: 'The application asked for permissions that it cannot have.',
       invalid_target: 'The application asked for access to a resource that it cannot have.',

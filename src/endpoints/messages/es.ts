@@ -230,6 +230,7 @@ export const es: Messages = {
       'Vuelva a la aplicación e inténtelo de nuevo. Si el error se repite, envíe este identificador de solicitud al equipo de soporte de la aplicación:',
     texts: {
       invalid_request: 'La aplicación envió una solicitud no válida.',
+      invalid_request_uri: 'Este enlace ya se utilizó o es demasiado antiguo. Empiece de nuevo en la aplicación.',
       invalid_client: 'La aplicación no está registrada aquí o no se puede usar.',
       invalid_scope: 'La aplicación solicitó permisos que no puede obtener.',
       invalid_target: 'La aplicación solicitó acceso a un recurso al que no puede acceder.',
