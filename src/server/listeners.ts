@@ -137,7 +137,8 @@ function recordStep(
 
 /** Whether no client may have the id of a request: callers can invent any number of ids, which would displace the sums and failures of clients. */
 const isInvented = (error?: OAuthError): boolean =>
-  error !== undefined && (error.reason === 'unknown_client' || error.reason.startsWith('cimd_'))
+  error !== undefined && (INVENTED.includes(error.reason) || error.reason.startsWith('cimd_'))
+const INVENTED: readonly string[] = ['unknown_client', 'unknown_request_uri']
 
 const failureOf = (error: OAuthError, at: number) => ({
   error: error.code,

@@ -60,6 +60,8 @@ export class Feed {
   private running: Promise<void> | undefined
   private heard: Moment | undefined
   private healthy: boolean | undefined
+  /** Only that nothing arrives was reported, and not why. */
+  private isUnexplained = false
   private pauseMs = FIRST_PAUSE_MS
 
   /** `resource` is the URI whose revocations are needed. `onKeys` is called when keys may have been revoked. */
@@ -79,7 +81,10 @@ export class Feed {
   isFresh(): boolean {
     const isFresh = this.heard !== undefined && since(this.heard) <= this.maxAgeMs
     // Requests that are never answered, and events that never arrive, are no errors.
-    if (!isFresh && this.healthy) this.report(false, `nothing has arrived for ${this.maxAgeMs / 1000} seconds`)
+    if (!isFresh && this.healthy) {
+      this.report(false, `nothing has arrived for ${this.maxAgeMs / 1000} seconds`)
+      this.isUnexplained = true
+    }
     return isFresh
   }
 
@@ -229,9 +234,11 @@ export class Feed {
     this.requested.clear()
   }
 
+  /** Reports a change, and once the cause of a silence. */
   private report(healthy: boolean, reason: string): void {
-    if (this.healthy !== healthy) this.options.onChange?.({ healthy, reason })
+    if (this.healthy !== healthy || this.isUnexplained) this.options.onChange?.({ healthy, reason })
     this.healthy = healthy
+    this.isUnexplained = false
   }
 
   /** Waits, for longer each time until the stream works again. */
