@@ -1,6 +1,7 @@
 // The OpenAPI 3.1 document of the admin API, made from the declarations of its operations.
 import { z } from 'zod'
 import type { Config } from '../config/schema.ts'
+import { isObject } from '../lib/json.ts'
 import { type Action, type AdminResource, action, commandOf, neededFor, paramNames } from './action.ts'
 import { job } from './answers/jobs.ts'
 import * as answers from './answers/service.ts'
@@ -154,23 +155,23 @@ function queryOf({ query }: Action): object[] {
   }))
 }
 
-/** The JSON Schema of an answer, without two forms that some readers do not take: an empty schema for members of any form, and a list of types. */
-export function outputSchema(schema: z.ZodType): object {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
-    unrepresentable: 'any',
-    override({ jsonSchema }) {
-      const { additionalProperties: members, type } = jsonSchema
-      if (typeof members === 'object' && Object.keys(members).length === 0) jsonSchema.additionalProperties = true
-      if (!Array.isArray(type)) return
-      delete jsonSchema.type
-      jsonSchema.anyOf = type.map((each) => ({ type: each }))
-    },
+/** A JSON Schema without two forms that some readers do not take: an empty schema for members of any form, and a list of types. */
+function portable(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(portable)
+  if (!isObject(schema)) return schema
+  const parts = Object.entries(schema).map(([name, part]): [string, unknown] => {
+    if (name === 'additionalProperties' && isObject(part) && Object.keys(part).length === 0) return [name, true]
+    return name === 'type' && Array.isArray(part) ? ['anyOf', part.map((type) => ({ type }))] : [name, portable(part)]
   })
-  return rest
+  return Object.fromEntries(parts)
 }
 
-/** The JSON Schema of an input. */
-export function inputSchema(schema: z.ZodType): object {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
-  return rest
+const schemaOf = (schema: z.ZodType, io: 'input' | 'output'): object => {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
+  // zod joins types into a list after its own overrides.
+  return portable(rest) as object
 }
+/** The JSON Schema of an answer. */
+export const outputSchema = (schema: z.ZodType): object => schemaOf(schema, 'output')
+/** The JSON Schema of an input. */
+export const inputSchema = (schema: z.ZodType): object => schemaOf(schema, 'input')

@@ -7,9 +7,10 @@ import {
   checkOwnDelivery,
   checkServesResource,
   createStream,
+  deliversOf,
   STREAM_STATUSES,
-  shownStream,
   streamFields,
+  streamJson,
   transmitterMetadata,
   withInput,
 } from '../events/stream.ts'
@@ -86,16 +87,24 @@ export async function createOwnStream(app: App, request: Request): Promise<Reply
   const input = bodyOf(streamBody, request)
   checkOwnDelivery(app, input)
   const stream = await createStream(app, client_id, input, { source: 'client' }, eventOf)
-  return json(201, await shownStream(app, stream), NO_STORE)
+  return json(201, streamJson(app, stream), NO_STORE)
 }
 
-/** GET /ssf/streams: one stream, or all of the caller. */
+/** GET /ssf/streams: one stream, or all of the caller. What one delivers is shown on request only: receivers of others refuse unknown members. */
 export async function readOwnStreams(app: App, request: Request): Promise<Reply> {
   const client_id = await callerOf(app, request)
-  const named = queryId(request)
-  if (named !== undefined) return json(200, await shownStream(app, await ownStream(app, client_id, named)), NO_STORE)
+  const { stream_id, delivers } = parseParams(request.query)
+  if (stream_id !== undefined) {
+    const stream = await ownStream(app, client_id, stream_id)
+    const more = delivers === 'true' ? { delivers: await deliversOf(app, stream) } : {}
+    return json(200, { ...streamJson(app, stream), ...more }, NO_STORE)
+  }
   const streams = (await app.store.listReceivers({ kind: 'stream' })).filter((each) => each.client_id === client_id)
-  return json(200, await Promise.all(streams.map((each) => shownStream(app, each))), NO_STORE)
+  return json(
+    200,
+    streams.map((each) => streamJson(app, each)),
+    NO_STORE,
+  )
 }
 
 /** Changes a stream of the caller, until no other change comes first. */
@@ -127,7 +136,7 @@ export const changeOwnStream =
       checkOwnDelivery(app, input, stored)
       return withInput(app, stored, replaces ? { ...blank, ...input } : input)
     })
-    return json(200, await shownStream(app, stream), NO_STORE)
+    return json(200, streamJson(app, stream), NO_STORE)
   }
 
 /** DELETE /ssf/streams. */

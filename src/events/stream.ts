@@ -187,12 +187,6 @@ export async function deliversOf(
   }
 }
 
-/** A stream as its receiver sees it, with what it delivers. */
-export const shownStream = async (app: App, stream: EventReceiver) => ({
-  ...streamJson(app, stream),
-  delivers: await deliversOf(app, stream),
-})
-
 /** Throws conflict for a stream that is disabled: its events are not kept. */
 export function checkNotDisabled({ status }: EventReceiver): void {
   if (status === 'disabled') throw refuse(`the stream is ${status}`, 'stream_not_enabled', 'conflict')

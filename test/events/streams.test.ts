@@ -164,6 +164,19 @@ test('an operator pauses a stream: the receiver learns of it when it is enabled 
   expect((await call(at.server, 'POST', at.stream.delivery.endpoint_url, {})).status).toBe(404)
 })
 
+test('a stream has the members of the standard, and what it delivers on request only: receivers of others refuse unknown members', async () => {
+  const { server, stream } = await streaming()
+  const path = `/ssf/streams?stream_id=${stream.stream_id}`
+  // OpenID SSF 1.0 §8.1.1.
+  const members = ['stream_id', 'iss', 'aud', 'delivery', 'events_supported', 'events_requested', 'events_delivered']
+  const { body } = await call(server, 'GET', path)
+  expect(Object.keys(body)).toEqual(members)
+  expect((await call(server, 'GET', `${path}&delivers=true`)).body).toEqual({
+    ...body,
+    delivers: expect.objectContaining({ status: 'enabled', events: stream.events_requested }),
+  })
+})
+
 test('a waiting poll answers with a change that was made while it began', async () => {
   const at = await streaming()
   const { store } = service.app

@@ -107,7 +107,6 @@ const stream = z.object({
   events_requested: texts,
   events_delivered: texts,
   description: z.string().optional(),
-  delivers,
 })
 const streamStatus = z.object({
   stream_id: z.string(),
@@ -154,7 +153,9 @@ export const PUBLIC_SCHEMAS: Readonly<Record<string, Schemas>> = {
   'POST /oauth/userinfo': { answers: { 200: userinfo } },
   'POST /oauth/register': { body: registration, answers: { 201: registered } },
   'POST /ssf/streams': { body: streamBody, answers: { 201: stream } },
-  'GET /ssf/streams': { answers: { 200: z.union([stream, z.array(stream)]) } },
+  'GET /ssf/streams': {
+    answers: { 200: z.union([stream.extend({ delivers: delivers.optional() }), z.array(stream)]) },
+  },
   'PATCH /ssf/streams': { body: streamPatch, answers: { 200: stream } },
   'PUT /ssf/streams': { body: streamPatch, answers: { 200: stream } },
   'GET /ssf/status': { answers: { 200: streamStatus } },

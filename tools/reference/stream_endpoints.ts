@@ -22,7 +22,10 @@ export const STREAM_ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   },
   'GET /ssf/streams': {
     doc: `Shows a stream of the caller, or without \`stream_id\` a list of all. ${CALLER}`,
-    takes: { stream_id: 'Id of the stream.' },
+    takes: {
+      stream_id: 'Id of the stream.',
+      delivers: '`true`: the stream has the member `delivers`, as the answer to a poll has it.',
+    },
     answers: { 200: STREAM, ...ERRORS, 404: UNKNOWN },
   },
   'PATCH /ssf/streams': {

@@ -131,7 +131,6 @@ export class Feed {
   private async subscribe(): Promise<Stream> {
     await this.readKeys()
     const stream = await this.streams.create(this.push)
-    this.version = stream.delivers?.version
     this.list.begin()
     return stream
   }

@@ -60,9 +60,9 @@ export class Streams {
     return JSON.parse(answer.body) as Stream
   }
 
-  /** The stream as it is now. Undefined if it was deleted. */
+  /** The stream as it is now, with what it delivers. Undefined if it was deleted. */
   async read(stream_id: string): Promise<Stream | undefined> {
-    const answer = await this.server.call(this.options, 'GET', await this.urlOf(stream_id))
+    const answer = await this.server.call(this.options, 'GET', `${await this.urlOf(stream_id)}&delivers=true`)
     if (answer.status === 404) return undefined
     if (!answer.ok) throw new Error(`the stream cannot be read: ${said(answer)}`)
     return JSON.parse(answer.body) as Stream
