@@ -20,6 +20,11 @@ export function* one(sql: string, ...params: Param[]): Op<Row | undefined> {
 export function* forUpdate(sql: string, ...params: Param[]): Op<Row | undefined> {
   return (yield { sql, params, want: 'one', forUpdate: true }) as Row | undefined
 }
+/** Operations of one kind, one after another until their commits: what one counts or reads has what the others added. On databases with concurrent writers it locks the row of a migration, which always exists. */
+export function* oneAtATime(kind: keyof typeof ROW_OF): Op<void> {
+  yield* forUpdate('SELECT version FROM schema_migrations WHERE version = ?', ROW_OF[kind])
+}
+const ROW_OF = { client_requests: 1, fronting_links: 2 } as const
 /** Every row. */
 export function* all(sql: string, ...params: Param[]): Op<Row[]> {
   return (yield { sql, params, want: 'all' }) as Row[]

@@ -173,7 +173,7 @@ test('a stream has the members of the standard, and what it delivers on request 
   expect(Object.keys(body)).toEqual(members)
   expect((await call(server, 'GET', `${path}&delivers=true`)).body).toEqual({
     ...body,
-    delivers: expect.objectContaining({ status: 'enabled', events: stream.events_requested }),
+    delivers: expect.objectContaining({ status: 'enabled', events: expect.any(Array) }),
   })
 })
 

@@ -11,6 +11,7 @@ import {
   num,
   type Op,
   one,
+  oneAtATime,
   orNull,
   type Row,
   str,
@@ -75,6 +76,7 @@ export function* requestClient({ request: r, max }: { request: ClientRequest; ma
     r.client_id,
   )
   if (counted > 0) return false
+  yield* oneAtATime('client_requests')
   const added = yield* change(
     `INSERT INTO client_requests (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     idBytes(r.id),

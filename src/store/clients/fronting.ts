@@ -1,7 +1,7 @@
 // Operations on fronting links: which scopes a resource may obtain at the resource behind it.
 import type { FrontingLink } from '../../records/fronting_link.ts'
 import type { Resource } from '../../records/resource.ts'
-import { all, change, decoded, forUpdate, is, num, type Op, one, type Row, str, where } from '../op.ts'
+import { all, change, decoded, is, num, type Op, one, oneAtATime, type Row, str, where } from '../op.ts'
 
 const COLUMNS = 'source_slug, target_slug, scope_map, created_by, created_at, updated_at'
 const read = (row: Row): FrontingLink => ({
@@ -68,7 +68,7 @@ export function* createFrontingLink({
 }: LinkWrite): Op<'created' | 'exists' | 'cycle' | 'stale' | undefined> {
   const { source_slug, target_slug } = link
   // Two links may form a cycle only together: one operation waits here until it can see the link of the other.
-  yield* forUpdate('SELECT source_slug FROM fronting_links ORDER BY created_at, source_slug, target_slug LIMIT 1')
+  yield* oneAtATime('fronting_links')
   if (yield* findFrontingLink(link)) return 'exists'
   const circle = yield* one(
     `WITH RECURSIVE behind (slug) AS (

@@ -227,4 +227,23 @@ export function clientRules(bench: Bench): void {
     expect(await find(other)).toEqual(other)
     expect((await bench.store.findTokenState({ id: token.id }))?.live).toBe(true)
   })
+
+  test('no more clients wait for an approval than may, also when many ask at the same time at two instances', async () => {
+    const { store, again, close } = await bench.open()
+    const other = await again()
+    const client = await created()
+    const asks = Array.from({ length: 40 }, (_, i) =>
+      (i % 2 ? store : other.store).requestClient({
+        request: {
+          ...{ id: newId(), client_id: `${client.client_id}-${i}`, client_name: 'Desk', redirect_hosts: [], count: 1 },
+          ...{ requested_by: 'u', status: 'waiting', first_at: NOW, last_at: NOW },
+        },
+        max: 5,
+      }),
+    )
+    expect(new Set(await Promise.all(asks))).toEqual(new Set([true]))
+    expect(await store.listClientRequests({ status: 'waiting', limit: 100 })).toHaveLength(5)
+    await other.close()
+    await close()
+  })
 }
