@@ -60,9 +60,6 @@ export interface StreamInput {
   description?: string
 }
 
-/** Maximum number of streams of one client. It is enough for one stream per process. */
-const MAX_STREAMS = 10
-
 const refuse = (description: string, reason: Reason, code: 'access_denied' | 'conflict') =>
   new OAuthError(code, description, { reason })
 
@@ -98,11 +95,11 @@ export async function createStream(
     updated_at: now,
   }
   const receiver = await withInput(app, blank, input)
-  const known = await app.store.listReceivers({ kind: 'stream' })
-  const tooMany = refuse('the client has too many streams already: delete one', 'too_many_receivers', 'conflict')
-  if (known.filter((each) => each.client_id === client_id).length >= MAX_STREAMS) throw tooMany
   const start = (await feedEnd(app.store)) - 1
-  if ((await app.store.recorded('createReceiver', { receiver, start }, eventOf(receiver))) === 'too_many')
+  const outcome = await app.store.recorded('createReceiver', { receiver, start }, eventOf(receiver))
+  if (outcome === 'too_many_streams')
+    throw refuse('the client has too many streams already: delete one', 'too_many_receivers', 'conflict')
+  if (outcome === 'too_many')
     throw refuse(`there are ${MAX_RECEIVERS} webhooks and streams already`, 'too_many_receivers', 'conflict')
   return receiver
 }

@@ -1,5 +1,7 @@
 /** Maximum number of receivers, webhooks and streams together. Each has at most one request in flight. */
 export const MAX_RECEIVERS = 200
+/** Maximum number of streams of one client. It is enough for one stream per process. */
+export const MAX_STREAMS = 10
 
 /** The name of the lease of the instance that sends events. */
 export const SENDER = 'events'

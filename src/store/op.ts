@@ -24,7 +24,7 @@ export function* forUpdate(sql: string, ...params: Param[]): Op<Row | undefined>
 export function* oneAtATime(kind: keyof typeof ROW_OF): Op<void> {
   yield* forUpdate('SELECT version FROM schema_migrations WHERE version = ?', ROW_OF[kind])
 }
-const ROW_OF = { client_requests: 1, fronting_links: 2 } as const
+const ROW_OF = { client_requests: 1, fronting_links: 2, event_receivers: 3 } as const
 /** Every row. */
 export function* all(sql: string, ...params: Param[]): Op<Row[]> {
   return (yield { sql, params, want: 'all' }) as Row[]

@@ -149,6 +149,7 @@ const OUTCOMES = {
   stale: false,
   subject_exists: false,
   too_many: false,
+  too_many_streams: false,
   updated: true,
 } as const
 /** A result that says whether something changed: one of these words, whether or how many, or the changed record. */

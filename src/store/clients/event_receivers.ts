@@ -1,5 +1,11 @@
 // Operations on the receivers of events: webhooks and streams.
-import { type EventCursor, type EventReceiver, MAX_RECEIVERS, SENDER } from '../../records/event_receiver.ts'
+import {
+  type EventCursor,
+  type EventReceiver,
+  MAX_RECEIVERS,
+  MAX_STREAMS,
+  SENDER,
+} from '../../records/event_receiver.ts'
 import {
   all,
   change,
@@ -14,6 +20,7 @@ import {
   num,
   type Op,
   one,
+  oneAtATime,
   orNull,
   type Row,
   str,
@@ -60,16 +67,21 @@ export function* findReceiver({ id }: { id: string }): Op<EventReceiver | undefi
   return row && read(row)
 }
 
-/** Adds a receiver of the events after `start`. */
+/** Adds a receiver of the events after `start`. `too_many_streams`: of its client. */
 export function* createReceiver({
   receiver: r,
   start,
 }: {
   receiver: EventReceiver
   start: number
-}): Op<'created' | 'too_many'> {
-  const { n } = (yield* one('SELECT count(*) AS n FROM event_receivers')) ?? {}
-  if (num(n) >= MAX_RECEIVERS) return 'too_many'
+}): Op<'created' | 'too_many' | 'too_many_streams'> {
+  yield* oneAtATime('event_receivers')
+  const counts = yield* one(
+    'SELECT count(*) AS n, count(CASE WHEN client_id = ? THEN 1 END) AS own FROM event_receivers',
+    r.client_id ?? '',
+  )
+  if (num(counts?.own) >= MAX_STREAMS) return 'too_many_streams'
+  if (num(counts?.n) >= MAX_RECEIVERS) return 'too_many'
   yield* change(
     `INSERT INTO event_receivers (url, events, status, secret, secret_clear, settings, updated_at, id, kind, client_id, version, created_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,

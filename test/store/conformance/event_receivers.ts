@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { feedEnd } from '../../../src/events/feed_end.ts'
 import { newId } from '../../../src/lib/id.ts'
-import { type EventReceiver, type FeedPlace, SENDER } from '../../../src/records/event_receiver.ts'
+import { type EventReceiver, type FeedPlace, MAX_STREAMS, SENDER } from '../../../src/records/event_receiver.ts'
 import type { Store } from '../../../src/store/index.ts'
 import { anEvent, aReceiver, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
@@ -32,6 +32,18 @@ export function eventReceiverRules(bench: Bench): void {
       expect(await ids('stream')).toEqual([])
       expect(await store.findEventCursor({ receiver_id: stream.id })).toBeUndefined()
       expect(await store.deleteReceiver({ id: stream.id })).toBeUndefined()
+    })
+
+    test('a client gets no more streams than it may have, also when it asks for many at the same time at two instances', async () => {
+      const { store, again, close } = await bench.open()
+      const other = await again()
+      const create = (each: Store) =>
+        each.createReceiver({ receiver: aReceiver({ kind: 'stream', url: undefined, client_id: 'rs' }), start: 0 })
+      const outcomes = await Promise.all(Array.from({ length: 30 }, (_, i) => create(i % 2 ? store : other.store)))
+      expect(outcomes.filter((each) => each === 'created')).toHaveLength(MAX_STREAMS)
+      expect(new Set(outcomes)).toEqual(new Set(['created', 'too_many_streams']))
+      await other.close()
+      await close()
     })
 
     test('a change of a receiver that was changed since it was read is refused', async () => {
