@@ -6,106 +6,70 @@ import {
   all,
   change,
   containing,
-  decoded,
-  flag,
   forUpdate,
   idBytes,
   is,
   maybeDecoded,
-  maybeEncoded,
   maybeIdText,
-  maybeNum,
-  maybeStr,
   num,
   type Op,
   one,
-  orNull,
-  type Row,
   str,
 } from '../op.ts'
 import { findOnlyExchange, IS_NAMED, removeFromPolicies } from '../references.ts'
+import { column, recordTable } from '../table.ts'
 import { endFamilies } from '../tokens/families.ts'
 import { deleteReceiver } from './event_receivers.ts'
 import { indexSubjects, unindexSubjects } from './federated_subjects.ts'
 import { readSecrets, type SecretUses, secretsText } from './stored_secrets.ts'
 
-const COLUMNS = `client_id, secrets, secret_uses, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method,
-  application_type, scope, status, registration_source, is_agent, agent_description, dpop_bound_access_tokens, version, issued_at, updated_at, last_used_at,
-  operator_set, document, default_resource, auth_methods, jwks, jwks_uri, federated_credentials, post_logout_redirect_uris, limits, openid,
-  document_source, document_fetched_at, document_error`
-
-const read = (row: Row): Client => ({
-  client_id: str(row.client_id),
-  secrets: readSecrets(row),
-  client_name: str(row.client_name),
-  redirect_uris: decoded(row.redirect_uris),
-  grant_types: decoded(row.grant_types),
-  response_types: decoded(row.response_types),
-  token_endpoint_auth_method: row.token_endpoint_auth_method as Client['token_endpoint_auth_method'],
-  application_type: (row.application_type ?? 'web') as Client['application_type'],
-  scope: str(row.scope),
-  status: row.status as Client['status'],
-  registration_source: row.registration_source as Client['registration_source'],
-  is_agent: flag(row.is_agent),
-  agent_description: str(row.agent_description),
-  dpop_bound_access_tokens: flag(row.dpop_bound_access_tokens),
-  version: num(row.version),
-  issued_at: num(row.issued_at),
-  updated_at: num(row.updated_at),
-  last_used_at: maybeNum(row.last_used_at),
-  operator_set: maybeDecoded(row.operator_set),
-  document: maybeDecoded(row.document),
-  default_resource: maybeStr(row.default_resource),
-  token_endpoint_auth_methods_supported: maybeDecoded(row.auth_methods),
-  jwks: maybeDecoded(row.jwks),
-  jwks_uri: maybeStr(row.jwks_uri),
-  federated_credentials: maybeDecoded(row.federated_credentials),
-  post_logout_redirect_uris: maybeDecoded(row.post_logout_redirect_uris),
-  limits: maybeDecoded(row.limits),
-  document_source: maybeStr(row.document_source) as Client['document_source'],
-  document_fetched_at: maybeNum(row.document_fetched_at),
-  document_error: maybeStr(row.document_error),
-  ...maybeDecoded<RareMembers>(row.openid),
-})
+const CLIENTS = recordTable<Client, keyof RareMembers>(
+  'clients',
+  'client_id',
+  {
+    client_id: column.text(),
+    secrets: { read: (_, row) => readSecrets(row), write: secretsText },
+    client_name: column.text(),
+    redirect_uris: column.json(),
+    grant_types: column.json(),
+    response_types: column.json(),
+    token_endpoint_auth_method: column.text(),
+    application_type: { ...column.text(), read: (value) => (value ?? 'web') as Client['application_type'] },
+    scope: column.text(),
+    status: column.text(),
+    registration_source: column.fixed(column.text()),
+    is_agent: column.bool,
+    agent_description: column.text(),
+    dpop_bound_access_tokens: column.bool,
+    version: column.int,
+    issued_at: column.fixed(column.int),
+    updated_at: column.int,
+    last_used_at: column.readOnly(column.maybeInt),
+    operator_set: column.maybeJson(),
+    document: column.maybeJson(),
+    default_resource: column.maybeText(),
+    token_endpoint_auth_methods_supported: column.named('auth_methods', column.maybeJson()),
+    jwks: column.maybeJson(),
+    jwks_uri: column.maybeText(),
+    federated_credentials: column.maybeJson(),
+    post_logout_redirect_uris: column.maybeJson(),
+    limits: column.maybeJson(),
+    document_source: column.maybeText(),
+    document_fetched_at: column.maybeInt,
+    document_error: column.maybeText(),
+  },
+  { secret_uses: {}, openid: { read: maybeDecoded<RareMembers>, write: openIdText } },
+)
 
 function openIdText(client: Client): string | null {
   const text = JSON.stringify(rareMembersOf(client))
   return text === '{}' ? null : text
 }
 
-const mutable = (c: Client) => [
-  secretsText(c.secrets),
-  c.client_name,
-  JSON.stringify(c.redirect_uris),
-  JSON.stringify(c.grant_types),
-  JSON.stringify(c.response_types),
-  c.token_endpoint_auth_method,
-  c.application_type,
-  c.scope,
-  c.status,
-  Number(c.is_agent),
-  c.agent_description,
-  Number(c.dpop_bound_access_tokens),
-  maybeEncoded(c.operator_set),
-  maybeEncoded(c.document),
-  orNull(c.default_resource),
-  maybeEncoded(c.token_endpoint_auth_methods_supported),
-  maybeEncoded(c.jwks),
-  orNull(c.jwks_uri),
-  maybeEncoded(c.federated_credentials),
-  maybeEncoded(c.post_logout_redirect_uris),
-  maybeEncoded(c.limits),
-  openIdText(c),
-  orNull(c.document_source),
-  orNull(c.document_fetched_at),
-  orNull(c.document_error),
-  c.updated_at,
-]
-
 /** The client with this id, suspended or not. */
 export function* findClient({ client_id }: { client_id: string }): Op<Client | undefined> {
-  const row = yield* one(`SELECT ${COLUMNS} FROM clients WHERE client_id = ?`, client_id)
-  return row && read(row)
+  const row = yield* one(`SELECT ${CLIENTS.columns} FROM clients WHERE client_id = ?`, client_id)
+  return row && CLIENTS.read(row)
 }
 
 interface Kind {
@@ -114,18 +78,18 @@ interface Kind {
 }
 const ofKind = ({ status, source }: Kind) => [is('status', status), is('registration_source', source)]
 
-const LIST: ListSpec = { table: 'clients', columns: COLUMNS, at: 'issued_at', id: 'client_id' }
+const LIST: ListSpec = { table: 'clients', columns: CLIENTS.columns, at: 'issued_at', id: 'client_id' }
 
 /** The clients of one kind, ordered by age. */
 export function* listClients(f: Kind & ListPage): Op<Client[]> {
-  return (yield* listPage(LIST, f, ...ofKind(f))).map(read)
+  return (yield* listPage(LIST, f, ...ofKind(f))).map(CLIENTS.read)
 }
 
 /** The clients among the next rows of the list that match the filter and contain the text in their name or id. */
 export function* listClientsWith(f: Kind & Search): Op<Found<Client>> {
   const text = f.q === '' ? undefined : containing(f.q, 'client_name', 'client_id')
   const { rows, next } = yield* searchRows(LIST, f, ...ofKind(f), text)
-  return { rows: rows.map(read), next }
+  return { rows: rows.map(CLIENTS.read), next }
 }
 
 export interface ClientUse {
@@ -153,7 +117,7 @@ export function* readClientActivity(w: { client_ids: string[]; since: string; ca
 
 /** The active agents, in order of creation. */
 export function* listAgents(): Op<Client[]> {
-  return (yield* listPage(LIST, {}, is('is_agent', 1), is('status', 'active'))).map(read)
+  return (yield* listPage(LIST, {}, is('is_agent', 1), is('status', 'active'))).map(CLIENTS.read)
 }
 
 /** The clients that exist among some ids. */
@@ -166,36 +130,14 @@ export function* listKnownClients({ client_ids }: { client_ids: string[] }): Op<
 
 /** Adds a client; `exists` when the id is taken. */
 export function* createClient(client: Client): Op<'created' | 'exists'> {
-  const added = yield* change(
-    `INSERT INTO clients (secrets, client_name, redirect_uris, grant_types, response_types, token_endpoint_auth_method, application_type, scope, status,
-       is_agent, agent_description, dpop_bound_access_tokens, operator_set, document, default_resource,
-       auth_methods, jwks, jwks_uri, federated_credentials, post_logout_redirect_uris, limits, openid,
-       document_source, document_fetched_at, document_error, updated_at, client_id, registration_source, version, issued_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (client_id) DO NOTHING`,
-    ...mutable(client),
-    client.client_id,
-    client.registration_source,
-    client.version,
-    client.issued_at,
-  )
-  if (added === 0) return 'exists'
+  if ((yield* CLIENTS.insert(client)) === 0) return 'exists'
   yield* indexSubjects(client)
   return 'created'
 }
 
 /** Writes a client that was read at `client.version`. The stored version is incremented. */
 export function* updateClient(client: Client): Op<'updated' | 'stale'> {
-  const changed = yield* change(
-    `UPDATE clients SET secrets = ?, client_name = ?, redirect_uris = ?, grant_types = ?, response_types = ?, token_endpoint_auth_method = ?,
-       application_type = ?, scope = ?, status = ?, is_agent = ?, agent_description = ?, dpop_bound_access_tokens = ?, operator_set = ?, document = ?, default_resource = ?,
-       auth_methods = ?, jwks = ?, jwks_uri = ?, federated_credentials = ?, post_logout_redirect_uris = ?, limits = ?, openid = ?,
-       document_source = ?, document_fetched_at = ?, document_error = ?, updated_at = ?, version = version + 1
-     WHERE client_id = ? AND version = ?`,
-    ...mutable(client),
-    client.client_id,
-    client.version,
-  )
-  if (changed === 0) return 'stale'
+  if ((yield* CLIENTS.update(client)) === 0) return 'stale'
   if (client.federated_credentials) {
     yield* unindexSubjects(client.client_id)
     yield* indexSubjects(client)

@@ -3,58 +3,36 @@ import { isDeepStrictEqual } from 'node:util'
 import type { FrontingLink } from '../../records/fronting_link.ts'
 import { EVERYONE, type Resource } from '../../records/resource.ts'
 import { type ListPage, type ListSpec, listPage } from '../list.ts'
-import {
-  change,
-  containing,
-  decoded,
-  forUpdate,
-  is,
-  maybeStr,
-  num,
-  type Op,
-  one,
-  orNull,
-  type Row,
-  str,
-} from '../op.ts'
+import { change, containing, forUpdate, is, maybeDecoded, type Op, one, orNull, str } from '../op.ts'
 import { replaceDefaultResource } from '../references.ts'
+import { column, recordTable } from '../table.ts'
 import { deleteFrontingLink, listFrontingLinks } from './fronting.ts'
 
-const COLUMNS =
-  'id, slug, uri, backend_kind, broker_provider_slug, display_name, scopes, policy, access_token_typ, access, token_claims, authorization_details_types, version, created_at, updated_at'
-
-const read = (row: Row): Resource => ({
-  id: str(row.id),
-  slug: str(row.slug),
-  uri: maybeStr(row.uri),
-  backend_kind: row.backend_kind as Resource['backend_kind'],
-  broker_provider_slug: maybeStr(row.broker_provider_slug),
-  display_name: str(row.display_name),
-  scopes: decoded(row.scopes),
-  policy: decoded(row.policy),
-  access_token_typ: maybeStr(row.access_token_typ) as Resource['access_token_typ'],
-  access: row.access === null ? EVERYONE : decoded(row.access),
-  token_claims: row.token_claims === null ? [] : decoded(row.token_claims),
-  authorization_details_types: row.authorization_details_types === null ? [] : decoded(row.authorization_details_types),
-  version: num(row.version),
-  created_at: num(row.created_at),
-  updated_at: num(row.updated_at),
+/** A list that is NULL while it is empty. */
+const list = <T>() => ({
+  read: (value: unknown) => maybeDecoded<T[]>(value) ?? [],
+  write: (items: readonly T[]) => (items.length === 0 ? null : JSON.stringify(items)),
 })
-
-const mutable = (r: Resource) => [
-  r.slug,
-  orNull(r.uri),
-  r.backend_kind,
-  orNull(r.broker_provider_slug),
-  r.display_name,
-  JSON.stringify(r.scopes),
-  JSON.stringify(r.policy),
-  orNull(r.access_token_typ),
-  isDeepStrictEqual(r.access, EVERYONE) ? null : JSON.stringify(r.access),
-  r.token_claims.length === 0 ? null : JSON.stringify(r.token_claims),
-  r.authorization_details_types.length === 0 ? null : JSON.stringify(r.authorization_details_types),
-  r.updated_at,
-]
+const RESOURCES = recordTable<Resource>('resources', 'id', {
+  id: column.text(),
+  slug: column.text(),
+  uri: column.maybeText(),
+  backend_kind: column.text(),
+  broker_provider_slug: column.maybeText(),
+  display_name: column.text(),
+  scopes: column.json(),
+  policy: column.json(),
+  access_token_typ: column.maybeText(),
+  access: {
+    read: (value) => maybeDecoded(value) ?? EVERYONE,
+    write: (access) => (isDeepStrictEqual(access, EVERYONE) ? null : JSON.stringify(access)),
+  },
+  token_claims: list(),
+  authorization_details_types: list(),
+  version: column.int,
+  created_at: column.fixed(column.int),
+  updated_at: column.int,
+})
 
 /** Whether the provider of a broker resource exists. Its row is locked, so that it is not deleted before the commit. */
 function* hasProvider({ broker_provider_slug: slug }: Resource): Op<boolean> {
@@ -63,13 +41,13 @@ function* hasProvider({ broker_provider_slug: slug }: Resource): Op<boolean> {
 
 /** The resource with a URI, compared byte for byte. */
 export function* findResource({ uri }: { uri: string }): Op<Resource | undefined> {
-  const row = yield* one(`SELECT ${COLUMNS} FROM resources WHERE uri = ?`, uri)
-  return row && read(row)
+  const row = yield* one(`SELECT ${RESOURCES.columns} FROM resources WHERE uri = ?`, uri)
+  return row && RESOURCES.read(row)
 }
 /** The resource with an id or slug. An id never looks like a slug. */
 export function* findResourceByName({ name }: { name: string }): Op<Resource | undefined> {
-  const row = yield* one(`SELECT ${COLUMNS} FROM resources WHERE id = ? OR slug = ?`, name, name)
-  return row && read(row)
+  const row = yield* one(`SELECT ${RESOURCES.columns} FROM resources WHERE id = ? OR slug = ?`, name, name)
+  return row && RESOURCES.read(row)
 }
 
 export interface ResourceFilter extends ListPage {
@@ -78,7 +56,7 @@ export interface ResourceFilter extends ListPage {
   /** Only those with this text in their name, slug or URI. */
   q?: string
 }
-const LIST: ListSpec = { table: 'resources', columns: COLUMNS, at: 'created_at', id: 'id' }
+const LIST: ListSpec = { table: 'resources', columns: RESOURCES.columns, at: 'created_at', id: 'id' }
 
 /** The resources that match the filter, ordered by age. */
 export function* listResources({ backend_kind, broker_provider_slug, q, ...page }: ResourceFilter): Op<Resource[]> {
@@ -89,21 +67,13 @@ export function* listResources({ backend_kind, broker_provider_slug, q, ...page 
     is('broker_provider_slug', broker_provider_slug),
     q === undefined ? undefined : containing(q, 'display_name', 'slug', 'uri'),
   )
-  return rows.map(read)
+  return rows.map(RESOURCES.read)
 }
 
 /** Adds a resource. `exists`: its slug or URI is taken. `no_provider`: its provider does not exist. */
 export function* createResource(r: Resource): Op<'created' | 'exists' | 'no_provider'> {
   if (!(yield* hasProvider(r))) return 'no_provider'
-  const added = yield* change(
-    `INSERT INTO resources (slug, uri, backend_kind, broker_provider_slug, display_name, scopes, policy, access_token_typ, access, token_claims, authorization_details_types, updated_at, id, version, created_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-    ...mutable(r),
-    r.id,
-    r.version,
-    r.created_at,
-  )
-  return added === 1 ? 'created' : 'exists'
+  return (yield* RESOURCES.insert(r)) === 1 ? 'created' : 'exists'
 }
 
 /** Writes a resource that was read at `r.version`. `uri_before` is its earlier URI: clients that have it as their default resource follow. */
@@ -118,13 +88,7 @@ export function* updateResource(
     orNull(r.uri),
   )
   if (twin) return 'exists'
-  const changed = yield* change(
-    'UPDATE resources SET slug = ?, uri = ?, backend_kind = ?, broker_provider_slug = ?, display_name = ?, scopes = ?, policy = ?, access_token_typ = ?, access = ?, token_claims = ?, authorization_details_types = ?, updated_at = ?, version = version + 1 WHERE id = ? AND version = ?',
-    ...mutable(r),
-    r.id,
-    r.version,
-  )
-  if (changed === 0) return 'stale'
+  if ((yield* RESOURCES.update(r)) === 0) return 'stale'
   if (r.uri_before !== undefined && r.uri !== undefined)
     yield* replaceDefaultResource(r.uri_before, r.uri, r.updated_at)
   return 'updated'

@@ -3,54 +3,49 @@
 import { domainToUnicode } from 'node:url'
 import { asciiDomain, comparableEmail, domainOf } from '../../lib/email.ts'
 import { type Profile, profileOf, type User } from '../../records/user.ts'
-import {
-  type Condition,
-  change,
-  decoded,
-  flag,
-  forUpdate,
-  insertRows,
-  maybeDecoded,
-  maybeStr,
-  num,
-  type Op,
-  one,
-  orNull,
-  type Row,
-  str,
-} from '../op.ts'
+import { type Condition, change, forUpdate, maybeDecoded, type Op, one, orNull } from '../op.ts'
+import { column, recordTable } from '../table.ts'
 
-/** The columns of a user. */
-export const USER_COLUMNS =
-  'id, email, email_verified, name, password_hash, role, status, provider, provider_issuer, provider_sub, operator_groups, provider_groups, profile, version, created_at, updated_at'
+const groups = {
+  read: (value: unknown): string[] => maybeDecoded(value) ?? [],
+  write: (names: readonly string[]) => (names.length === 0 ? null : JSON.stringify(names)),
+}
 
-const readGroups = (column: unknown): string[] => (column === null ? [] : decoded(column))
-const writeGroups = (names: readonly string[]) => (names.length === 0 ? null : JSON.stringify(names))
-
-function writeProfile(user: User): string | null {
+function profileText(user: User): string | null {
   const text = JSON.stringify(profileOf(user))
   return text === '{}' ? null : text
 }
 
+export const USERS = recordTable<User, keyof Profile>(
+  'users',
+  'id',
+  {
+    id: column.text(),
+    email: column.maybeText(),
+    email_verified: column.bool,
+    name: column.text(),
+    password_hash: column.maybeText(),
+    role: column.text(),
+    status: column.text(),
+    provider: column.fixed(column.text()),
+    provider_issuer: column.fixed(column.maybeText()),
+    provider_sub: column.maybeText(),
+    operator_groups: groups,
+    provider_groups: groups,
+    version: column.int,
+    created_at: column.fixed(column.int),
+    updated_at: column.int,
+  },
+  {
+    profile: { read: maybeDecoded<Profile>, write: profileText },
+    // The key of a new row.
+    email_key: { write: ({ email }) => (email === undefined ? null : emailKeys(email)[0]) },
+  },
+)
+/** The columns of a user. */
+export const USER_COLUMNS = USERS.columns
 /** A user from its row. */
-export const readUser = (row: Row): User => ({
-  id: str(row.id),
-  email: maybeStr(row.email),
-  email_verified: flag(row.email_verified),
-  name: str(row.name),
-  password_hash: maybeStr(row.password_hash),
-  role: row.role as User['role'],
-  status: row.status as User['status'],
-  provider: row.provider as User['provider'],
-  provider_issuer: maybeStr(row.provider_issuer),
-  provider_sub: maybeStr(row.provider_sub),
-  operator_groups: readGroups(row.operator_groups),
-  provider_groups: readGroups(row.provider_groups),
-  ...maybeDecoded<Profile>(row.profile),
-  version: num(row.version),
-  created_at: num(row.created_at),
-  updated_at: num(row.updated_at),
-})
+export const readUser = USERS.read
 
 /**
  * The keys that rows may have for an email: first that of new rows, in which an internationalised domain has its letters, so that searches
@@ -83,9 +78,6 @@ function labelWithLetters(label: string): string {
 export const isSameEmail = (a: string | undefined, b: string | undefined): boolean =>
   a === undefined || b === undefined ? a === b : comparableEmail(a) === comparableEmail(b)
 
-/** The key of a new row. */
-const emailKey = (email: string | undefined): string | null => (email === undefined ? null : emailKeys(email)[0])
-
 /** The condition that a row has an email. */
 export const hasEmail = (email: string): Condition => ['email_key IN (?, ?, ?)', ...emailKeys(email)]
 
@@ -96,27 +88,12 @@ export function* isEmailTaken(email: string | undefined, id = ''): Op<boolean> {
   return (yield* one(`SELECT 1 AS found FROM users WHERE ${condition} AND id <> ?`, ...keys, id)) !== undefined
 }
 
-/** The values that an update writes. A row keeps its key while its email stays the same. */
-export const changeable = (u: User, key = emailKey(u.email)) => [
-  orNull(u.email),
-  key,
-  Number(u.email_verified),
-  u.name,
-  orNull(u.password_hash),
-  u.role,
-  u.status,
-  writeGroups(u.operator_groups),
-  writeGroups(u.provider_groups),
-  writeProfile(u),
-  u.updated_at,
-]
-
 const AT_ONCE = 64
 /** Writes the provider groups of users. Statements have one text, because the last row is repeated. */
 export function* writeProviderGroups(users: readonly User[], now: number): Op<void> {
   for (let from = 0; from < users.length; from += AT_ONCE) {
     const part = Array.from({ length: AT_ONCE }, (_, i) => users[from + i] ?? (users[from] as User))
-    const values = part.flatMap(({ id, provider_groups }) => [id, writeGroups(provider_groups)])
+    const values = part.flatMap(({ id, provider_groups }) => [id, groups.write(provider_groups)])
     yield* change(
       `UPDATE users SET provider_groups = n.column2, version = version + 1, updated_at = (SELECT CAST(? AS BIGINT))
        FROM (VALUES ${part.map(() => '(?, ?)').join(', ')}) AS n WHERE users.id = n.column1`,
@@ -126,23 +103,8 @@ export function* writeProviderGroups(users: readonly User[], now: number): Op<vo
   }
 }
 
-const INSERTED =
-  'users (email, email_key, email_verified, name, password_hash, role, status, operator_groups, provider_groups, profile, updated_at, id, provider, provider_issuer, provider_sub, version, created_at)'
 /** Adds users whose email, and whose subject at their provider, is not taken. Returns their number. */
-export const insertUsers = (users: readonly User[]) =>
-  insertRows(
-    INSERTED,
-    users.map((u) => [
-      ...changeable(u),
-      u.id,
-      u.provider,
-      orNull(u.provider_issuer),
-      orNull(u.provider_sub),
-      u.version,
-      u.created_at,
-    ]),
-    'ON CONFLICT DO NOTHING',
-  )
+export const insertUsers = (users: readonly User[]) => USERS.insert(...users)
 
 /** Ends every session of a person at the admin page. Returns their number. */
 export function* endAdminSessions(user_id: string): Op<number> {

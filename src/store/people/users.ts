@@ -12,14 +12,13 @@ import {
   type Search,
   searchRows,
 } from '../list.ts'
-import { all, change, columnsOf, containing, either, is, maybeStr, type Op, one, orNull, str } from '../op.ts'
+import { all, change, columnsOf, containing, either, is, maybeStr, type Op, one, str } from '../op.ts'
 import { removeFromAccess } from '../references.ts'
 import { endFamilies } from '../tokens/families.ts'
 import { forgetConnections } from './connections.ts'
 import { removeSessions } from './session_rows.ts'
 import { addGroups, deleteGroups } from './user_groups.ts'
 import {
-  changeable,
   deletePasswordLinks,
   endAdminSessions,
   findFederated,
@@ -29,6 +28,7 @@ import {
   isSameEmail,
   readUser,
   USER_COLUMNS,
+  USERS,
   withLetters,
 } from './user_rows.ts'
 
@@ -136,13 +136,8 @@ export function* updateUser({
   if (key === undefined && (yield* isEmailTaken(user.email, user.id))) return 'exists'
   if (before && maybeStr(before.provider_sub) !== user.provider_sub && (yield* findFederated(user)))
     return 'subject_exists'
-  const changed = yield* change(
-    'UPDATE users SET email = ?, email_key = ?, email_verified = ?, name = ?, password_hash = ?, role = ?, status = ?, operator_groups = ?, provider_groups = ?, profile = ?, updated_at = ?, provider_sub = ?, version = version + 1 WHERE id = ? AND version = ?',
-    ...changeable(user, key),
-    orNull(user.provider_sub),
-    user.id,
-    user.version,
-  )
+  // A row keeps its key while its email stays the same.
+  const changed = yield* USERS.update(user, key === undefined ? {} : { email_key: key })
   if (!before || changed === 0) return 'stale'
   if (!isDeepStrictEqual(groupsOf(readUser(before)), groupsOf(user))) {
     yield* deleteGroups(user.id)
