@@ -1,36 +1,6 @@
-// The layers of src, as a rule over the build, where only imports of values are left. tools/layers.ts holds the same rule over
-// the sources, imports of types included.
-const LAYERS = [
-  'lib',
-  'records',
-  'config',
-  'telemetry',
-  'http|net|store',
-  'crypto',
-  'oauth',
-  'broker',
-  'grants',
-  'events',
-  'endpoints|admin',
-  'mcp',
-  'scim',
-  'server',
-  'cli',
-]
-const inSrc = (folders) => `^dist/src/(${folders})/`
+// Which files may know which packages, as rules over the build, where only imports of values are left. tools/layers.ts has the rules of
+// imports between our own files: layers and circles, imports of types included.
 const OURS = '^dist/(src|workers)/'
-
-const onlyLeft = LAYERS.slice(0, -1).map((layer, i) => ({
-  name: `${layer}: imports values only from its own folder and from folders to its left`,
-  from: { path: inSrc(layer) },
-  to: { path: inSrc(LAYERS.slice(i + 1).join('|')) },
-}))
-
-const strangers = LAYERS.filter((layer) => layer.includes('|')).map((layer) => ({
-  name: `${layer}: are strangers to each other`,
-  from: { path: inSrc(layer) },
-  to: { path: inSrc(layer), pathNot: inSrc('$1') },
-}))
 
 // Who alone may know a package or a module of Node. Whatever replaces it changes these files only.
 const KNOWN_BY = {
@@ -60,22 +30,12 @@ const knownBy = Object.entries(KNOWN_BY).map(([what, who]) => ({
 
 const others = [
   {
-    name: 'only the entry point imports main',
-    from: { path: '^dist/' },
-    to: { path: '^dist/src/main\\.js$' },
-  },
-  {
     name: 'a worker knows lib, store, crypto/jws, crypto/batch, crypto/signing_work, crypto/held_keys, crypto/password_hash and crypto/argon2id; a front thread is the service',
     from: { path: '^dist/workers/', pathNot: '^dist/workers/front\\.js$' },
     to: {
       path: '^dist/src/',
       pathNot: '^dist/src/(lib/|store/|crypto/(jws|batch|signing_work|held_keys|password_hash|argon2id)\\.js)',
     },
-  },
-  {
-    name: 'src imports no workers, tools or benchmark; the command line loads the benchmark when it is asked for',
-    from: { path: '^dist/src/', pathNot: '^dist/src/command_line\\.js$' },
-    to: { path: '^dist/(workers|bench|tools)/' },
   },
   {
     name: 'what ships needs no development package',
@@ -88,11 +48,10 @@ const others = [
     from: { path: OURS },
     to: { couldNotResolve: true, pathNot: '^better-sqlite3-napi$' },
   },
-  { name: 'no cycles', from: {}, to: { circular: true } },
 ]
 
 module.exports = {
-  forbidden: [...onlyLeft, ...strangers, ...knownBy, ...others].map((rule) => ({ ...rule, severity: 'error' })),
+  forbidden: [...knownBy, ...others].map((rule) => ({ ...rule, severity: 'error' })),
   options: {
     doNotFollow: { path: 'node_modules' },
     // The admin page, built for browsers from a world of its own, and the bundles of what is looked at here.
