@@ -2,7 +2,7 @@
 // for the next run, and are no dependency of the service. If a tool chain is missing, its tests are skipped with one line of output.
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
@@ -284,4 +284,19 @@ export function java(source: string, dependencies: string): Promise<Toolchain> {
     ]
   }
   return prepared(name, () => installed(name, pom, () => run('mvn', copy, within)), build)
+}
+
+/** A program in Java that Maven packages in a copy of its folder. `jar` is its path there. */
+export function maven(name: string, folder: string, jar: string): Promise<Toolchain> {
+  const pom = path.join(folder, 'pom.xml')
+  const home = path.join(INTEROP_CACHE, `${name}-${hashOf(pom)}`)
+  const install = async (to: string) => {
+    cpSync(folder, to, { recursive: true })
+    await run('mvn', ['-q', '-B', 'package'], { ...once, cwd: to })
+  }
+  return prepared(
+    name,
+    () => installed(name, pom, install),
+    async () => ['java', '-jar', path.join(home, jar)],
+  )
 }
