@@ -9,6 +9,7 @@ import type { AuditEvent } from '../records/audit_event.ts'
 import type { OnProgress } from '../records/job.ts'
 import type { InputOf, RecordedOp, ResultOf } from '../store/operations.ts'
 import type { CounterName } from '../telemetry/metric_names.ts'
+import type { FormRules } from './forms/form.ts'
 
 /** The operations on one kind of item. */
 export interface AdminResource {
@@ -64,6 +65,8 @@ export interface ActionOf<P extends string, Q extends z.ZodType, B extends z.Zod
   readonly body?: B
   /** The list of the body whose items a refusal names by their index, in the member `errors`. */
   readonly items?: string
+  /** How the admin page arranges the form of the body. */
+  readonly form?: FormRules
   /** Whether a request without a body is like one with an empty object. */
   readonly bodyOptional?: true
   /** The capability that the caller needs. Default: viewer for GET, operator for every other method. */

@@ -48,7 +48,7 @@ const tagsOf = (resources: readonly AdminResource[]): object[] => [
   ...new Map(resources.map(({ name, doc }) => [name, { name, description: doc }])).values(),
 ]
 
-/** Describes operations as OpenAPI 3.1. `x-command` is the command that does the same, `x-capability` is the capability that the caller needs, `x-audit` is the audit event. */
+/** Describes operations as OpenAPI 3.1. `x-command` is the command that does the same, `x-capability` is the capability that the caller needs, `x-audit` is the audit event, `x-form` arranges the form on the admin page. */
 export function openApiOf(resources: readonly AdminResource[], version: string): object {
   const paths: Record<string, Record<string, object>> = {}
   for (const resource of resources) {
@@ -122,6 +122,7 @@ function operationOf(resource: AdminResource, word: string, each: Action): objec
     ...(each.body
       ? { requestBody: { required: !each.bodyOptional, content: { [JSON_TYPE]: { schema: inputSchema(each.body) } } } }
       : {}),
+    ...(each.form ? { 'x-form': each.form } : {}),
     responses: {
       [status]: done,
       ...(each.long

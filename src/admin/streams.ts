@@ -10,6 +10,7 @@ import type { EventCursor, EventReceiver } from '../records/event_receiver.ts'
 import { type AdminResource, action, type FlagRule } from './action.ts'
 import { attemptJson, lagJson, listWithCursors, redeliver } from './answers/event_answers.ts'
 import * as answers from './answers/events.ts'
+import { tryForm } from './forms/resource_form.ts'
 import { changedFields, invalid, notFound, retryStale } from './outcome.ts'
 
 const creatable = z.strictObject({
@@ -101,6 +102,7 @@ export const streams: AdminResource = {
       doc: 'Creates a stream for a resource server. It has the events about the resources whose runtime list has the client.',
       answer: answers.stream,
       status: 201,
+      form: tryForm,
       body: creatable,
       needs: 'admin',
       audit: 'stream_created',

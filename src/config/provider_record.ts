@@ -23,26 +23,26 @@ const RESERVED = [
 ]
 
 export const oauthConfig = z.strictObject({
-  client_id: name(1024),
-  client_secret_ref: secretRef(),
-  authorize_url: endpoint(),
-  token_url: endpoint(),
-  /** The revocation endpoint (RFC 7009), called when a user disconnects. */
-  revoke_url: endpoint().optional(),
-  /** `form`: token responses may be form-encoded. */
-  response_format: word(['standard', 'form']).default('standard'),
+  client_id: name(1024).describe('The id of this service at the provider.'),
+  client_secret_ref: secretRef().describe('The environment variable of this server that contains the secret.'),
+  authorize_url: endpoint().describe('Where users sign in and agree.'),
+  token_url: endpoint().describe('Where this service gets tokens.'),
+  revoke_url: endpoint().optional().describe('The revocation endpoint (RFC 7009), called when a user disconnects.'),
+  response_format: word(['standard', 'form'])
+    .default('standard')
+    .describe('form: token responses may be form-encoded.'),
   token_endpoint_auth_method: word(['client_secret_post', 'client_secret_basic']).default('client_secret_post'),
   extra_auth_params: z
     .record(name(100), text(1000), 'must be an object of texts')
     .refine((given) => !Object.keys(given).some((key) => RESERVED.includes(key)), `must not set ${RESERVED.join(', ')}`)
-    .optional(),
+    .optional()
+    .describe('Further parameters of the authorization request.'),
 })
 
 export const apikeyConfig = z.strictObject({
   header_name: z.string().regex(/^[A-Za-z0-9-]{1,100}$/, 'must be the name of a header'),
   header_prefix: text(100).optional(),
-  /** The page where users find their key. */
-  issuance_instructions_url: endpoint().optional(),
+  issuance_instructions_url: endpoint().optional().describe('The page where users find their key.'),
 })
 
 export const serviceAccountConfig = z.strictObject({
@@ -51,11 +51,11 @@ export const serviceAccountConfig = z.strictObject({
   sa_key_ref: secretRef(),
   token_ttl_seconds: jsonInt(30, 3600).prefault(3600),
   algorithm: word(['RS256', 'ES256']).default('RS256'),
-  /**
-   * The identity that the account impersonates. `explicit` and `email`: the identity that an admin set for the user. The email of the account
-   * is never used, because operators write it. `account`: none; the account itself is used for every user.
-   */
-  impersonate: word(['explicit', 'email', 'account']).default('explicit'),
+  impersonate: word(['explicit', 'email', 'account'])
+    .default('explicit')
+    .describe(
+      'The identity that the account impersonates. explicit and email: the identity that an admin set for the user. The email of the account is never used, because operators write it. account: none; the account itself is used for every user.',
+    ),
 })
 
 const CONFIGS = { oauth: oauthConfig, apikey: apikeyConfig, service_account: serviceAccountConfig } as const
@@ -73,7 +73,7 @@ export const providerFields = {
   protocol: word(['oauth', 'apikey', 'service_account']).describe('How upstream tokens are obtained.'),
   config_data: z
     .record(z.string().max(255), z.unknown(), 'must be an object')
-    .meta({ anyOf: Object.values(CONFIGS).map(schemaOf) })
+    .meta({ anyOf: Object.entries(CONFIGS).map(([title, settings]) => ({ title, ...schemaOf(settings) })) })
     .describe('The settings of the protocol. Instead of a secret they contain the name of an environment variable.'),
 } as const
 

@@ -72,6 +72,8 @@ async function openTab(context: BrowserContext): Promise<Tab> {
     if (['error', 'warning'].includes(message.type()) && !isRefusal) complaints.push(message.text())
   })
   page.on('pageerror', (error) => complaints.push(String(error)))
+  // A page with values that were not saved asks before it is left.
+  page.on('dialog', (dialog) => void dialog.accept())
   page.on('requestfailed', (request) => complaints.push(`${request.url()} ${request.failure()?.errorText}`))
   return { page, complaints }
 }

@@ -1,9 +1,10 @@
 // The page of clients.
 import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { eventsOf, okAdmin } from '../support/admin.ts'
+import { addAxe, findingsOf } from '../support/axe.ts'
 import { CHROMIUM, test } from '../support/chromium.ts'
-import { ADMIN_KEY, addClient, startService, type TestService } from '../support/service.ts'
-import { field, openAdmin, press, rowsOf } from './open.ts'
+import { ADMIN_KEY, addClient, addResource, startService, type TestService } from '../support/service.ts'
+import { field, openAdmin, openAdvanced, press, pressNew, rowsOf } from './open.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -24,13 +25,13 @@ describe(`in ${CHROMIUM}`, () => {
   test('without clients the page explains clients and offers to create one', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, service, 'clients')
     expect(await page.locator('.empty').textContent()).toContain('No client yet')
-    await page.locator('.empty').getByRole('button', { name: 'Create client' }).click()
-    await page.getByRole('dialog', { name: 'Create a client' }).waitFor()
+    await page.locator('.empty').getByRole('button', { name: 'New client' }).click()
+    await page.getByRole('dialog', { name: 'New client' }).waitFor()
   })
 
   test('creates a client and shows its secret once, and the secret works', async ({ reopen }) => {
     const { page, complaints } = await openAdmin(reopen, service, 'clients')
-    await page.getByRole('button', { name: 'Create client' }).first().click()
+    await pressNew(page, 'New client', 'Machine')
     await page.getByLabel('Client name').fill('Night robot')
     await page.getByLabel('Scope').fill('mcp:read')
     await press(page, 'Create')
@@ -59,7 +60,7 @@ describe(`in ${CHROMIUM}`, () => {
       Object.defineProperty(window, 'isSecureContext', { get: () => false })
       Object.defineProperty(navigator, 'clipboard', { get: () => undefined })`)
     await page.goto(`${service.admin}/admin/ui/clients`)
-    await page.getByRole('button', { name: 'Create client' }).first().click()
+    await pressNew(page, 'New client', 'Machine')
     await page.getByLabel('Client name').fill('Copied robot')
     await press(page, 'Create')
     await page.getByRole('button', { name: 'Copy client_id' }).click()
@@ -107,13 +108,12 @@ describe(`in ${CHROMIUM}`, () => {
 
   test('creates a client for a workload without a secret, and shows and changes its identities', async ({ reopen }) => {
     const { page, complaints } = await openAdmin(reopen, service, 'clients')
-    await page.getByRole('button', { name: 'Create client' }).first().click()
+    await pressNew(page, 'New client', 'Workload')
     await page.getByLabel('Client name').fill('Mailer')
-    await field(page, 'Token endpoint auth method').selectOption('federated_jwt')
     await press(page, 'Add federated credential')
     await field(page, 'Issuer').fill('https://ci.example.com')
     await field(page, 'Subject').fill('repo:acme/*:x')
-    await field(page, 'Claims').fill('{"ref":"main"}')
+    await field(page, 'Claims').fill('ref=main')
     await press(page, 'Create')
     await page.getByRole('heading', { name: 'Mailer' }).waitFor()
     await page.getByText('issuer=https://ci.example.com,subject=repo:acme/*:x,claim.ref=main').waitFor()
@@ -125,9 +125,70 @@ describe(`in ${CHROMIUM}`, () => {
     expect(complaints).toEqual([])
   })
 
+  test.for([
+    ['Application', ['Client name', 'Redirect URIs', 'Scope', 'Default resource']],
+    ['Machine', ['Client name', 'Scope', 'Default resource']],
+    ['Agent', ['Client name', 'Agent description', 'Scope', 'Default resource']],
+    ['Workload', ['Client name', 'Scope', 'Federated credentials', 'Default resource']],
+  ] as const)(
+    'a new client of the kind %s has %s, and the other fields are advanced',
+    async ([kind, names], { reopen }) => {
+      const { page } = await openAdmin(reopen, service, 'clients')
+      await pressNew(page, 'New client', kind)
+      const shown = await page
+        .locator('form.fields > .field:not(:has(.kinds))')
+        .locator('> label, > legend')
+        .allInnerTexts()
+      expect(shown.map((each) => each.replace(' optional', '').trim())).toEqual(names)
+      const foot = page.getByRole('dialog').getByRole('button', { name: 'Create' })
+      await openAdvanced(page)
+      await page.getByLabel(/^Client ID/).scrollIntoViewIfNeeded()
+      const isInSight = (box: { y: number; height: number } | null) => box !== null && box.y + box.height < 720
+      expect(isInSight(await foot.boundingBox())).toBe(true)
+      await page.getByLabel('Client name').fill(`${kind} of the form`)
+      if (kind === 'Workload') {
+        await press(page, 'Add federated credential')
+        await field(page, 'Issuer').fill('https://ci.example.com')
+        await field(page, 'Subject').fill('repo:acme/tools')
+      }
+      if (kind === 'Application') await field(page, 'Redirect URIs').fill('https://app.example.com/cb')
+      await press(page, 'Create')
+      await expect
+        .poll(async () => (await clients()).some((each) => each.client_name === `${kind} of the form`))
+        .toBe(true)
+    },
+  )
+
+  test('a field that names other items searches for them by name and shows their names', async ({ reopen }) => {
+    const [client, { slug }] = [
+      await addClient(service, { client_name: 'Gateway of mail' }),
+      await addResource(service),
+    ]
+    const { page } = await openAdmin(reopen, service, `resources/${slug}`)
+    await press(page, 'Edit')
+    await openAdvanced(page)
+    const list = field(page, 'Client ids').or(field(page, 'Client IDs'))
+    await list.fill('gateway of')
+    await page.getByRole('option', { name: 'Gateway of mail' }).waitFor()
+    await list.press('ArrowDown')
+    await list.press('Enter')
+    await page.getByRole('button', { name: `Remove ${client.client_id}` }).waitFor()
+    await page.getByRole('listitem').filter({ hasText: 'Gateway of mail' }).waitFor()
+    await addAxe(page)
+    expect(await findingsOf(page)).toEqual([])
+    await press(page, 'Save')
+    await page.getByText('Saved.').waitFor()
+    const { policy } = await okAdmin<{ policy: { runtime: { client_ids: string[] } } }>(
+      service,
+      'GET',
+      `/admin/resources/${slug}`,
+    )
+    expect(policy.runtime.client_ids).toEqual([client.client_id])
+  })
+
   test('shows the same call as a curl command and as a service command, without the key', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, service, 'clients')
-    await press(page, 'Create client')
+    await pressNew(page, 'New client', 'Machine')
     await page.getByLabel('Client name').fill("Ada's robot")
     await page.getByText('The same with curl').click()
     const [curl = '', command = ''] = await page.getByRole('dialog').locator('pre').allTextContents()
@@ -139,15 +200,24 @@ describe(`in ${CHROMIUM}`, () => {
 
   test('a field that the server refuses is marked with the error, and keeps its input', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, service, 'clients')
-    await press(page, 'Create client')
+    await pressNew(page, 'New client', 'Application')
     await page.getByLabel('Client name').fill('Lost')
-    await page.getByLabel('(client_credentials)').uncheck()
-    await page.getByLabel('(authorization_code)').check()
     await page.getByRole('textbox', { name: /^Redirect URIs/ }).fill('nowhere')
     await press(page, 'Create')
-    expect(await page.getByRole('alert').textContent()).toContain('redirect_uris')
+    expect(await page.getByRole('alert').textContent()).toContain('Correct these fields: Redirect URIs.')
+    await page.getByText(/^Redirect URIs, entry 1: /).waitFor()
+    expect(await page.locator(':focus').getAttribute('name')).toBe('redirect_uris')
     expect(await page.getByRole('textbox', { name: /^Redirect URIs/ }).getAttribute('aria-invalid')).toBe('true')
     expect(await page.getByLabel('Client name').inputValue()).toBe('Lost')
+    // What was entered is discarded only after a question, whose harmless answer has the focus.
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog', { name: 'Discard what you entered?' }).waitFor()
+    expect(await page.locator(':focus').textContent()).toBe('Cancel')
+    await page.keyboard.press('Enter')
+    expect(await page.getByLabel('Client name').inputValue()).toBe('Lost')
+    await page.keyboard.press('Escape')
+    await press(page, 'Discard')
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
   })
 
   test('searches on the server while the user types, and the search is in the URL', async ({ reopen }) => {

@@ -33,3 +33,24 @@ export const rowsOf = (page: Page): Promise<string[]> => page.locator('tbody tr:
 
 /** A field of the open dialog, by the beginning of its label. */
 export const field = (page: Page, label: string) => page.getByRole('dialog').getByLabel(new RegExp(`^${label}`))
+
+/** Opens the fields of the open dialog that are not needed often. */
+export const openAdvanced = (page: Page): Promise<void> =>
+  page.getByRole('dialog').getByText('Advanced', { exact: true }).click()
+
+/** Opens the form of a new item, and answers what it is. */
+export async function pressNew(page: Page, button: string, kind: string): Promise<void> {
+  await page.getByRole('button', { name: button, exact: true }).first().click()
+  await page
+    .getByRole('dialog')
+    .getByRole('radio', { name: new RegExp(`^${kind}`) })
+    .check()
+}
+
+/** Enters texts into a field of the open dialog that searches for several items. */
+export async function pick(page: Page, label: string, ...texts: string[]): Promise<void> {
+  for (const text of texts) {
+    await field(page, label).fill(text)
+    await field(page, label).press('Enter')
+  }
+}

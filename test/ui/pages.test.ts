@@ -8,7 +8,7 @@ import { CHROMIUM, test } from '../support/chromium.ts'
 import { machineToken } from '../support/flow.ts'
 import { anIssuance } from '../support/records.ts'
 import { addClient, addResource, addUser, PASSWORD } from '../support/service.ts'
-import { field, openAdmin, press, rowsOf } from './open.ts'
+import { field, openAdmin, press, pressNew, rowsOf } from './open.ts'
 import { openWorld, type World } from './world.ts'
 
 let world: World
@@ -172,18 +172,15 @@ describe(`in ${CHROMIUM}`, () => {
 
   test('providers: creates, edits and deletes a provider', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, world.service, 'providers')
-    await page.getByRole('button', { name: 'Create provider' }).first().click()
-    await field(page, 'Slug').fill('github')
-    await field(page, 'Display name').fill('GitHub')
-    const config_data = {
-      client_id: 'up',
-      client_secret_ref: 'CONNECTOR_GITHUB',
-      authorize_url: 'https://up.example.com/authorize',
-      token_url: 'https://up.example.com/token',
-    }
-    await field(page, 'Config data').fill(JSON.stringify(config_data))
+    await pressNew(page, 'Create provider', 'GitHub')
+    await field(page, 'Client ID').fill('up')
     await press(page, 'Create')
-    await expect.poll(() => rowsOf(page)).toEqual([expect.stringContaining('GitHub')])
+    await expect
+      .poll(() => rowsOf(page))
+      .toEqual([expect.stringContaining('https://github.com/login/oauth/access_token')])
+    expect(await read<Row[]>('/admin/broker-providers')).toMatchObject([
+      { slug: 'github', config_data: { client_id: 'up', client_secret_ref: 'CONNECTOR_GITHUB_SECRET' } },
+    ])
     await press(page, 'Edit')
     await field(page, 'Display name').fill('GitHub Enterprise')
     await press(page, 'Save')
@@ -198,9 +195,9 @@ describe(`in ${CHROMIUM}`, () => {
     const [gateway, behind] = [await addResource(world.service), await addResource(world.service)]
     const { page } = await openAdmin(reopen, world.service, 'fronting')
     await page.getByRole('button', { name: 'Create link' }).first().click()
-    await field(page, 'Source').selectOption(gateway.slug)
-    await field(page, 'Target').selectOption(behind.slug)
-    await field(page, 'Scope map').fill(JSON.stringify({ 'mcp:read': ['mcp:write'] }))
+    await field(page, 'Source').fill(gateway.slug)
+    await field(page, 'Target').fill(behind.slug)
+    await page.getByRole('group', { name: 'mcp:read allows' }).getByLabel('mcp:write').check()
     await press(page, 'Create')
     await expect.poll(() => rowsOf(page)).toEqual([expect.stringContaining('mcp:read → mcp:write')])
     expect(await read<Row[]>(`/admin/fronting?source=${gateway.slug}`)).toMatchObject([{ target_slug: behind.slug }])
@@ -214,7 +211,7 @@ describe(`in ${CHROMIUM}`, () => {
     reopen,
   }) => {
     const { page } = await openAdmin(reopen, world.service, 'idps')
-    await press(page, 'Register provider')
+    await pressNew(page, 'Register provider', 'Another')
     await field(page, 'Issuer').fill('https://other.example.com')
     await field(page, 'JWKS URI').fill('https://other.example.com/jwks')
     await press(page, 'Register')

@@ -1,9 +1,11 @@
 // The description of the admin API (its OpenAPI document). Forms and examples are generated from it.
+import type { FormRules } from '../../src/admin/forms/form.ts'
 import type { Capability } from '../../src/records/api_key.ts'
 import { get } from './api.ts'
 
 export interface JsonSchema {
   type?: string | string[]
+  title?: string
   description?: string
   default?: unknown
   enum?: string[]
@@ -11,6 +13,9 @@ export interface JsonSchema {
   items?: JsonSchema
   properties?: Record<string, JsonSchema>
   required?: string[]
+  additionalProperties?: JsonSchema | boolean
+  /** An empty text is null. */
+  nullable?: true
 }
 export interface Operation {
   id: string
@@ -24,11 +29,14 @@ export interface Operation {
   creates: boolean
   query: Record<string, JsonSchema>
   body?: JsonSchema
+  /** How the form of the body is arranged. */
+  form: FormRules
 }
 interface RawOperation {
   operationId: string
   'x-command'?: string
   'x-capability': Capability
+  'x-form'?: FormRules
   parameters?: { name: string; in: string; schema: JsonSchema; description?: string }[]
   requestBody?: { content: { 'application/json': { schema: JsonSchema } } }
   responses: Record<string, unknown>
@@ -69,21 +77,23 @@ function asOperation(method: string, path: string, raw: RawOperation): Operation
     creates: '201' in raw.responses,
     query: Object.fromEntries(query.map((each) => [each.name, { ...each.schema, description: each.description }])),
     body: withoutNull(raw.requestBody?.content['application/json'].schema),
+    form: raw['x-form'] ?? { fields: {} },
   }
 }
 
-/** A schema whose optional objects and numbers are drawn like required ones: an empty field is null. Lists keep their null. */
+/** A schema whose optional values are drawn like required ones: an empty field is null. Lists keep their null. */
 function withoutNull<S extends JsonSchema | undefined>(schema: S): S {
   if (!schema) return schema
   const { anyOf = [], ...rest } = schema
   const [inner, ...others] = anyOf.filter(({ type }) => type !== 'null')
-  const isOptional = inner && others.length === 0 && ['object', 'number', 'integer'].includes(String(inner.type))
-  const plain: JsonSchema = isOptional ? { ...inner, ...rest } : schema
+  const isOptional = inner && others.length === 0 && OPTIONAL.includes(String(inner.type))
+  const plain: JsonSchema = isOptional ? { ...inner, ...rest, nullable: true } : schema
   const { properties } = plain
   if (!properties) return plain as S
   const members = Object.entries(properties).map(([name, member]) => [name, withoutNull(member)])
   return { ...plain, properties: Object.fromEntries(members) } as S
 }
+const OPTIONAL = ['object', 'number', 'integer', 'string', 'boolean']
 
 /** Quotes for a POSIX shell. */
 export const quotedArgument = (text: string): string =>

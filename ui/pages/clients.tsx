@@ -59,6 +59,7 @@ const COLUMNS: readonly Column<ClientAnswer>[] = [
 
 const FIELDS = [
   'client_name',
+  'agent_description',
   'grant_types',
   'redirect_uris',
   'post_logout_redirect_uris',
@@ -72,7 +73,6 @@ const FIELDS = [
   'federated_credentials',
   'application_type',
   'agent',
-  'agent_description',
   'dpop_bound_access_tokens',
   'default_resource',
   'limits',
@@ -93,13 +93,12 @@ function ClientList() {
   }
   const create = (
     <FormButton<NewClientAnswer>
-      label="Create client"
-      title="Create a client"
+      label="New client"
+      title="New client"
       operation="client.create"
       verb="Create"
       fields={FIELDS}
       options={{ grant_types: GRANTS }}
-      start={{ grant_types: ['client_credentials'], token_endpoint_auth_method: 'client_secret_basic' }}
       onDone={done}
     />
   )
@@ -110,6 +109,7 @@ function ClientList() {
       operation="client.create"
       verb="Add"
       isMinor
+      plain
       fields={['client_id', 'document']}
       onDone={done}
     />

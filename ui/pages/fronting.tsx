@@ -19,7 +19,6 @@ export function FrontingPage() {
       title="Create a fronting link"
       operation="fronting.create"
       fields={['source', 'target', 'scope_map']}
-      options={{ source: slugs, target: slugs }}
       verb="Create"
       onDone={changed}
     />

@@ -4,16 +4,6 @@ import { actionsColumn, Entries, useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
 import { Badge, Caution, Name, Time } from '../parts/text.tsx'
 
-const SAMPLE = {
-  protocol: 'oauth',
-  config_data: {
-    client_id: '…',
-    client_secret_ref: 'CONNECTOR_…',
-    authorize_url: 'https://',
-    token_url: 'https://',
-    response_format: 'standard',
-  },
-}
 const FIELDS = ['slug', 'display_name', 'protocol', 'config_data']
 
 /** Broker providers. */
@@ -25,7 +15,6 @@ export function Providers() {
       title="Create a broker provider"
       operation="provider.create"
       fields={FIELDS}
-      start={SAMPLE}
       verb="Create"
       onDone={changed}
     />

@@ -7,15 +7,15 @@ import type { JobAnswer } from '../lib/types.ts'
 import { OperationButton } from './operation_button.tsx'
 import { ProblemNote } from './text.tsx'
 
-/** A dialog over the page. Escape closes it, unless `stays`. */
+/** A dialog over the page. Escape closes it, unless it `stays` or what it asks first says so. */
 export function Dialog({
   title,
-  stays = false,
+  stays = () => false,
   onClose,
   children,
 }: {
   title: string
-  stays?: boolean
+  stays?: () => boolean
   onClose: () => void
   children: ComponentChildren
 }) {
@@ -27,9 +27,10 @@ export function Dialog({
       ref={dialog}
       aria-labelledby={id}
       onClose={onClose}
-      onCancel={(event) => stays && event.preventDefault()}
+      // The system can close a dialog in other ways than with the key.
+      onCancel={(event) => stays() && event.preventDefault()}
       // Browsers close a dialog at the second Escape even if `cancel` was prevented, but not if the key was.
-      onKeyDown={(event) => stays && event.key === 'Escape' && event.preventDefault()}
+      onKeyDown={(event) => event.key === 'Escape' && !event.defaultPrevented && stays() && event.preventDefault()}
     >
       <div>
         <h2 id={id}>{title}</h2>
@@ -94,7 +95,7 @@ export function Confirm({ title, children, verb, harmless, word, run, onClose }:
             {verb}
           </button>
           {/* Enter must not destroy anything. */}
-          <button type="button" autofocus={!harmless && word === undefined} onClick={onClose}>
+          <button type="button" autofocus={!harmless} onClick={onClose}>
             Cancel
           </button>
         </div>

@@ -1,86 +1,89 @@
 // One field of a form. The schema determines the control; the value is edited as text and read back as JSON.
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
+import { useContext, useState } from 'preact/hooks'
+import type { FieldKind } from '../../src/admin/forms/form.ts'
 import { words } from '../lib/format.ts'
 import type { JsonSchema } from '../lib/schema.ts'
-
-type Kind = 'text' | 'secret' | 'choice' | 'checks' | 'check' | 'number' | 'lines' | 'members' | 'items' | 'json'
-
-function kindOf(name: string, schema: JsonSchema, options: unknown): Kind {
-  const { type, items, anyOf } = schema
-  if (options || schema.enum) return type === 'array' ? 'checks' : 'choice'
-  if (type === 'boolean') return 'check'
-  if (type === 'integer' || type === 'number') return 'number'
-  if (type === 'array' && items?.properties) return 'items'
-  if (type === 'array') return items?.type === undefined || items.type === 'string' || items.enum ? 'lines' : 'json'
-  if (anyOf?.some((each) => each.type === 'array')) return 'lines'
-  if (type === 'object' && schema.properties) return 'members'
-  if (type === 'object' || anyOf) return 'json'
-  return /password|secret$/.test(name) ? 'secret' : 'text'
-}
-const isChecked = (schema: JsonSchema) => schema.type === 'boolean'
-const isLines = (schema: JsonSchema) => kindOf('', schema, undefined) === 'lines'
-const isNullable = ({ anyOf }: JsonSchema) => anyOf?.some(({ type }) => type === 'null') ?? false
-
-/** A stored value as the field shows it. */
-export function writeText(schema: JsonSchema, value: unknown): string | boolean {
-  if (isChecked(schema)) return value === true
-  if (value === undefined || value === null) return ''
-  if (isLines(schema)) return (value as string[]).join('\n')
-  return typeof value === 'object' ? JSON.stringify(value, null, 2) : String(value)
-}
-
-/** The value of the field as the API takes it. Throws for malformed JSON. */
-export function readValue(schema: JsonSchema, value: string | boolean): unknown {
-  if (typeof value === 'boolean') return value
-  const kind = kindOf('', schema, undefined)
-  if (kind === 'lines') {
-    const lines = value
-      .split('\n')
-      .map((line) => line.trim())
-      .filter(Boolean)
-    return lines.length === 0 && isNullable(schema) ? null : lines
-  }
-  if (kind === 'number') return value === '' ? null : Number(value)
-  if (kind !== 'json' && kind !== 'members' && kind !== 'items') return value
-  try {
-    return JSON.parse(value || 'null')
-  } catch (error) {
-    throw new Error(`this is not JSON: ${(error as Error).message}`)
-  }
-}
-
-/** Values to choose from, each with its text. */
-export type Pairs = readonly (readonly [value: string, text: string])[]
+import { Checks } from './checks.tsx'
+import { FormContext } from './form_values.ts'
+import { Picker } from './picker.tsx'
+import { ScopeMap } from './scope_map.tsx'
+import { controlOf, type Pairs, readValue, writeText } from './values.ts'
 
 interface FieldProps {
   id: string
   name: string
+  /** The path of the field, for the rules of the form. Default: its name. */
+  path?: string
   schema: JsonSchema
   isRequired: boolean
-  isWrong: boolean
+  /** Why the server refused the value. */
+  problem?: string
   isLong?: boolean
   options?: Pairs
   value: string | boolean
   onValue: (value: string | boolean) => void
 }
 
+const EXTRA: Readonly<Record<string, string>> = {
+  lines: ' One on each line.',
+  pairs: ' One name=value on each line.',
+  json: ' JSON.',
+}
+
+/** The schema of an object whose members depend on the field `protocol`. */
+function useSchema({ name, path = name, schema }: FieldProps): [schema: JsonSchema, kind: FieldKind | undefined] {
+  const { rules, textOf } = useContext(FormContext)
+  const kind = rules[path]?.kind
+  const protocol = kind === 'by_protocol' ? textOf('protocol') : undefined
+  const chosen = schema.anyOf?.find(({ title }) => title === protocol)
+  return protocol !== undefined && chosen ? [{ ...chosen, description: schema.description }, kind] : [schema, kind]
+}
+
 /** One field with its label and help. */
 export function Field(props: FieldProps) {
-  const { id, name, schema, isRequired, isWrong, isLong, value, onValue } = props
+  const { id, name, path = name, isRequired, problem, isLong, value, onValue } = props
+  const [schema, kind] = useSchema(props)
   const options = props.options ?? schema.items?.enum?.map((each) => [each, each] as const)
-  const kind = kindOf(name, schema, options)
+  const control = controlOf(name, schema, options)
   const help = (
-    <span class="hint" id={`${id}-hint`}>
-      {schema.description}
-      {kind === 'lines' && ' One on each line.'}
-      {kind === 'json' && ' JSON.'}
-    </span>
+    <>
+      <span class="hint" id={`${id}-hint`}>
+        {schema.description}
+        {!kind && EXTRA[control]}
+      </span>
+      {problem && (
+        <span class="problem" id={`${id}-problem`}>
+          {problem}
+        </span>
+      )}
+    </>
   )
-  if (kind === 'members' || kind === 'items' || kind === 'checks')
-    return <GroupField {...props} kind={kind} options={options} help={help} />
-  const common = { id, name, 'aria-describedby': `${id}-hint`, 'aria-invalid': isWrong }
-  if (kind === 'check')
+  if (kind === 'scope_map')
+    return (
+      <Group {...props} help={help}>
+        <ScopeMap value={String(value)} onValue={onValue} />
+      </Group>
+    )
+  if (control === 'members' || control === 'items' || control === 'checks')
+    return (
+      <GroupField
+        {...props}
+        key={schema.title}
+        path={path}
+        schema={schema}
+        kind={control}
+        options={options}
+        help={help}
+      />
+    )
+  const common = {
+    id,
+    name,
+    'aria-describedby': problem ? `${id}-hint ${id}-problem` : `${id}-hint`,
+    'aria-invalid': problem !== undefined,
+  }
+  if (control === 'check')
     return (
       <div class="field check">
         <input
@@ -100,14 +103,16 @@ export function Field(props: FieldProps) {
         {words(name)}
         {!isRequired && <span class="soft small"> optional</span>}
       </label>
-      {kind === 'choice' ? (
+      {kind && kind !== 'by_protocol' ? (
+        <Picker {...common} kind={kind} isList={control === 'lines'} value={String(value)} onValue={onValue} />
+      ) : control === 'choice' ? (
         <Choice {...shared} options={options ?? enumOf(schema)} isRequired={isRequired} />
-      ) : kind === 'lines' || kind === 'json' || isLong ? (
-        <textarea {...shared} rows={isLong ? 8 : kind === 'json' ? 6 : 3} spellcheck={false} />
+      ) : ['lines', 'pairs', 'json'].includes(control) || isLong ? (
+        <textarea {...shared} rows={isLong ? 8 : control === 'json' ? 6 : 3} spellcheck={false} />
       ) : (
         <input
           {...shared}
-          type={(kind === 'secret' ? 'password' : kind === 'number' ? 'number' : 'text') as 'password'}
+          type={(control === 'secret' ? 'password' : control === 'number' ? 'number' : 'text') as 'password'}
           autocomplete="off"
           spellcheck={false}
         />
@@ -147,46 +152,38 @@ interface GroupProps extends FieldProps {
   help: ComponentChildren
 }
 
+const Group = ({
+  id,
+  name,
+  help,
+  problem,
+  children,
+}: Pick<GroupProps, 'id' | 'name' | 'help' | 'problem'> & { children: ComponentChildren }) => (
+  <fieldset class={problem ? 'field wrong' : 'field'} aria-describedby={`${id}-hint`}>
+    <legend>{words(name)}</legend>
+    {help}
+    {children}
+  </fieldset>
+)
+
 /** A field of several controls: the members of an object, the items of a list, or boxes to check. */
-function GroupField({ id, name, schema, value, onValue, kind, options = [], help }: GroupProps) {
-  const nested = { id, value: String(value), onValue }
+function GroupField({ kind, options = [], ...props }: GroupProps) {
+  const { id, name, path = name, schema, value, onValue } = props
+  const { rules } = useContext(FormContext)
+  const nested = { id, path, value: String(value), onValue }
   return (
-    <fieldset class="field" aria-describedby={`${id}-hint`}>
-      <legend>{words(name)}</legend>
-      {kind !== 'checks' && help}
-      {kind === 'members' && <Members {...nested} schema={schema} isMerged />}
+    <Group {...props}>
+      {kind === 'members' && <Members {...nested} schema={schema} isMerged={rules[path]?.kind !== 'by_protocol'} />}
       {kind === 'items' && <Items {...nested} name={name} schema={schema.items ?? {}} />}
       {kind === 'checks' && <Checks options={options} value={nested.value} onValue={onValue} />}
-      {kind === 'checks' && help}
-    </fieldset>
-  )
-}
-
-/** One box for each of the options. The value contains the checked ones, one on each line. */
-function Checks({ options, value, onValue }: Pick<FieldProps, 'onValue'> & { options: Pairs; value: string }) {
-  const chosen = value.split('\n').filter(Boolean)
-  const toggle = (each: string) =>
-    onValue((chosen.includes(each) ? chosen.filter((one) => one !== each) : [...chosen, each]).join('\n'))
-  // A stored value stays, even if it is not among the options.
-  const all = [
-    ...options,
-    ...chosen.filter((each) => !options.some(([value]) => value === each)).map((each) => [each, each] as const),
-  ]
-  return (
-    <div class="checks">
-      {all.map(([each, shown]) => (
-        <label key={each}>
-          <input type="checkbox" checked={chosen.includes(each)} onInput={() => toggle(each)} />
-          {shown}
-        </label>
-      ))}
-    </div>
+    </Group>
   )
 }
 
 type Texts = Record<string, string | boolean>
 interface NestedProps extends Pick<FieldProps, 'onValue'> {
   id: string
+  path: string
   schema: JsonSchema
   value: string
 }
@@ -212,7 +209,7 @@ const readOr = (schema: JsonSchema, text: string | boolean): unknown => {
 }
 
 /** One field for each member of an object. The server merges some objects; for these a stored member that is now empty is sent as empty. */
-function Members({ id, schema, value, onValue, isMerged }: NestedProps & { isMerged?: boolean }) {
+function Members({ id, path, schema, value, onValue, isMerged }: NestedProps & { isMerged?: boolean }) {
   const [stored] = useState<Record<string, unknown>>(() => JSON.parse(value || '{}'))
   const [texts, setTexts] = useState(() => textsOf(schema, stored))
   const change = (next: Texts) => {
@@ -229,7 +226,7 @@ function Members({ id, schema, value, onValue, isMerged }: NestedProps & { isMer
           name={name}
           schema={each}
           isRequired={schema.required?.includes(name) ?? false}
-          isWrong={false}
+          path={`${path}.${name}`}
           value={texts[name] ?? ''}
           onValue={(text) => change({ ...texts, [name]: text })}
         />
@@ -239,7 +236,7 @@ function Members({ id, schema, value, onValue, isMerged }: NestedProps & { isMer
 }
 
 /** The members of each object of a list, with buttons that add and remove one. */
-function Items({ id, name, schema, value, onValue }: NestedProps & { name: string }) {
+function Items({ id, path, name, schema, value, onValue }: NestedProps & { name: string }) {
   const [items, setItems] = useState(() =>
     (JSON.parse(value || '[]') as object[]).map((each, key) => ({ key, text: JSON.stringify(each) })),
   )
@@ -256,6 +253,7 @@ function Items({ id, name, schema, value, onValue }: NestedProps & { name: strin
           <legend class="hidden-label">{`${one} ${i + 1}`}</legend>
           <Members
             id={`${id}-${key}`}
+            path={path}
             schema={schema}
             value={text}
             onValue={(changed) =>

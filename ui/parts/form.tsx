@@ -1,15 +1,18 @@
-// Forms from the description of the operations of the admin API: fields, help and defaults are declared once, on the server.
-import { useId, useState } from 'preact/hooks'
-import { call, segment } from '../lib/api.ts'
+// Forms from the description of the operations of the admin API: fields, help, defaults and their arrangement are declared once, on the server.
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import type { FormRules } from '../../src/admin/forms/form.ts'
+import { type ApiError, call, segment } from '../lib/api.ts'
+import { words } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
-import { commandLineOf, curlOf, type JsonSchema, operations } from '../lib/schema.ts'
-import { Dialog } from './dialog.tsx'
-import { Field, type Pairs, readValue, writeText } from './field.tsx'
+import { type JsonSchema, operations } from '../lib/schema.ts'
+import { Confirm, Dialog } from './dialog.tsx'
+import { Field } from './field.tsx'
+import { type Body, FormContext, useValues } from './form_values.ts'
+import { KindChoice } from './kind_choice.tsx'
 import { OperationButton } from './operation_button.tsx'
-import { Code, ProblemNote } from './text.tsx'
-
-type Values = Record<string, string | boolean>
-type Body = Record<string, unknown>
+import { Same } from './same.tsx'
+import { ProblemNote, sentence } from './text.tsx'
+import type { Pairs } from './values.ts'
 
 interface FormProps<T> {
   /** Such as `client.create`. */
@@ -26,13 +29,17 @@ interface FormProps<T> {
   verb: string
   /** Fields whose texts are long. */
   long?: readonly string[]
+  /** The form asks no question about the kind of the new item. */
+  plain?: boolean
   onDone: (answer: T) => void
+  /** Called when a value is entered. */
+  onInput?: () => void
   /** Without it the form has no Cancel button. */
   onCancel?: () => void
 }
 
 /** The form of an operation, with the same call as curl. */
-export function OperationForm<T>({ operation, params = {}, fields, ...rest }: FormProps<T>) {
+export function OperationForm<T>({ operation, params = {}, fields, plain = false, ...rest }: FormProps<T>) {
   const { data, error } = useLoad('operations', operations)
   const of = data?.get(operation)
   if (error) return <ProblemNote error={error} />
@@ -46,6 +53,7 @@ export function OperationForm<T>({ operation, params = {}, fields, ...rest }: Fo
       path={path}
       command={of.command}
       creates={of.creates}
+      rules={plain ? { fields: {} } : of.form}
       required={of.body.required ?? []}
       schemas={Object.fromEntries(fields.flatMap((name) => (schemas[name] ? [[name, schemas[name]]] : [])))}
       {...rest}
@@ -53,52 +61,50 @@ export function OperationForm<T>({ operation, params = {}, fields, ...rest }: Fo
   )
 }
 
-interface FieldsProps<T> extends Omit<FormProps<T>, 'fields' | 'params'> {
+interface FieldsProps<T> extends Omit<FormProps<T>, 'fields' | 'params' | 'plain'> {
   method: string
   path: string
   command?: string
   creates: boolean
+  rules: FormRules
   required: readonly string[]
   schemas: Record<string, JsonSchema>
 }
 
-type ValueProps = Pick<FieldsProps<unknown>, 'schemas' | 'stored' | 'start' | 'required'>
-
-/** The values of the fields, a function that sets one, and one that returns the body to send: of a stored item only the changed members. */
-function useValues({ schemas, stored, start, required }: ValueProps) {
-  const from = (stored ?? start ?? {}) as Body
-  const [initial] = useState<Values>(() =>
-    Object.fromEntries(
-      Object.entries(schemas).map(([name, schema]) => [
-        name,
-        writeText(schema, from[name] ?? (stored ? undefined : schema.default)),
-      ]),
-    ),
-  )
-  const [values, setValues] = useState(initial)
-  const setValue = (name: string, value: string | boolean) => setValues((before) => ({ ...before, [name]: value }))
-  const bodyOf = (): Body =>
-    Object.fromEntries(
-      Object.entries(schemas).flatMap(([name, schema]) => {
-        const value = values[name] ?? ''
-        const isSame = stored ? value === initial[name] : value === '' && !required.includes(name)
-        return isSame ? [] : [[name, readValue(schema, value)]]
-      }),
-    )
-  return [values, setValue, bodyOf] as const
+/** The problems that a refusal states, by the field that each one names. */
+function problemsOf(error: Error | undefined, names: readonly string[]) {
+  const found: Record<string, string> = {}
+  const rest: string[] = []
+  for (const each of error?.message.split('; ') ?? []) {
+    const name = names.find((one) => each.startsWith(one) && /^[ .[]/.test(each.slice(one.length)))
+    if (name === undefined) rest.push(each)
+    else found[name] = [found[name] ?? [], inWords(name, each.slice(name.length))].flat().join(' ')
+  }
+  return { found, rest }
 }
+/** `redirect_uris[0] must …` as `Redirect URIs, entry 1, must …`. */
+const inWords = (name: string, rest: string): string =>
+  sentence(words(name) + rest.replace(/^\./, ': ').replace(/^\[(\d+)\]\.?/, (_, i) => `, entry ${Number(i) + 1}: `))
 
 function FieldsForm<T>(props: FieldsProps<T>) {
-  const { operation, method, path, command, creates, required, schemas, stored } = props
-  const { start, options, long, verb, onDone, onCancel } = props
+  const { operation, method, path, command, creates, rules, required, schemas } = props
+  const { options, long, verb, onDone, onInput, onCancel } = props
   const id = useId()
-  const [values, setValue, bodyOf] = useValues({ schemas, stored, start, required })
+  const form = useRef<HTMLFormElement>(null)
+  const { values, set, begin, textOf, matters, bodyOf } = useValues({ ...props, rules: rules.fields })
+  const [kind, setKind] = useState<string>()
   const [error, setError] = useState<Error>()
   const [busy, setBusy] = useState(false)
+  const shown = Object.keys(schemas).filter(matters)
+  const { found, rest } = problemsOf(error, shown)
+  useEffect(() => {
+    if (error) form.current?.querySelector<HTMLElement>(WRONG)?.focus()
+  }, [error])
 
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
     setBusy(true)
+    setError(undefined)
     try {
       onDone(await call<T>(method, path, bodyOf()))
     } catch (thrown) {
@@ -106,66 +112,84 @@ function FieldsForm<T>(props: FieldsProps<T>) {
     }
     setBusy(false)
   }
-  return (
-    <form class="fields" onSubmit={submit}>
-      {Object.entries(schemas).map(([name, schema]) => (
-        <Field
-          key={name}
-          id={`${id}-${name}`}
-          name={name}
-          schema={schema}
-          isRequired={required.includes(name)}
-          isWrong={Boolean(error?.message.includes(name))}
-          options={options?.[name]}
-          isLong={long?.includes(name)}
-          value={values[name] ?? ''}
-          onValue={(value) => setValue(name, value)}
-        />
-      ))}
-      <ProblemNote error={error} />
-      <div class="form-foot">
-        <OperationButton operation={operation} type="submit" class="primary" disabled={busy}>
-          {verb}
-        </OperationButton>
-        {onCancel && (
-          <button type="button" onClick={onCancel}>
-            Cancel
-          </button>
-        )}
-      </div>
-      <Same method={method} path={path} command={command} creates={creates} bodyOf={bodyOf} />
-    </form>
+  const isLarge = Object.keys(schemas).length > FEW
+  const isAdvanced = (name: string) => isLarge && (rules.fields[name]?.advanced ?? false)
+  const field = (name: string) => (
+    <Field
+      key={`${name} ${kind ?? ''}`}
+      id={`${id}-${name}`}
+      name={name}
+      schema={schemas[name] ?? {}}
+      isRequired={required.includes(name)}
+      problem={found[name]}
+      options={options?.[name]}
+      isLong={long?.includes(name)}
+      value={values[name] ?? ''}
+      onValue={(value) => set(name, value)}
+    />
   )
-}
-
-type SameProps = Pick<FieldsProps<unknown>, 'method' | 'path' | 'command' | 'creates'> & { bodyOf: () => Body }
-
-function Same({ method, path, command, creates, bodyOf }: SameProps) {
-  const [isOpen, setOpen] = useState(false)
-  const body = isOpen ? safely(bodyOf) : {}
+  const asks = rules.kinds !== undefined && !props.stored
+  const advanced = shown.filter(isAdvanced)
   return (
-    <details class="small" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>The same with curl{command && ' or the command line'}</summary>
-      {isOpen && (
-        <div class="stack">
-          <Code text={curlOf(method, path, body)} what="curl command" />
-          {command && creates && <Code text={commandLineOf(command, body)} what="command" />}
-          {command && !creates && (
-            <p class="soft">
-              <code>{command} --help</code> lists the flags for this.
-            </p>
+    <FormContext.Provider value={{ rules: rules.fields, textOf }}>
+      <form class="fields" ref={form} onSubmit={submit} onInput={onInput}>
+        {asks && (
+          <KindChoice
+            rules={rules}
+            onKind={(name, chosen) => {
+              setKind(name)
+              begin(chosen, settableBy(rules))
+            }}
+          />
+        )}
+        {(!asks || kind !== undefined) && (
+          <>
+            {shown.filter((name) => !isAdvanced(name)).map(field)}
+            {advanced.length > 0 && (
+              <details class="advanced" open={advanced.some((name) => found[name]) || undefined}>
+                <summary>Advanced</summary>
+                <div class="members">{advanced.map(field)}</div>
+              </details>
+            )}
+            <Same method={method} path={path} command={command} creates={creates} bodyOf={bodyOf} />
+          </>
+        )}
+        <Refusal error={error} names={Object.keys(found)} rest={rest} />
+        <div class="form-foot">
+          {(!asks || kind !== undefined) && (
+            <OperationButton operation={operation} type="submit" class="primary" disabled={busy}>
+              {verb}
+            </OperationButton>
+          )}
+          {onCancel && (
+            <button type="button" onClick={onCancel}>
+              Cancel
+            </button>
           )}
         </div>
-      )}
-    </details>
+      </form>
+    </FormContext.Provider>
   )
 }
-const safely = (bodyOf: () => Body): Body => {
-  try {
-    return bodyOf()
-  } catch {
-    return {}
-  }
+/** Maximum number of fields of a form that shows all of them. */
+const FEW = 5
+const WRONG = '[aria-invalid="true"], fieldset.wrong input, fieldset.wrong textarea, fieldset.wrong button'
+
+/** The fields that the kinds set. */
+const settableBy = ({ kinds = {} }: FormRules): string[] => [
+  ...new Set(Object.values(kinds).flatMap(({ start }) => Object.keys(start))),
+]
+
+/** A refusal at the foot of a form: which fields are wrong, and what no field is about. */
+function Refusal({ error, names, rest }: { error?: Error; names: readonly string[]; rest: readonly string[] }) {
+  if (!error || names.length === 0) return <ProblemNote error={error} />
+  const { requestId } = error as ApiError
+  return (
+    <p class="note bad" role="alert">
+      {rest.map(sentence).join(' ')} Correct these fields: {names.map(words).join(', ')}.
+      {requestId && <span class="small"> (request {requestId})</span>}
+    </p>
+  )
 }
 
 /** A button that opens the form of an operation in a dialog. */
@@ -176,10 +200,27 @@ export function FormButton<T>({
   ...form
 }: Omit<FormProps<T>, 'onCancel'> & { label: string; title: string; isMinor?: boolean }) {
   const [isOpen, setOpen] = useState(false)
-  const done = (answer: T) => {
+  const [isLeaving, setLeaving] = useState(false)
+  const isChanged = useRef(false)
+  const close = () => {
+    isChanged.current = false
+    setLeaving(false)
     setOpen(false)
+  }
+  const done = (answer: T) => {
+    close()
     form.onDone(answer)
   }
+  /** Entered values are discarded only after a question. */
+  const asks = () => {
+    if (isChanged.current) setLeaving(true)
+    return isChanged.current
+  }
+  useEffect(() => {
+    const stay = (event: BeforeUnloadEvent) => isChanged.current && event.preventDefault()
+    window.addEventListener('beforeunload', stay)
+    return () => window.removeEventListener('beforeunload', stay)
+  }, [])
   return (
     <>
       <OperationButton
@@ -190,9 +231,26 @@ export function FormButton<T>({
         {label}
       </OperationButton>
       {isOpen && (
-        <Dialog title={title} onClose={() => setOpen(false)}>
-          <OperationForm<T> {...form} onDone={done} onCancel={() => setOpen(false)} />
+        <Dialog title={title} stays={asks} onClose={close}>
+          <OperationForm<T>
+            {...form}
+            onDone={done}
+            onInput={() => {
+              isChanged.current = true
+            }}
+            onCancel={() => asks() || close()}
+          />
         </Dialog>
+      )}
+      {isLeaving && (
+        <Confirm
+          title="Discard what you entered?"
+          verb="Discard"
+          run={async () => close()}
+          onClose={() => setLeaving(false)}
+        >
+          Nothing was saved.
+        </Confirm>
       )}
     </>
   )

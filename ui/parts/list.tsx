@@ -5,8 +5,8 @@ import { get, type QueryParams } from '../lib/api.ts'
 import { quantity } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import { go, href, type Location, usePlace } from '../lib/router.ts'
-import type { Pairs } from './field.tsx'
 import { ProblemNote } from './text.tsx'
+import type { Pairs } from './values.ts'
 
 export interface Column<T> {
   title: string

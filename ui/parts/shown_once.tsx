@@ -14,7 +14,7 @@ export const ShownOnce = ({
   values: readonly { label: string; what: string; value: string }[]
   onClose: () => void
 }) => (
-  <Dialog title={title} stays onClose={onClose}>
+  <Dialog title={title} stays={() => true} onClose={onClose}>
     <p class="note warn">{note}</p>
     {values.map(({ label, what, value }) => (
       <div class="field" key={what}>

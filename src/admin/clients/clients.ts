@@ -15,11 +15,11 @@ import { checkFederated } from '../../oauth/clients/federated_credential.ts'
 import type { Client } from '../../records/client.ts'
 import { type ActionResult, type AdminResource, action, type Recorder } from '../action.ts'
 import * as answers from '../answers/answers.ts'
+import { clientForm, newClientForm } from '../forms/client_form.ts'
 import { AFTER, cursorOf, q, search } from '../lists.ts'
 import { changedFields, conflict, invalid, retryStale } from '../outcome.ts'
 import { checkClientChange } from '../rights.ts'
-import { sharedFaultsIn, withHostWarning } from '../unreachable.ts'
-import { clientsByTokens, withActivity } from './by_tokens.ts'
+import { clientsByTokens } from './by_tokens.ts'
 import { removeClient } from './client_deletion.ts'
 import {
   clientExists,
@@ -33,49 +33,22 @@ import { limitFlags, limitsAfter, limitTool } from './client_limits.ts'
 import {
   changedByOperator,
   checkDocumentMembers,
-  clientJson,
   creatable,
   defaultResourceOf,
   fixed,
   patchable,
   readKeys,
-  secretsJson,
   withoutNulls,
 } from './client_members.ts'
 import { changeClient, getClient } from './client_record.ts'
 import { rotateSecret } from './client_secrets.ts'
+import { shownAlone, shownInList, withKeyWarning } from './client_shown.ts'
 import { federatedFlag } from './federated_flag.ts'
 
 const offeredBy = ({ config }: App): Offered => ({
   grant_types: offeredGrantTypes(config),
   ...offeredToAll(config),
 })
-
-/** A page of clients. Only the hosts of clients that operators registered are looked up: others could name very many slow hosts. */
-async function shownInList(app: App, found: Client[], activity: boolean) {
-  const entries = activity ? await withActivity(app, found) : found.map((client) => ({ client }))
-  const faultOf = sharedFaultsIn(app)
-  return Promise.all(
-    entries.map(async ({ client, ...counts }) => ({
-      ...(client.registration_source === 'admin' ? await withKeyWarning(app, client, faultOf) : clientJson(client)),
-      ...counts,
-    })),
-  )
-}
-
-/** A client with its secrets, which lists of clients do not show. */
-async function shownAlone(app: App, stored: Client) {
-  const [seen] = await withActivity(app, [stored])
-  const { client = stored, ...counts } = seen ?? {}
-  return { ...(await withKeyWarning(app, client)), ...counts, ...(await secretsJson(app, client)) }
-}
-
-/** A client with a warning when its keys cannot be fetched. */
-const withKeyWarning = (app: App, client: Client, faultOf?: ReturnType<typeof sharedFaultsIn>) => {
-  const federated = client.federated_credentials ?? []
-  const issuers = federated.map(({ jwks_uri, issuer }) => ['xaa', jwks_uri ?? issuer] as const)
-  return withHostWarning(app, clientJson(client), [['cimd', client.jwks_uri], ...issuers], faultOf)
-}
 
 export const clients: AdminResource = {
   name: 'client',
@@ -127,6 +100,7 @@ export const clients: AdminResource = {
       doc: 'Creates a client. The client_secret of a confidential client is returned only in this response. A client_id that is a URL names a client metadata document: the service keeps the one that you send, or fetches it now.',
       answer: answers.newClientAnswer,
       status: 201,
+      form: newClientForm,
       body: creatable,
       audit: 'client_created',
       count: ['core_clients_registered_total', { source: 'admin' }],
@@ -167,6 +141,7 @@ export const clients: AdminResource = {
       path: '/admin/clients/{client_id}',
       doc: 'Changes the named members of a client. For a client with a metadata document the named members limit the document, even after it changes. An empty scope or list removes the limit. For a client that registered itself, the scope becomes a limit. Before, it was only a default. If a resource with which tokens of a provider can be obtained lists the client, further keys, federated credentials and redirect URIs need the capability admin.',
       answer: answers.clientWithSecrets,
+      form: clientForm,
       body: patchable,
       tool: limitTool,
       audit: 'client_updated',

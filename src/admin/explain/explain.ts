@@ -14,6 +14,7 @@ import { nameOf } from '../../oauth/tokens/resource.ts'
 import type { GrantRule, RuleName } from '../../oauth/tokens/rule.ts'
 import { type AdminResource, action } from '../action.ts'
 import * as answers from '../answers/service.ts'
+import { tryForm } from '../forms/resource_form.ts'
 import { invalid } from '../outcome.ts'
 import { jsonListFlag } from '../resources/resource_flags.ts'
 import { EXPLAINED_GRANTS } from './grants.ts'
@@ -97,6 +98,7 @@ export const tryExplain: AdminResource = {
       answer: answers.explained,
       needs: 'viewer',
       tool: { name: 'explain', title: 'Why a token is or is not issued' },
+      form: tryForm,
       body: z.strictObject({
         grant: word(types).describe('The grant_type of the request.'),
         client_id: name(2048).describe('The client that the user signed in to, or that sends the request.'),

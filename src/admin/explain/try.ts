@@ -15,6 +15,7 @@ import { issue } from '../../oauth/tokens/issue.ts'
 import { shownSent } from '../../telemetry/client_failures.ts'
 import { type AdminResource, action, type Caller } from '../action.ts'
 import * as answers from '../answers/service.ts'
+import { tryForm } from '../forms/resource_form.ts'
 
 export const TRY_DOC = 'Trial operations: what a client would get, what a token contains, why an assertion is refused.'
 const token = z
@@ -90,6 +91,7 @@ export const tries: AdminResource = {
       path: '/admin/try/token',
       doc: 'Issues a client_credentials token as the token endpoint would, or shows the exact reason of the refusal.',
       answer: answers.triedToken,
+      form: tryForm,
       body: z.strictObject({
         client_id: name(2048).describe('The client.'),
         client_secret: text(2048).min(1, 'must not be empty').describe('The secret of the client.'),

@@ -12,6 +12,7 @@ import { decide } from '../../oauth/tokens/rule.ts'
 import type { Client } from '../../records/client.ts'
 import { type AdminResource, action } from '../action.ts'
 import * as answers from '../answers/service.ts'
+import { tryForm } from '../forms/resource_form.ts'
 import { invalid } from '../outcome.ts'
 import { withXaa } from '../resources/idps.ts'
 import { refusalAnswer, TRY_DOC } from './try.ts'
@@ -112,6 +113,7 @@ export const tryIdJag: AdminResource = {
       doc: 'Checks an ID-JAG assertion step by step, as the token endpoint would, without consuming it.',
       answer: answers.checkedAssertion,
       needs: 'viewer',
+      form: tryForm,
       body: z.strictObject({
         assertion: z.string().trim().min(1, 'must not be empty').max(MAX_IDP_TOKEN).describe('The assertion.'),
         client_id: name(2048).describe('The client that would present it.'),

@@ -8,6 +8,7 @@ import { groupsOf, profileOf, type User } from '../../records/user.ts'
 import { type ActionResult, type AdminResource, action, type Change, type Recorder } from '../action.ts'
 import * as answers from '../answers/answers.ts'
 import { userInFull } from '../answers/people.ts'
+import { userForm } from '../forms/resource_form.ts'
 import { AFTER, cursorOf, order, q, search } from '../lists.ts'
 import { changedFields, conflict, notFound, retryStale } from '../outcome.ts'
 import { checkAdminUsers, checkPasswordChange, checkRoleChange, requireCapability } from '../rights.ts'
@@ -100,6 +101,7 @@ export const users: AdminResource = {
       doc: 'Creates a user.',
       answer: answers.user,
       status: 201,
+      form: userForm,
       body: newUser,
       audit: 'user_created',
       cli: { flags: { password: { field: 'password', secret: true }, name: { field: 'name', required: true } } },
@@ -134,6 +136,7 @@ export const users: AdminResource = {
       path: '/admin/users/{id}',
       doc: 'Changes the named members of a user. A new password, or a new subject, ends the sessions and refresh tokens of the user. A new subject needs the capability admin, and so does a new password while the user has upstream connections.',
       answer: answers.user,
+      form: userForm,
       body: userChange,
       audit: 'user_updated',
       cli: { without: ['password', 'oidc_subject', 'provider_sub'] },

@@ -10,6 +10,7 @@ import type { Resource } from '../../records/resource.ts'
 import { linkDetail } from '../../store/recorded.ts'
 import { type AdminResource, action, type FlagRule, type Recorder } from '../action.ts'
 import * as answers from '../answers/answers.ts'
+import { frontingForm } from '../forms/resource_form.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from '../outcome.ts'
 import { checkLinkChange } from '../rights.ts'
 import { getResource } from './resources.ts'
@@ -112,6 +113,7 @@ export const frontingLinks: AdminResource = {
       status: 201,
       dryRun: true,
       query: z.strictObject({ dry_run: bool().prefault(false).describe('Only check the input, and create nothing.') }),
+      form: frontingForm,
       body: z.strictObject({
         source: slug().describe('The gateway: a mint resource.'),
         target: slug().describe('The resource behind the gateway.'),
@@ -153,6 +155,7 @@ export const frontingLinks: AdminResource = {
       path: '/admin/fronting/{source}/{target}',
       doc: 'Replaces the scope map of a fronting link. To reach further scopes of a broker resource needs the capability admin.',
       answer: answers.link,
+      form: frontingForm,
       body: z.strictObject({ scope_map: scope_map.optional() }),
       audit: 'fronting_link_updated',
       cli: { flags: { 'scope-map': scopeMapFlag } },

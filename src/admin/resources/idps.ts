@@ -12,6 +12,7 @@ import { FetchError } from '../../net/error.ts'
 import type { Idp } from '../../records/idp.ts'
 import { type AdminResource, action } from '../action.ts'
 import * as answers from '../answers/answers.ts'
+import { newIdpForm } from '../forms/provider_forms.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from '../outcome.ts'
 import { withHostWarning } from '../unreachable.ts'
 
@@ -134,6 +135,7 @@ export const idps: AdminResource = {
       doc: 'Registers an identity provider. Its assertions are refused until it has a policy.',
       answer: answers.idp,
       status: 201,
+      form: newIdpForm,
       body: creatable,
       needs: 'admin',
       audit: 'idp_created',

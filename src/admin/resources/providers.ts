@@ -15,6 +15,7 @@ import { rfc3339 } from '../../lib/time.ts'
 import type { BrokerProvider } from '../../records/broker_provider.ts'
 import { type AdminResource, action, type FlagRule } from '../action.ts'
 import * as answers from '../answers/answers.ts'
+import { newProviderForm, providerForm } from '../forms/provider_forms.ts'
 import { changedFields, conflict, invalid, notFound, parsed, retryStale } from '../outcome.ts'
 import { withHostWarning } from '../unreachable.ts'
 
@@ -94,6 +95,7 @@ export const providers: AdminResource = {
       doc: 'Creates a broker provider.',
       answer: answers.provider,
       status: 201,
+      form: newProviderForm,
       body: providerRecord,
       needs: 'admin',
       audit: 'broker_provider_created',
@@ -130,6 +132,7 @@ export const providers: AdminResource = {
       path: '/admin/broker-providers/{id}',
       doc: 'Changes the named members of a broker provider. config_data is replaced as a whole. A new slug applies to its resources too.',
       answer: answers.provider,
+      form: providerForm,
       body: patchable,
       needs: 'admin',
       audit: 'broker_provider_updated',

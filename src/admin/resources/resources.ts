@@ -13,6 +13,7 @@ import { newResource, resourceFieldsOf } from '../../oauth/tokens/resource_recor
 import type { Resource, ResourcePolicy } from '../../records/resource.ts'
 import { type AdminResource, action, type Change, type Recorder } from '../action.ts'
 import * as answers from '../answers/answers.ts'
+import { resourceForm } from '../forms/resource_form.ts'
 import { AFTER, cursorOf, q } from '../lists.ts'
 import { changedFields, conflict, invalid, notFound, parsed, retryStale } from '../outcome.ts'
 import { revokeFitting } from '../revocations.ts'
@@ -176,6 +177,7 @@ export const resources: AdminResource = {
       doc: 'Creates a resource. A broker resource needs the capability admin, and so does a server of a mint resource if it could exchange into a broker resource.',
       answer: answers.resource,
       status: 201,
+      form: resourceForm,
       body: resourceRecord,
       audit: 'resource_created',
       count: ['ext_resource_server_ops_total', { op: 'create' }],
@@ -211,6 +213,7 @@ export const resources: AdminResource = {
       path: '/admin/resources/{id}',
       doc: 'Changes the named members of a resource. If tokens of a provider can be obtained with it, a further scope, upstream scope or client, other texts of its scopes, and another name, URI, kind or provider need the capability admin.',
       answer: answers.resource,
+      form: resourceForm,
       body: patchable,
       audit: 'resource_updated',
       count: ['ext_resource_server_ops_total', { op: 'update' }],

@@ -7,6 +7,7 @@ import type { SubjectMapping } from '../../records/idp.ts'
 import { mappingDetail } from '../../store/recorded.ts'
 import { type AdminResource, action } from '../action.ts'
 import * as answers from '../answers/answers.ts'
+import { mappingForm } from '../forms/resource_form.ts'
 import { AFTER, cursorOf, q } from '../lists.ts'
 import { conflict, notFound } from '../outcome.ts'
 import { withXaa } from './idps.ts'
@@ -56,6 +57,7 @@ export const subjectMappings: AdminResource = {
       doc: 'Maps a subject of an identity provider to a local one.',
       answer: answers.mapping,
       status: 201,
+      form: mappingForm,
       body: creatable,
       needs: 'admin',
       audit: 'subject_mapping_created',

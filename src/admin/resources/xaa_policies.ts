@@ -8,6 +8,7 @@ import type { XaaPolicy } from '../../records/idp.ts'
 import { policyDetail } from '../../store/recorded.ts'
 import { type AdminResource, action } from '../action.ts'
 import * as answers from '../answers/answers.ts'
+import { policyForm } from '../forms/resource_form.ts'
 import { changedFields, invalid, notFound, retryStale } from '../outcome.ts'
 import { withXaa } from './idps.ts'
 
@@ -72,6 +73,7 @@ export const xaaPolicies: AdminResource = {
       doc: 'Creates a policy.',
       answer: answers.xaaPolicy,
       status: 201,
+      form: policyForm,
       body: creatable,
       needs: 'admin',
       audit: 'xaa_policy_created',
@@ -96,6 +98,7 @@ export const xaaPolicies: AdminResource = {
       path: '/admin/xaa/policies/{id}',
       doc: 'Changes the named members of a policy.',
       answer: answers.xaaPolicy,
+      form: policyForm,
       body: patchable,
       needs: 'admin',
       audit: 'xaa_policy_updated',
