@@ -13,6 +13,7 @@ import { diagnosis } from './doctor.ts'
 import { tryExplain } from './explain/explain.ts'
 import { tries } from './explain/try.ts'
 import { tryIdJag } from './explain/try_id_jag.ts'
+import { trySignIn } from './explain/try_sign_in.ts'
 import { finding } from './find.ts'
 import { instances } from './instances.ts'
 import { issuances } from './issuances.ts'
@@ -69,6 +70,7 @@ export const adminResources: readonly AdminResource[] = [
   tries,
   tryExplain,
   tryIdJag,
+  trySignIn,
   finding,
   diagnosis,
   apiDocument(() => adminResources),

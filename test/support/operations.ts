@@ -163,6 +163,16 @@ const MAKERS: Readonly<Record<string, Make>> = {
     body: { grant: 'client_credentials', client_id: 'nobody', resource: 'https://nowhere.example.com' },
   }),
   'try.idJag': async (service) => ({ body: { assertion: 'a.b.c', client_id: (await addClient(service)).client_id } }),
+  'resource.discover': async () => ({ query: { url: 'http://127.0.0.1:9/mcp' } }),
+  'try.signIn': async (service) => ({
+    body: {
+      client_id: (await addClient(service)).client_id,
+      code: 'unknown',
+      code_verifier: 'unknown',
+      redirect_uri: 'https://client.example.com/cb',
+      resource: (await addResource(service)).slug,
+    },
+  }),
   'user.list': async () => ({}),
   'user.create': async () => ({ body: { email: `${newId()}@example.com`, password: PASSWORD } }),
   'user.enable': async (service) => ({ params: { id: (await addUser(service, { status: 'disabled' })).id } }),

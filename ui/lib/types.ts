@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import type * as activity from '../../src/admin/answers/activity.ts'
 import type * as answers from '../../src/admin/answers/answers.ts'
 import type * as ofClients from '../../src/admin/answers/client_answers.ts'
+import type * as connect from '../../src/admin/answers/connect.ts'
 import type * as events from '../../src/admin/answers/events.ts'
 import type * as instances from '../../src/admin/answers/instances.ts'
 import type * as jobs from '../../src/admin/answers/jobs.ts'
@@ -30,6 +31,8 @@ export type NewWebhookAnswer = z.output<typeof events.newWebhook>
 export type WebhookSecret = z.output<typeof events.webhookSecret>
 export type LockoutAnswer = z.output<typeof people.lockout>
 export type Grants = z.output<typeof answers.grantsOfUser>
+export type Discovered = z.output<typeof connect.discovered>
+export type TriedSignIn = z.output<typeof connect.triedSignIn>
 export type ResourceAnswer = z.output<typeof answers.resource>
 export type Provider = z.output<typeof answers.provider>
 export type Link = z.output<typeof answers.link>

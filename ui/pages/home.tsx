@@ -10,6 +10,7 @@ import type { InstanceAnswer, Keys, Stats, Status } from '../lib/types.ts'
 import { Marks, RangeChoice } from '../parts/activity.tsx'
 import { AttentionCard, Concerns, ProviderStates, Stale } from '../parts/attention.tsx'
 import { Chart } from '../parts/chart.tsx'
+import { FirstSteps } from '../parts/first_steps.tsx'
 import { Jobs } from '../parts/jobs.tsx'
 import { type Column, Table } from '../parts/list.tsx'
 import { Badge, Card, Facts, PageHead, ProblemNote, Time } from '../parts/text.tsx'
@@ -38,6 +39,7 @@ export function Home() {
         <Stale at={status.readAt} retry={() => [status, series, charts].map(({ reload }) => reload())} />
       )}
       {status.data && <AttentionCard of={status.data.attention} />}
+      <FirstSteps />
       <TopClients />
       <Figures status={status.data} stats={stats.data} series={series.data} />
       <RangeChoice range={range} />

@@ -5,6 +5,7 @@ import { ApiKeys } from './api_keys.tsx'
 import { Audit } from './audit.tsx'
 import { ClientRequests } from './client_requests.tsx'
 import { Clients } from './clients.tsx'
+import { Connect } from './connect.tsx'
 import { Connections } from './connections.tsx'
 import { FrontingPage } from './fronting.tsx'
 import { GroupsPage } from './groups.tsx'
@@ -46,6 +47,7 @@ export const PAGES: readonly PageEntry[] = [
   { name: 'users', title: 'Users', group: 'Registry', show: Users },
   { name: 'groups', title: 'Groups', group: 'Registry', show: GroupsPage },
   { name: 'resources', title: 'Resources', group: 'Registry', show: Resources },
+  { name: 'connect', title: 'Connect a server', group: 'Registry', show: Connect },
   { name: 'providers', title: 'Providers', group: 'Registry', needs: 'provider.list', show: Providers },
   { name: 'fronting', title: 'Fronting', group: 'Registry', needs: 'fronting.list', show: FrontingPage },
   { name: 'idps', title: 'Identity providers', group: 'Federation', needs: 'idp.list', show: Idps },

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { App } from '../../context.ts'
 import { decodeJws } from '../../crypto/jws.ts'
 import { clientCredentials } from '../../grants/client_credentials.ts'
+import type { Grant } from '../../grants/grant.ts'
 import { checkEnabled, checkRegistered } from '../../grants/index.ts'
 import type { Params, Request } from '../../http/message.ts'
 import { OAuthError } from '../../lib/error.ts'
@@ -49,13 +50,14 @@ export const refusalAnswer = ({ status, code, message, reason, more: { sent } }:
   ...(sent && shownSent(sent)),
 })
 
-async function mint(app: App, form: Params, caller: Caller) {
+/** Issues a token as the token endpoint would. Throws its refusals. */
+export async function mint(app: App, grant: Grant, form: Params, caller: Caller) {
   const request = requestOf(caller, form)
-  const client = await authenticateClient(app, request, form, clientCredentials.clients)
-  checkEnabled(app, clientCredentials)
-  checkRegistered(client, clientCredentials)
+  const client = await authenticateClient(app, request, form, grant.clients)
+  checkEnabled(app, grant)
+  checkRegistered(client, grant)
   checkBinding(client, undefined)
-  return issue(app, request, await clientCredentials.run(app, { request, form, client }), [])
+  return issue(app, request, await grant.run(app, { request, form, client }), [])
 }
 
 /** The content of a token, its signature, and whether it is still active. */
@@ -105,7 +107,7 @@ export const tries: AdminResource = {
       async run(app, { body }, caller) {
         const { client_id } = body
         try {
-          const response = await mint(app, { grant_type: clientCredentials.type, ...body }, caller)
+          const response = await mint(app, clientCredentials, { grant_type: clientCredentials.type, ...body }, caller)
           return { shown: { granted: true, response }, noted: { client_id, detail: { granted: true } } }
         } catch (error) {
           if (!(error instanceof OAuthError) || error.status >= 500) throw error

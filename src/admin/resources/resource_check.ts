@@ -54,7 +54,11 @@ export async function checkPublished(
   }
 }
 
-async function fetchMetadata(app: App, url: string): Promise<{ document: Record<string, unknown> } | Difference> {
+/** The metadata at a URL, or why it cannot be used. */
+export async function fetchMetadata(
+  app: App,
+  url: string,
+): Promise<{ document: Record<string, unknown> } | Difference> {
   const fetcher = app.fetchers.operator
   try {
     const reply = await fetcher.fetch(url, {

@@ -18,6 +18,7 @@ import { AFTER, cursorOf, q } from '../lists.ts'
 import { changedFields, conflict, invalid, notFound, parsed, retryStale } from '../outcome.ts'
 import { revokeFitting } from '../revocations.ts'
 import { checkResourceChange } from '../rights.ts'
+import { discover } from './discover.ts'
 import { getProvider } from './providers.ts'
 import { checkDetailsTypes, checkedResource, checkPublished, checkUri } from './resource_check.ts'
 import { providerFlag, resourceFlags } from './resource_flags.ts'
@@ -200,6 +201,7 @@ export const resources: AdminResource = {
       cli: { flags: bySlug },
       run: async (app, { params }) => ({ shown: await resourceJson(app, await getResource(app, params.id)) }),
     }),
+    discover,
     check: action({
       method: 'GET',
       path: '/admin/resources/{id}/check',
