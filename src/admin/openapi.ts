@@ -95,6 +95,9 @@ const problem = {
 /** A refusal. It is sent as application/json to a caller that accepts nothing else. */
 export const PROBLEM_CONTENT = { 'application/problem+json': { schema: problem }, [JSON_TYPE]: { schema: problem } }
 
+/** `client.create` */
+export const operationIdOf = ({ name }: AdminResource, word: string): string => `${name.replaceAll(' ', '.')}.${word}`
+
 function operationOf(resource: AdminResource, word: string, each: Action): object {
   const command = commandOf(resource, word)
   const parameters = [
@@ -112,7 +115,7 @@ function operationOf(resource: AdminResource, word: string, each: Action): objec
   }
   const refusals = Object.entries(REFUSALS).map(([code, description]) => [code, { ...PROBLEM, description }])
   return {
-    operationId: `${resource.name.replaceAll(' ', '.')}.${word}`,
+    operationId: operationIdOf(resource, word),
     tags: [resource.name],
     summary: each.doc,
     ...(command ? { 'x-command': `service admin ${command}` } : {}),

@@ -1,16 +1,18 @@
 // The routes of the admin listener: the admin operations, which need an API key, the metrics, and the page.
 import type { App } from '../context.ts'
+import { compressed } from '../http/compressed.ts'
 import { empty, json, NO_STORE, parseJson, parseParams, type Reply, type Request } from '../http/message.ts'
 import type { Method, Route } from '../http/route.ts'
 import { OAuthError } from '../lib/error.ts'
 import { sentBy } from '../oauth/audit.ts'
+import type { Capability } from '../records/api_key.ts'
 import type { OnProgress } from '../records/job.ts'
-import { type Action, type Caller, neededFor, TOOL_HEADER } from './action.ts'
+import { type Action, type AdminResource, type Caller, neededFor, TOOL_HEADER } from './action.ts'
 import { jsonLines } from './export.ts'
 import { createGatekeeper, type Gatekeeper } from './gatekeeper.ts'
 import { adminResources } from './index.ts'
 import { answerMsOf, resultOrJob } from './jobs.ts'
-import { LINES_TYPE, presentResources } from './openapi.ts'
+import { LINES_TYPE, operationIdOf, presentResources } from './openapi.ts'
 import { pageRoutes } from './page.ts'
 import { signInRoutes } from './people/sign_in.ts'
 import { perform, type RawInput } from './perform.ts'
@@ -21,14 +23,32 @@ const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 /** The routes of the admin listener that the configuration enables. */
 export function adminRoutes(app: App): Route[] {
   const gatekeeper = createGatekeeper(app)
-  const actions = presentResources(adminResources, app.config).flatMap((resource) => Object.values(resource.actions))
+  const present = presentResources(adminResources, app.config)
+  const actions = present.flatMap((resource) => Object.values(resource.actions))
   const tools = new Set(actions.flatMap(({ tool }) => tool?.name ?? []))
   return [
     ...pageRoutes(),
     ...signInRoutes(app, gatekeeper),
+    offeredRoute(present, gatekeeper),
     ...actions.map((action) => routeOf(app, action, gatekeeper, tools)),
     ...unknownPaths(gatekeeper.guard('viewer')),
   ]
+}
+
+/** For the page: which operations there are, by the capability that they need. Their description is far longer. */
+function offeredRoute(present: readonly AdminResource[], { guard }: Gatekeeper): Route {
+  const offered: Partial<Record<Capability, string[]>> = {}
+  for (const resource of present)
+    for (const [word, each] of Object.entries(resource.actions)) {
+      offered[neededFor(each)] ??= []
+      offered[neededFor(each)]?.push(operationIdOf(resource, word))
+    }
+  return {
+    method: 'GET',
+    path: '/admin/ui/operations',
+    guard: guard('viewer'),
+    handle: () => json(200, offered, NO_STORE),
+  }
 }
 
 const routeOf = (app: App, action: Action, { guard, operatorOf }: Gatekeeper, tools: ReadonlySet<string>): Route => ({
@@ -57,7 +77,10 @@ const routeOf = (app: App, action: Action, { guard, operatorOf }: Gatekeeper, to
     if ('job' in done) return accepted(done.job)
     const { shown, dry } = done.result
     if (action.lines) return linesOf(shown as AsyncIterable<unknown>)
-    return action.status === 204 ? empty(204, NO_STORE) : json(dry ? 200 : (action.status ?? 200), shown, NO_STORE)
+    if (action.status === 204) return empty(204, NO_STORE)
+    const reply = json(dry ? 200 : (action.status ?? 200), shown, NO_STORE)
+    // An answer to a change can contain a secret beside texts of others, whose length compression would reveal.
+    return action.method === 'GET' ? compressed(reply, request) : reply
   },
 })
 

@@ -104,10 +104,10 @@ describe(`in ${CHROMIUM}`, () => {
   test('on a phone the pages are in a menu that closes after a choice', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, world.service, 'clients')
     await page.setViewportSize({ width: 390, height: 844 })
-    expect(await page.getByRole('link', { name: 'Users' }).isVisible()).toBe(false)
+    expect(await page.getByRole('link', { name: 'People' }).isVisible()).toBe(false)
     await page.getByRole('button', { name: 'Menu' }).click()
-    await page.getByRole('link', { name: 'Users' }).click()
+    await page.getByRole('link', { name: 'People' }).click()
     await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor()
-    expect(await page.getByRole('link', { name: 'Audit' }).isVisible()).toBe(false)
+    expect(await page.getByRole('link', { name: 'Record' }).isVisible()).toBe(false)
   })
 })

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { eventsOf, okAdmin } from '../support/admin.ts'
 import { addAxe, findingsOf } from '../support/axe.ts'
 import { CHROMIUM, test } from '../support/chromium.ts'
+import { machineToken } from '../support/flow.ts'
 import { ADMIN_KEY, addClient, addResource, startService, type TestService } from '../support/service.ts'
 import { field, openAdmin, openAdvanced, press, pressNew, rowsOf } from './open.ts'
 
@@ -235,7 +236,7 @@ describe(`in ${CHROMIUM}`, () => {
   test('shows a long list page by page, forwards and backwards', async ({ reopen }) => {
     for (let i = 0; i < 110; i++) await addClient(service, { client_name: `Many ${String(i).padStart(3, '0')}` })
     const { page } = await openAdmin(reopen, service, 'clients?q=many')
-    const namesOf = async () => (await rowsOf(page)).map((row) => row.split('\n')[0] as string)
+    const namesOf = async () => (await rowsOf(page)).map((row) => row.trim().split('\n')[0] as string)
     const seen = new Set<string>()
     for (const count of [50, 50, 10]) {
       await expect.poll(async () => (await namesOf()).filter((name) => !seen.has(name))).toHaveLength(count)
@@ -275,11 +276,18 @@ describe(`in ${CHROMIUM}`, () => {
     expect((await clientOf(client_id)).status).toBe('suspended')
   })
 
-  test('deletes a client and returns to the list', async ({ reopen }) => {
-    const { client_id } = await addClient(service)
+  test('a client is deleted after its tokens are counted and its name is typed', async ({ reopen }) => {
+    const client = await addClient(service, { client_name: 'Doomed robot', grant_types: ['client_credentials'] })
+    const { client_id } = client
+    await machineToken(service, client)
     const { page } = await openAdmin(reopen, service, `clients/${client_id}`)
     await press(page, 'Delete')
-    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('1 live token and 0 sign-ins of 1 client').waitFor()
+    expect(await page.locator(':focus').textContent()).toBe('Cancel')
+    expect(await dialog.getByRole('button', { name: 'Delete' }).isDisabled()).toBe(true)
+    await page.getByLabel('to continue').fill('Doomed robot')
+    await dialog.getByRole('button', { name: 'Delete' }).click()
     await page.waitForURL(`${service.admin}/admin/ui/clients`)
     expect((await clients()).some((each) => each.client_id === client_id)).toBe(false)
   })

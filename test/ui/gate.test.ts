@@ -74,7 +74,7 @@ describe(`in ${CHROMIUM}`, () => {
     await page.goto(`${service.admin}/admin/ui/clients`)
     await page.getByRole('heading', { name: 'Clients', level: 1 }).waitFor()
     await page.context().clearCookies()
-    await page.getByRole('link', { name: 'Users', exact: true }).click()
+    await page.getByRole('link', { name: 'People', exact: true }).click()
     expect(await page.getByRole('alert').textContent()).toContain('You are no longer signed in')
   })
 

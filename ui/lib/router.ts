@@ -36,12 +36,22 @@ const tell = () => {
 }
 window.addEventListener('popstate', tell)
 
+interface Step {
+  replace?: boolean
+  /** The addresses of the earlier pages of a list. The browser keeps them with the entry of its history. */
+  earlier?: readonly string[]
+}
 /** Navigates to an address. With `replace` the current entry of the browser history is replaced. */
-export function go(address: string, { replace = false } = {}): void {
-  if (replace) window.history.replaceState(null, '', address)
-  else window.history.pushState(null, '', address)
+export function go(address: string, { replace = false, earlier = [] }: Step = {}): void {
+  const state = { earlier }
+  if (replace) window.history.replaceState(state, '', address)
+  else window.history.pushState(state, '', address)
   tell()
 }
+
+/** The addresses of the earlier pages of the list, the first one first. */
+export const earlierPages = (): readonly string[] =>
+  (window.history.state as { earlier?: readonly string[] } | null)?.earlier ?? []
 
 /** The current location. The component is rendered again when it changes. */
 export function usePlace(): Location {

@@ -1,6 +1,5 @@
 // The description of the admin API (its OpenAPI document). Forms and examples are generated from it.
 import type { FormRules } from '../../src/admin/forms/form.ts'
-import type { Capability } from '../../src/records/api_key.ts'
 import { get } from './api.ts'
 
 export interface JsonSchema {
@@ -21,8 +20,6 @@ export interface Operation {
   id: string
   method: string
   path: string
-  /** The capability that the caller needs. */
-  capability: Capability
   /** The command that does the same. */
   command?: string
   /** The command also takes the whole item as JSON from standard input. */
@@ -35,13 +32,12 @@ export interface Operation {
 interface RawOperation {
   operationId: string
   'x-command'?: string
-  'x-capability': Capability
   'x-form'?: FormRules
   parameters?: { name: string; in: string; schema: JsonSchema; description?: string }[]
   requestBody?: { content: { 'application/json': { schema: JsonSchema } } }
   responses: Record<string, unknown>
 }
-export type ApiOperations = ReadonlyMap<string, Operation>
+type ApiOperations = ReadonlyMap<string, Operation>
 
 let known: Promise<ApiOperations> | undefined
 
@@ -72,7 +68,6 @@ function asOperation(method: string, path: string, raw: RawOperation): Operation
     id: raw.operationId,
     method,
     path,
-    capability: raw['x-capability'],
     command: raw['x-command'],
     creates: '201' in raw.responses,
     query: Object.fromEntries(query.map((each) => [each.name, { ...each.schema, description: each.description }])),

@@ -5,7 +5,8 @@ import { useLoad } from '../lib/load.ts'
 import type { Location } from '../lib/router.ts'
 import { operations } from '../lib/schema.ts'
 import type { AuditEventAnswer } from '../lib/types.ts'
-import { type Column, type Filter, List } from '../parts/list.tsx'
+import type { Filter } from '../parts/filters.tsx'
+import { type Column, List } from '../parts/list.tsx'
 import { Empty, IdLink, Mono, PageHead, ProblemNote, Time } from '../parts/text.tsx'
 
 const TAIL_MS = 2000

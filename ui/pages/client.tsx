@@ -285,6 +285,8 @@ function Actions({ client, path, onChange }: { client: ClientAnswer; path: strin
         operation="client.delete"
         what={client_name || 'this client'}
         path={`${path}?force=true`}
+        word={client_name || client_id}
+        revokes={{ client_id }}
         onGone={() => go(from[1])}
       >
         The client, its consents, its sign-ins and its streams are deleted, it is removed from the policies of

@@ -1,11 +1,15 @@
 // Clients: the programs that may request tokens.
 import { useState } from 'preact/hooks'
-import { number } from '../lib/format.ts'
+import { call, get, segment } from '../lib/api.ts'
+import { compact, number } from '../lib/format.ts'
+import { useLoad } from '../lib/load.ts'
 import { go, href, type Location } from '../lib/router.ts'
-import type { ClientAnswer, NewClientAnswer } from '../lib/types.ts'
+import type { ClientAnswer, NewClientAnswer, Stats } from '../lib/types.ts'
+import type { BulkAction } from '../parts/bulk.tsx'
 import { Entries } from '../parts/entity.tsx'
+import { type Filter, OLDEST_FIRST } from '../parts/filters.tsx'
 import { FormButton } from '../parts/form.tsx'
-import type { Column, Filter } from '../parts/list.tsx'
+import type { Column } from '../parts/list.tsx'
 import { Badge, Caution, Name, Time } from '../parts/text.tsx'
 import { ClientDetail } from './client.tsx'
 import { GRANTS, SecretDialog, SOURCES } from './client_parts.tsx'
@@ -21,7 +25,25 @@ const FILTERS: readonly Filter[] = [
     ],
   },
   { name: 'source', label: 'Any source', options: Object.entries(SOURCES) },
-  { name: 'order', label: 'Newest first', options: [['tokens', 'Most tokens in 24 h first']] },
+  { ...OLDEST_FIRST, options: [...OLDEST_FIRST.options, ['tokens', 'Most tokens in 24 h first']] },
+]
+
+const BULK: readonly BulkAction<ClientAnswer>[] = [
+  {
+    operation: 'client.suspend',
+    verb: 'Suspend',
+    effect: 'They get no new tokens and cannot refresh. Reactivating undoes it.',
+    fits: ({ status }) => status === 'active',
+    run: ({ client_id }) => call('PATCH', `/admin/clients/${segment(client_id)}/suspend`),
+  },
+  {
+    operation: 'client.reactivate',
+    verb: 'Reactivate',
+    effect: 'They may get tokens again.',
+    harmless: true,
+    fits: ({ status }) => status === 'suspended',
+    run: ({ client_id }) => call('PATCH', `/admin/clients/${segment(client_id)}/reactivate`),
+  },
 ]
 
 /** The host that receives the responses, or that serves the metadata document. */
@@ -87,6 +109,7 @@ export function Clients({ place }: { place: Location }) {
 
 function ClientList() {
   const [created, setCreated] = useState<NewClientAnswer>()
+  const stats = useLoad('stats', () => get<Stats>('/admin/stats'))
   const done = (client: NewClientAnswer) => {
     if (client.client_secret) setCreated(client)
     else go(href(['clients', client.client_id]))
@@ -132,6 +155,8 @@ function ClientList() {
         columns={COLUMNS}
         keyOf={({ client_id }) => client_id}
         page={50}
+        total={stats.data?.clients}
+        bulk={BULK}
       >
         Create one for a machine or an application. MCP clients bring a metadata document or register themselves, as{' '}
         <a href={href(['settings'])}>Settings</a> allow.

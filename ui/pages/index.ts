@@ -1,4 +1,4 @@
-// The pages, in the order of the navigation.
+// The pages, in the order of the menu. Each place of the menu has one page or several.
 import type { ComponentType } from 'preact'
 import type { Location } from '../lib/router.ts'
 import { ApiKeys } from './api_keys.tsx'
@@ -29,6 +29,7 @@ export interface PageEntry {
   /** First segment of the address; empty for home. */
   name: string
   title: string
+  /** The place in the menu. */
   group: string
   /** The page is shown only if the server has this operation. */
   needs?: string
@@ -37,30 +38,30 @@ export interface PageEntry {
   show: ComponentType<{ place: Location }>
 }
 
-export const HOME: PageEntry = { name: '', title: 'Home', group: '', show: Home }
+export const HOME: PageEntry = { name: '', title: 'Home', group: 'Now', show: Home }
 
 export const PAGES: readonly PageEntry[] = [
   HOME,
-  { name: 'connections', title: 'Connections', group: '', show: Connections },
-  { name: 'clients', title: 'Clients', group: 'Registry', show: Clients },
-  { name: 'client-requests', title: 'Client requests', group: 'Registry', show: ClientRequests },
-  { name: 'users', title: 'Users', group: 'Registry', show: Users },
-  { name: 'groups', title: 'Groups', group: 'Registry', show: GroupsPage },
-  { name: 'resources', title: 'Resources', group: 'Registry', show: Resources },
-  { name: 'connect', title: 'Connect a server', group: 'Registry', show: Connect },
-  { name: 'providers', title: 'Providers', group: 'Registry', needs: 'provider.list', show: Providers },
-  { name: 'fronting', title: 'Fronting', group: 'Registry', needs: 'fronting.list', show: FrontingPage },
-  { name: 'idps', title: 'Identity providers', group: 'Federation', needs: 'idp.list', show: Idps },
-  { name: 'policies', title: 'Policies', group: 'Federation', needs: 'policy.list', show: Policies },
-  { name: 'mappings', title: 'Subject mappings', group: 'Federation', needs: 'mapping.list', show: Mappings },
+  { name: 'connections', title: 'Connections', group: 'Now', show: Connections },
+  { name: 'resources', title: 'Resources', group: 'Servers', show: Resources },
+  { name: 'connect', title: 'Connect a server', group: 'Servers', show: Connect },
+  { name: 'fronting', title: 'Fronting', group: 'Servers', needs: 'fronting.list', show: FrontingPage },
+  { name: 'clients', title: 'Clients', group: 'Clients', show: Clients },
+  { name: 'client-requests', title: 'Client requests', group: 'Clients', show: ClientRequests },
+  { name: 'waste', title: 'Waste', group: 'Clients', show: WastePage },
+  { name: 'try', title: 'Try it', group: 'Clients', needs: 'try.token', keeps: true, show: Try },
+  { name: 'users', title: 'Users', group: 'People', show: Users },
+  { name: 'groups', title: 'Groups', group: 'People', show: GroupsPage },
+  { name: 'lockouts', title: 'Lockouts', group: 'People', show: Lockouts },
+  { name: 'providers', title: 'Providers', group: 'Trust', needs: 'provider.list', show: Providers },
+  { name: 'idps', title: 'Identity providers', group: 'Trust', needs: 'idp.list', show: Idps },
+  { name: 'policies', title: 'Policies', group: 'Trust', needs: 'policy.list', show: Policies },
+  { name: 'mappings', title: 'Subject mappings', group: 'Trust', needs: 'mapping.list', show: Mappings },
   { name: 'issuances', title: 'Issuances', group: 'Record', show: Issuances },
   { name: 'audit', title: 'Audit', group: 'Record', show: Audit },
-  { name: 'webhooks', title: 'Webhooks', group: 'Operate', show: Webhooks },
-  { name: 'streams', title: 'Streams', group: 'Operate', show: Streams },
-  { name: 'lockouts', title: 'Lockouts', group: 'Operate', show: Lockouts },
-  { name: 'waste', title: 'Waste', group: 'Operate', show: WastePage },
-  { name: 'keys', title: 'Keys', group: 'Operate', show: KeysPage },
-  { name: 'api-keys', title: 'API keys', group: 'Operate', show: ApiKeys },
-  { name: 'settings', title: 'Settings', group: 'Operate', show: SettingsPage },
-  { name: 'try', title: 'Try it', group: 'Operate', needs: 'try.token', keeps: true, show: Try },
+  { name: 'webhooks', title: 'Webhooks', group: 'Events', show: Webhooks },
+  { name: 'streams', title: 'Streams', group: 'Events', show: Streams },
+  { name: 'settings', title: 'Registration and configuration', group: 'Settings', show: SettingsPage },
+  { name: 'keys', title: 'Keys', group: 'Settings', show: KeysPage },
+  { name: 'api-keys', title: 'API keys', group: 'Settings', show: ApiKeys },
 ]

@@ -3,15 +3,16 @@
 import { useState } from 'preact/hooks'
 import { call } from '../lib/api.ts'
 import { quantity } from '../lib/format.ts'
-import { useLoad } from '../lib/load.ts'
 import { href, type Location } from '../lib/router.ts'
 import type { IssuanceAnswer, RevokedAnswer } from '../lib/types.ts'
 import { Confirm } from '../parts/dialog.tsx'
 import { useVersion } from '../parts/entity.tsx'
-import { type Column, type Filter, List } from '../parts/list.tsx'
+import type { Filter } from '../parts/filters.tsx'
+import { type Column, List } from '../parts/list.tsx'
 import { OperationButton } from '../parts/operation_button.tsx'
 import { Badge, Empty, IdLink, Mono, PageHead, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
+import { Toll } from '../parts/toll.tsx'
 import { IssuancePage } from './issuance.tsx'
 
 const FILTERS: readonly Filter[] = [
@@ -135,10 +136,8 @@ function IssuanceList({ place: { query } }: { place: Location }) {
 
 /** Revokes the tokens that match. It first counts them without a change, and asks for confirmation. */
 function RevokeAll({ fitting, onClose, onDone }: { fitting: object; onClose: () => void; onDone: () => void }) {
-  const ask = (dry_run: boolean) => call<RevokedAnswer>('POST', '/admin/revocations', { ...fitting, dry_run })
-  const preview = useLoad('preview', () => ask(true))
   const revoke = async () => {
-    const { tokens } = await ask(false)
+    const { tokens } = await call<RevokedAnswer>('POST', '/admin/revocations', { ...fitting, dry_run: false })
     say(`Revoked ${quantity(tokens, 'token')}.`)
     onDone()
   }
@@ -146,16 +145,12 @@ function RevokeAll({ fitting, onClose, onDone }: { fitting: object; onClose: () 
     <Confirm title="Revoke every matching live token?" verb="Revoke them" run={revoke} onClose={onClose}>
       <Fitting of={fitting} />
       <p>
-        <b>{preview.data ? tollOf(preview.data) : (preview.error?.message ?? 'Counting…')}</b> of any age, with every
-        token that was exchanged from them. Suspend the users and clients first if they must not obtain new tokens. This
-        cannot be undone.
+        <Toll of={fitting} />, of any age, with every token that was exchanged from them. Suspend the users and clients
+        first if they must not obtain new tokens. This cannot be undone.
       </p>
     </Confirm>
   )
 }
-const tollOf = ({ tokens, families, clients }: RevokedAnswer) =>
-  `${quantity(tokens, 'live token')} and ${quantity(families, 'sign-in')} of ${quantity(clients, 'client')},`
-
 const Fitting = ({ of }: { of: object }) => (
   <p>
     {Object.entries(of)

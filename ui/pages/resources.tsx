@@ -169,6 +169,8 @@ const ResourceHead = ({ resource, onChange }: HeadProps) => (
       operation="resource.delete"
       what={resource.display_name || resource.slug}
       path={`/admin/resources/${resource.id}?cascade=true`}
+      word={resource.slug}
+      revokes={{ resource: resource.uri || resource.slug }}
       onGone={() => go(from[1])}
     >
       Clients can no longer get tokens for it. Its consents and live tokens are revoked, and its fronting links are

@@ -7,6 +7,7 @@ import { FormButton } from './form.tsx'
 import { type Column, List, type ListProps } from './list.tsx'
 import { Empty, PageHead, ProblemNote } from './text.tsx'
 import { say } from './toast.tsx'
+import { Toll } from './toll.tsx'
 import type { Pairs } from './values.ts'
 
 /** A number that changes when a list must be read again, and the function that changes it. */
@@ -73,16 +74,21 @@ interface DeleteProps {
   operation: string
   what: string
   path: string
+  /** The user must type this word first. */
+  word?: string
+  /** Tokens that the deletion revokes, as the criteria of a revocation. They are counted first. */
+  revokes?: object
   onGone: () => void
   children: ComponentChildren
 }
 /** A button that deletes an item after a confirmation. */
-export const DeleteButton = ({ operation, what, path, onGone, children }: DeleteProps) => (
+export const DeleteButton = ({ operation, what, path, word, revokes, onGone, children }: DeleteProps) => (
   <ConfirmButton
     operation={operation}
     label="Delete"
     verb="Delete"
     title={`Delete ${what}?`}
+    word={word}
     run={() => call('DELETE', path)}
     after={() => {
       say('Deleted.')
@@ -90,6 +96,11 @@ export const DeleteButton = ({ operation, what, path, onGone, children }: Delete
     }}
   >
     {children}
+    {revokes && (
+      <p>
+        Revoked with it: <Toll of={revokes} />.
+      </p>
+    )}
   </ConfirmButton>
 )
 

@@ -1,25 +1,18 @@
 // Lists: the server searches and pages them. Filters and the page are in the address, so that a view can be shared.
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { get, type QueryParams } from '../lib/api.ts'
-import { quantity } from '../lib/format.ts'
+import { number, quantity } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
-import { go, href, type Location, usePlace } from '../lib/router.ts'
+import { earlierPages, go, href, usePlace } from '../lib/router.ts'
+import { type BulkAction, BulkBar } from './bulk.tsx'
+import { type Filter, Filters } from './filters.tsx'
 import { ProblemNote } from './text.tsx'
-import type { Pairs } from './values.ts'
 
 export interface Column<T> {
   title: string
   cell: (row: T) => ComponentChildren
   kind?: 'number' | 'tight' | 'acts'
-}
-export interface Filter {
-  name: string
-  label: string
-  /** The choices. Without them the filter is a text field. */
-  options?: Pairs
-  /** The search field: the key `/` moves to it, and it searches during typing. */
-  search?: true
 }
 export interface ListProps<T> {
   label: string
@@ -37,15 +30,20 @@ export interface ListProps<T> {
   /** The text of an empty list. */
   empty: ComponentChildren
   everyMs?: number
+  /** Number of items without a filter, if the server knows it. */
+  total?: number
+  /** What can be done to several rows. */
+  bulk?: readonly BulkAction<T>[]
   /** Changes when the list must be read again. */
   version?: number
 }
-const TYPING_MS = 250
+const SIZES = [25, 50, 100, 200]
 
 /** A list of the admin API as a table. */
 export function List<T>(props: ListProps<T>) {
-  const { label, path, query, filters = [], columns, keyOf, page, empty, everyMs, version = 0 } = props
+  const { label, path, query, filters = [], keyOf, page: usual, empty, everyMs, version = 0, bulk = [] } = props
   const place = usePlace()
+  const page = usual && (Number(place.query['rows']) || usual)
   // A filter that is not chosen leaves the fixed parameter.
   const chosen = Object.fromEntries(
     filters.flatMap(({ name }) => (place.query[name] ? [[name, place.query[name]]] : [])),
@@ -55,11 +53,13 @@ export function List<T>(props: ListProps<T>) {
   const asked = { ...query, ...chosen, after, limit: page === undefined ? undefined : page + 1 }
   const read = async () => (props.rowsOf ?? ((answer) => answer as T[]))(await get(path, asked))
   const { data = [], error, busy, ...list } = useLoad(JSON.stringify([path, asked, version]), read, everyMs)
+  const [hidden, setHidden] = useHidden(label)
+  const [marked, setMarked] = useState<readonly string[]>([])
   const rows = page === undefined ? data : data.slice(0, page)
-  const isFiltered = after !== undefined || Object.values(chosen).some(Boolean)
+  const isFiltered = after !== undefined || Object.keys(chosen).some((name) => name !== 'order')
   const last = rows.at(-1)
   const next = page !== undefined && data.length > page && last ? keyOf(last) : undefined
-  const at = (more: Record<string, string | undefined>) => href(place.segments, { ...place.query, ...more })
+  const columns = props.columns.filter(({ title }) => !hidden.includes(title))
 
   if (!busy && !error && rows.length === 0 && !isFiltered) return <div class="card">{empty}</div>
   return (
@@ -69,7 +69,23 @@ export function List<T>(props: ListProps<T>) {
         <div class="body" hidden={!error}>
           <ProblemNote error={error} />
         </div>
-        <Table label={label} columns={columns} rows={rows} keyOf={keyOf} busy={busy} />
+        {marked.length > 0 && (
+          <BulkBar
+            actions={bulk}
+            rows={rows.filter((row) => marked.includes(keyOf(row)))}
+            onDone={() => {
+              setMarked([])
+              list.reload()
+            }}
+          />
+        )}
+        <Table
+          label={label}
+          columns={bulk.length > 0 ? [markColumn(keyOf, marked, setMarked), ...columns] : columns}
+          rows={rows}
+          keyOf={keyOf}
+          busy={busy}
+        />
         {!busy && !error && rows.length === 0 && (
           <div class="empty">
             No matches. <a href={href(place.segments)}>Show all</a>
@@ -77,21 +93,17 @@ export function List<T>(props: ListProps<T>) {
         )}
         {(rows.length > 0 || busy) && (
           <div class="pager">
-            <span role="status">{busy && rows.length === 0 ? 'Reading…' : countOf(rows.length, next, after)}</span>
+            <span role="status">
+              {busy && rows.length === 0
+                ? 'Reading…'
+                : countOf(rows.length, next ?? after, isFiltered ? undefined : props.total)}
+            </span>
             <span class="actions">
+              <Columns of={props.columns} hidden={hidden} onHidden={setHidden} />
               <button type="button" class="quiet" onClick={list.reload}>
                 Refresh
               </button>
-              {after !== undefined && (
-                <a class="button" href={at({ after: undefined })}>
-                  First page
-                </a>
-              )}
-              {next !== undefined && (
-                <a class="button" href={at({ after: next })}>
-                  Next page
-                </a>
-              )}
+              {page !== undefined && <Pages size={page} usual={usual} after={after} next={next} />}
             </span>
           </div>
         )}
@@ -99,6 +111,124 @@ export function List<T>(props: ListProps<T>) {
     </>
   )
 }
+
+const countOf = (count: number, more: string | undefined, total: number | undefined) =>
+  more === undefined
+    ? quantity(count, 'item')
+    : `${count} on this page${total === undefined ? '' : `, ${number(total)} in all`}`
+
+interface PagesProps {
+  size: number
+  usual?: number
+  after?: string
+  next?: string
+}
+/** The size of a page, and the way to the other pages. */
+function Pages({ size, usual, after, next }: PagesProps) {
+  const place = usePlace()
+  const earlier = earlierPages()
+  const before = earlier.at(-1)
+  const at = (more: Record<string, string | undefined>) => href(place.segments, { ...place.query, ...more })
+  const follow = (pages: readonly string[]) => (event: MouseEvent) => {
+    if (event.metaKey || event.ctrlKey || event.shiftKey) return
+    event.preventDefault()
+    go((event.currentTarget as HTMLAnchorElement).getAttribute('href') ?? '', { earlier: pages })
+  }
+  const here = window.location.pathname + window.location.search
+  return (
+    <>
+      {(size !== usual || next !== undefined || after !== undefined) && (
+        <select
+          aria-label="Rows on a page"
+          value={String(size)}
+          onChange={(event) => go(at({ after: undefined, rows: event.currentTarget.value }))}
+        >
+          {[...new Set([...SIZES, size])].map((each) => (
+            <option key={each} value={String(each)}>
+              {each} rows
+            </option>
+          ))}
+        </select>
+      )}
+      {after !== undefined && (
+        <a class="button" href={at({ after: undefined })}>
+          First page
+        </a>
+      )}
+      {after !== undefined && before !== undefined && (
+        <a class="button" href={before} onClick={follow(earlier.slice(0, -1))}>
+          Previous page
+        </a>
+      )}
+      {next !== undefined && (
+        <a class="button" href={at({ after: next })} onClick={follow([...earlier, here])}>
+          Next page
+        </a>
+      )}
+    </>
+  )
+}
+
+/** The titles of the hidden columns of a list. The browser keeps them. */
+function useHidden(label: string): [hidden: readonly string[], set: (hidden: readonly string[]) => void] {
+  const key = `service.hidden.${label}`
+  const [hidden, setHidden] = useState<readonly string[]>(() => (localStorage.getItem(key) ?? '').split('\n'))
+  const set = (titles: readonly string[]) => {
+    localStorage.setItem(key, titles.join('\n'))
+    setHidden(titles)
+  }
+  return [hidden, set]
+}
+
+interface ColumnsProps {
+  of: readonly { title: string; kind?: string }[]
+  hidden: readonly string[]
+  onHidden: (hidden: readonly string[]) => void
+}
+/** Boxes that show and hide the columns after the first one. */
+const Columns = ({ of, hidden, onHidden }: ColumnsProps) => (
+  <details class="columns">
+    <summary class="button quiet">Columns</summary>
+    <div class="checks">
+      {of
+        .slice(1)
+        .filter(({ kind }) => kind !== 'acts')
+        .map(({ title }) => (
+          <label key={title}>
+            <input
+              type="checkbox"
+              checked={!hidden.includes(title)}
+              onInput={() =>
+                onHidden(hidden.includes(title) ? hidden.filter((each) => each !== title) : [...hidden, title])
+              }
+            />
+            {title}
+          </label>
+        ))}
+    </div>
+  </details>
+)
+
+/** The boxes that mark rows. */
+const markColumn = <T,>(
+  keyOf: (row: T) => string,
+  marked: readonly string[],
+  onMarked: (marked: readonly string[]) => void,
+): Column<T> => ({
+  title: 'Mark',
+  kind: 'acts',
+  cell: (row) => {
+    const key = keyOf(row)
+    return (
+      <input
+        type="checkbox"
+        aria-label={`Mark ${key}`}
+        checked={marked.includes(key)}
+        onInput={() => onMarked(marked.includes(key) ? marked.filter((each) => each !== key) : [...marked, key])}
+      />
+    )
+  },
+})
 
 type TableProps<T> = Pick<ListProps<T>, 'label' | 'columns' | 'keyOf'> & { rows: readonly T[]; busy?: boolean }
 
@@ -129,62 +259,3 @@ export const Table = <T,>({ label, columns, rows, keyOf, busy }: TableProps<T>) 
     </table>
   </div>
 )
-
-const countOf = (count: number, next: string | undefined, after: string | undefined) =>
-  next !== undefined || after !== undefined ? `${count} on this page` : quantity(count, 'item')
-
-function Filters({ filters, place }: { filters: readonly Filter[]; place: Location }) {
-  const set = (name: string, value: string) =>
-    go(href(place.segments, { ...place.query, after: undefined, [name]: value }), { replace: true })
-  return (
-    <search class="filters">
-      {filters.map((filter) => (
-        <div key={filter.name} class={filter.search ? 'search' : ''}>
-          {filter.options ? (
-            <select
-              aria-label={filter.label}
-              value={place.query[filter.name] ?? ''}
-              onChange={(event) => set(filter.name, event.currentTarget.value)}
-            >
-              <option value="">{filter.label}</option>
-              {filter.options.map(([value, text]) => (
-                <option key={value} value={value}>
-                  {text}
-                </option>
-              ))}
-            </select>
-          ) : (
-            <TextFilter
-              filter={filter}
-              value={place.query[filter.name] ?? ''}
-              onText={(text) => set(filter.name, text)}
-            />
-          )}
-        </div>
-      ))}
-    </search>
-  )
-}
-
-function TextFilter({ filter, value, onText }: { filter: Filter; value: string; onText: (text: string) => void }) {
-  const [text, setText] = useState(value)
-  const latest = useRef({ value, onText })
-  latest.current = { value, onText }
-  useEffect(() => setText(value), [value])
-  useEffect(() => {
-    const timer = setTimeout(
-      () => text.trim() !== latest.current.value && latest.current.onText(text.trim()),
-      TYPING_MS,
-    )
-    return () => clearTimeout(timer)
-  }, [text])
-  return (
-    <input
-      type={(filter.search ? 'search' : 'text') as 'search'}
-      aria-label={filter.label}
-      placeholder={filter.label}
-      value={text}
-      onInput={(event) => setText(event.currentTarget.value)}
-    />
-  )
-}

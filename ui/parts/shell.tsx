@@ -1,9 +1,11 @@
 // The frame of every page: the navigation, the name of the operator, and the logout.
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { get } from '../lib/api.ts'
+import { showTimesInUtc, timesInUtc } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
+import { readOffered } from '../lib/offered.ts'
 import { href, type Location, usePlace } from '../lib/router.ts'
-import { forgetOperations, operations } from '../lib/schema.ts'
+import { forgetOperations } from '../lib/schema.ts'
 import type { SignedInOperator } from '../lib/session.ts'
 import type { Status } from '../lib/types.ts'
 import { HOME, PAGES, type PageEntry } from '../pages/index.ts'
@@ -17,22 +19,37 @@ export function Shell({ operator, onSignOut }: { operator: SignedInOperator; onS
   const page = pageOf(place)
   const [isOpen, setOpen] = useState(false)
   const status = useLoad('status', () => get<Status>('/admin/system/status'))
-  const offered = useLoad('operations', operations)
+  const offered = useLoad('offered', readOffered)
+  const main = useRef<HTMLElement>(null)
+  const isFirst = useRef(true)
+  const [isUtc, setUtc] = useState(timesInUtc)
   const isThere = ({ needs }: PageEntry) => !needs || !offered.data || offered.data.has(needs)
 
   useEffect(() => () => forgetOperations(), [])
   useEffect(() => {
     document.title = `${page ? page.title : 'Not found'} · Admin`
     setOpen(false)
+    // Readers of the page hear the new one, and the keyboard continues there.
+    if (!isFirst.current && !main.current?.contains(document.activeElement)) main.current?.focus()
+    isFirst.current = false
   }, [page, place.segments.join('/')])
   useEffect(() => {
     document.addEventListener('keydown', focusSearch)
     return () => document.removeEventListener('keydown', focusSearch)
   }, [])
 
-  const groups = [...new Set(PAGES.map(({ group }) => group))]
+  const present = PAGES.filter(isThere)
+  const places = [...new Set(present.map(({ group }) => group))]
+  const beside = present.filter(({ group }) => group === page?.group)
+  const switchZone = () => {
+    showTimesInUtc(!isUtc)
+    setUtc(!isUtc)
+  }
   return (
     <div class="shell">
+      <a class="skip" href="#content">
+        Skip to the content
+      </a>
       <nav class={isOpen ? 'side open' : 'side'} aria-label="Pages">
         <div class="top">
           <div class="brand">
@@ -43,38 +60,50 @@ export function Shell({ operator, onSignOut }: { operator: SignedInOperator; onS
             Menu
           </button>
         </div>
-        {groups.map((group) => (
-          <div key={group}>
-            {group && <h2>{group}</h2>}
-            <ul>
-              {PAGES.filter((each) => each.group === group && isThere(each)).map((each) => (
-                <li key={each.name}>
-                  <a href={href(each.name ? [each.name] : [])} aria-current={each === page ? 'page' : undefined}>
-                    {each.title}
-                  </a>
-                </li>
-              ))}
-            </ul>
-          </div>
-        ))}
+        <ul>
+          {places.map((group) => (
+            <li key={group}>
+              <a
+                href={addressOf(present.find((each) => each.group === group) ?? HOME)}
+                aria-current={group === page?.group ? 'true' : undefined}
+              >
+                {group}
+              </a>
+            </li>
+          ))}
+        </ul>
         <footer>
           <span class="small">
             {operator.actor_id} <Badge>{operator.capability}</Badge>
           </span>
+          <button type="button" class="quiet" aria-pressed={isUtc} onClick={switchZone}>
+            Times in UTC
+          </button>
           <button type="button" onClick={onSignOut}>
             Sign out
           </button>
           <span class="soft small">{status.data && `${status.data.version} · ${status.data.commit}`}</span>
         </footer>
       </nav>
-      <main class="content">
-        <AccessContext.Provider value={{ operator, operations: offered.data }}>
+      <main class="content" id="content" tabIndex={-1} ref={main}>
+        {beside.length > 1 && (
+          <nav class="tabs" aria-label={page?.group}>
+            {beside.map((each) => (
+              <a key={each.name} href={addressOf(each)} aria-current={each === page ? 'page' : undefined}>
+                {each.title}
+              </a>
+            ))}
+          </nav>
+        )}
+        <AccessContext.Provider value={{ operator, offered: offered.data }} key={String(isUtc)}>
           {page ? <page.show place={place} key={page.keeps ? page.name : place.segments.join('/')} /> : <Lost />}
         </AccessContext.Provider>
       </main>
     </div>
   )
 }
+
+const addressOf = ({ name }: PageEntry): string => href(name ? [name] : [])
 
 const pageOf = ({ segments: [name = ''] }: Location): PageEntry | undefined =>
   name === '' ? HOME : PAGES.find((each) => each.name === name)

@@ -1,8 +1,8 @@
 // Trial operations: request a token as a client would, decode a token, explain access, check an assertion step by step.
 import { useState } from 'preact/hooks'
 import { useLoad } from '../../lib/load.ts'
+import { readOffered } from '../../lib/offered.ts'
 import { href, type Location } from '../../lib/router.ts'
-import { operations } from '../../lib/schema.ts'
 import { Empty, PageHead } from '../../parts/text.tsx'
 import { MakeAssertion } from './try_client_assertion.tsx'
 import { ExplainAccess } from './try_explain.tsx'
@@ -18,7 +18,7 @@ const TABS = [
 
 /** The trial operations as tabs. */
 export function Try({ place: { segments } }: { place: Location }) {
-  const offered = useLoad('operations', operations)
+  const offered = useLoad('offered', readOffered)
   const [token, setToken] = useState('')
   const tabs = TABS.filter(({ needs }) => offered.data?.has(needs) ?? true)
   const tab = tabs.find(({ name }) => name === (segments[1] ?? 'mint'))

@@ -129,6 +129,8 @@ function Actions({ user, path, onChange }: { user: UserAnswer; path: string; onC
         operation="user.delete"
         what={user.email || 'this user'}
         path={`${path}?force=true`}
+        word={user.email || user.id}
+        revokes={{ user_id: user.id }}
         onGone={() => go(from[1])}
       >
         The user, all sessions and all consents are deleted, and the user is removed from the access rules of resources.

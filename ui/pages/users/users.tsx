@@ -1,9 +1,13 @@
 // Users: people who sign in here.
 
 import { useState } from 'preact/hooks'
+import { call, get, segment } from '../../lib/api.ts'
+import { useLoad } from '../../lib/load.ts'
 import { go, href, type Location } from '../../lib/router.ts'
-import type { UserAnswer } from '../../lib/types.ts'
+import type { Stats, UserAnswer } from '../../lib/types.ts'
+import type { BulkAction } from '../../parts/bulk.tsx'
 import { Entries, useVersion } from '../../parts/entity.tsx'
+import { OLDEST_FIRST } from '../../parts/filters.tsx'
 import { FormButton } from '../../parts/form.tsx'
 import type { Column } from '../../parts/list.tsx'
 import { OperationButton } from '../../parts/operation_button.tsx'
@@ -41,6 +45,24 @@ const FirstGroups = ({ of }: { of: readonly string[] }) => (
   </>
 )
 
+const BULK: readonly BulkAction<UserAnswer>[] = [
+  {
+    operation: 'user.disable',
+    verb: 'Disable',
+    effect: 'They can no longer sign in or refresh. Sessions and refresh tokens end.',
+    fits: ({ status }) => status === 'active',
+    run: ({ id }) => call('PATCH', `/admin/users/${segment(id)}/disable`),
+  },
+  {
+    operation: 'user.enable',
+    verb: 'Enable',
+    effect: 'They may sign in again.',
+    harmless: true,
+    fits: ({ status }) => status === 'disabled',
+    run: ({ id }) => call('PATCH', `/admin/users/${segment(id)}/enable`),
+  },
+]
+
 /** The list of users, or one of them. */
 export function Users({ place }: { place: Location }) {
   const [, id] = place.segments
@@ -50,6 +72,7 @@ export function Users({ place }: { place: Location }) {
 function UserList() {
   const [version, changed] = useVersion()
   const [isImporting, setImporting] = useState(false)
+  const stats = useLoad('stats', () => get<Stats>('/admin/stats'))
   const create = (
     <>
       <OperationButton operation="user.import" onClick={() => setImporting(true)}>
@@ -81,10 +104,13 @@ function UserList() {
         filters={[
           { name: 'q', label: 'Search by email, name or id', search: true },
           { name: 'group', label: 'Group' },
+          OLDEST_FIRST,
         ]}
         columns={COLUMNS}
         keyOf={({ id }) => id}
         page={50}
+        total={stats.data?.users}
+        bulk={BULK}
         version={version}
       >
         A user signs in on the login page when a client asks for access. Machines need none: they use
