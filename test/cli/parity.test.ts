@@ -13,6 +13,7 @@ import { startService, type TestService } from '../support/service.ts'
 const WITHOUT_COMMAND: Readonly<Record<string, string>> = {
   'GET /admin/openapi.json': 'it describes the API to programs that use the API',
   'POST /admin/auth/verify': 'the admin page checks a key with it; every command checks its key',
+  'POST /admin/try/sign-in': 'it redeems the code that a browser brought back to the admin page',
   'PUT /admin/settings/dcr': 'it does the same as PATCH, which dcr set sends',
 }
 

@@ -1,7 +1,8 @@
 // What needs attention, as the status tells it: the list on the first page, unsafe settings and upstream providers.
-import { fullTime, quantity } from '../lib/format.ts'
+import { quantity } from '../lib/format.ts'
 import { href } from '../lib/router.ts'
 import type { Status } from '../lib/types.ts'
+import { fullTime } from '../lib/zone.ts'
 import { Card, Time } from './text.tsx'
 
 /** What the page shows while the server does not answer. */

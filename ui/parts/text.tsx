@@ -2,8 +2,9 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { ApiError } from '../lib/api.ts'
-import { ago, fullTime, plain } from '../lib/format.ts'
+import { ago, plain } from '../lib/format.ts'
 import { href } from '../lib/router.ts'
+import { fullTime } from '../lib/zone.ts'
 import { CopyIcon, DoneIcon } from './icons.tsx'
 
 type Children = { children?: ComponentChildren }

@@ -1,0 +1,16 @@
+// Times in full, in the zone of the reader or in UTC.
+
+const UTC = 'service.utc'
+/** Whether full times are in UTC, and not in the zone of the reader. */
+export const timesInUtc = (): boolean => localStorage.getItem(UTC) !== null
+/** Sets the zone of full times. The browser keeps it. */
+export const showTimesInUtc = (is: boolean): void =>
+  is ? localStorage.setItem(UTC, '1') : localStorage.removeItem(UTC)
+
+/** A time in full, with its zone. */
+export const fullTime = (time: string): string =>
+  new Date(time).toLocaleString('en-GB', {
+    ...{ day: 'numeric', month: 'short', year: 'numeric' },
+    ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', timeZoneName: 'short' },
+    ...(timesInUtc() ? { timeZone: 'UTC' } : {}),
+  } as const)
