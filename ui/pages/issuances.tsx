@@ -12,7 +12,7 @@ import { type Column, List } from '../parts/list.tsx'
 import { OperationButton } from '../parts/operation_button.tsx'
 import { Badge, Empty, IdLink, Mono, PageHead, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
-import { Toll } from '../parts/toll.tsx'
+import { RevocationToll } from '../parts/toll.tsx'
 import { IssuancePage } from './issuance.tsx'
 
 const FILTERS: readonly Filter[] = [
@@ -145,8 +145,8 @@ function RevokeAll({ fitting, onClose, onDone }: { fitting: object; onClose: () 
     <Confirm title="Revoke every matching live token?" verb="Revoke them" run={revoke} onClose={onClose}>
       <Fitting of={fitting} />
       <p>
-        <Toll of={fitting} />, of any age, with every token that was exchanged from them. Suspend the users and clients
-        first if they must not obtain new tokens. This cannot be undone.
+        <RevocationToll of={fitting} />, of any age, with every token that was exchanged from them. Suspend the users
+        and clients first if they must not obtain new tokens. This cannot be undone.
       </p>
     </Confirm>
   )

@@ -7,7 +7,7 @@ import type { JobAnswer } from '../lib/types.ts'
 import { OperationButton } from './operation_button.tsx'
 import { ProblemNote } from './text.tsx'
 
-/** A dialog over the page. Escape closes it, unless it `stays` or what it asks first says so. */
+/** A dialog over the page. Escape closes it, unless it `stays`. */
 export function Dialog({
   title,
   stays = () => false,

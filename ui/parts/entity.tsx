@@ -7,7 +7,7 @@ import { FormButton } from './form.tsx'
 import { type Column, List, type ListProps } from './list.tsx'
 import { Empty, PageHead, ProblemNote } from './text.tsx'
 import { say } from './toast.tsx'
-import { Toll } from './toll.tsx'
+import { RevocationToll } from './toll.tsx'
 import type { Pairs } from './values.ts'
 
 /** A number that changes when a list must be read again, and the function that changes it. */
@@ -98,7 +98,7 @@ export const DeleteButton = ({ operation, what, path, word, revokes, onGone, chi
     {children}
     {revokes && (
       <p>
-        Revoked with it: <Toll of={revokes} />.
+        Revoked with it: <RevocationToll of={revokes} />.
       </p>
     )}
   </ConfirmButton>

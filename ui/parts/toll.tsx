@@ -5,7 +5,7 @@ import { useLoad } from '../lib/load.ts'
 import type { RevokedAnswer } from '../lib/types.ts'
 
 /** What matches, without a change. */
-export function Toll({ of }: { of: object }) {
+export function RevocationToll({ of }: { of: object }) {
   const { data, error } = useLoad('toll', () =>
     call<RevokedAnswer>('POST', '/admin/revocations', { ...of, dry_run: true }),
   )

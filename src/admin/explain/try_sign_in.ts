@@ -75,7 +75,8 @@ export const trySignIn: AdminResource = {
 async function called({ fetchers, config }: App, uri: string, token: string): Promise<Step> {
   const step = `POST ${uri} with the token (initialize)`
   try {
-    const { status, headers, body } = await fetchers.operator.fetch(uri, {
+    const fetcher = fetchers.operator
+    const { status, headers, body } = await fetcher.fetch(uri, {
       method: 'POST',
       headers: {
         accept: 'application/json, text/event-stream',

@@ -52,7 +52,7 @@ export const newProviderForm: FormRules = {
     google: kindOf({
       title: 'Google',
       slug: 'google',
-      link: 'https://console.cloud.google.com/apis/credentials',
+      link: 'https://support.google.com/cloud/answer/6158849',
       config: {
         ...endpoints(
           'https://accounts.google.com/o/oauth2/v2/auth',

@@ -65,7 +65,8 @@ export const discover = action({
 async function challengeOf({ fetchers, config }: App, url: string): Promise<{ step: Step; named?: string }> {
   const step = `GET ${url} without a token`
   try {
-    const { status, headers } = await fetchers.operator.fetch(url, {
+    const fetcher = fetchers.operator
+    const { status, headers } = await fetcher.fetch(url, {
       headers: { accept: 'text/event-stream' },
       maxBytes: MAX_BYTES,
       timeoutMs: config.cimd.fetch_timeout * 1000,
