@@ -376,7 +376,7 @@ describe(`in ${CHROMIUM}`, () => {
     await page.keyboard.press('/')
     await page.keyboard.type('robot')
     await expect.poll(() => rowsOf(page)).toHaveLength(1)
-    for (let i = 0; i < 4; i++) await page.keyboard.press('Tab')
+    for (let i = 0; i < 5; i++) await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Night robot' }).waitFor()
     await page.getByRole('button', { name: 'Suspend' }).focus()
