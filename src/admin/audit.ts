@@ -2,14 +2,16 @@
 import { z } from 'zod'
 import type { App } from '../context.ts'
 import { eventJson } from '../events/event_json.ts'
-import { int, text, time, word } from '../lib/field.ts'
-import { ID, idTime } from '../lib/id.ts'
+import { bool, int, text, time, word } from '../lib/field.ts'
+import { ID, idFloor, idTime } from '../lib/id.ts'
 import { DAY, HOUR } from '../lib/time.ts'
 import { AUDIT_ACTIONS } from '../oauth/audit_events.ts'
+import type { AuditEvent } from '../records/audit_event.ts'
+import type { AuditFilter } from '../store/tokens/audit_trail.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers/answers.ts'
 import { earlier, exported, idRange, mapRows, newestFirst, range, type TimeRange } from './export.ts'
-import { after } from './lists.ts'
+import { after, q } from './lists.ts'
 import { invalid } from './outcome.ts'
 import { exportFlags, timeFlags } from './time_flags.ts'
 
@@ -25,6 +27,12 @@ function requestRange(request_id: string, { since = 0, until = Number.POSITIVE_I
   return { since: from, until: Math.min(until, from + REQUEST_SECONDS) }
 }
 
+/** The last 50 events of requests from an address within 30 days, newest first, as the admin API shows them. */
+export async function eventsOfAddress(app: Pick<App, 'store' | 'clock'>, address: string) {
+  const since = idFloor(app.clock.now() - MAX_LOOKBACK)
+  return (await app.store.listAudit({ ip: address, since, limit: 50, offset: 0 })).map(eventJson)
+}
+
 /** The events of one request, newest first, as the admin API shows them. */
 export async function eventsOfRequest({ store, clock }: Pick<App, 'store' | 'clock'>, request_id: string) {
   const bounds = idRange(requestRange(request_id, {}, clock.now()))
@@ -36,6 +44,36 @@ const filters = {
   action: word(AUDIT_ACTIONS).optional().describe('Only events with this action.'),
   actor_id: text(2048).optional().describe('Only events of this user, client or operator.'),
   client_id: text(2048).optional().describe('Only events about this client.'),
+  address: text(64).optional().describe('Only events of requests from this address. Without issued tokens.'),
+  about: text(256)
+    .optional()
+    .describe('Only events about the user, the resource or the other record with this id. Without issued tokens.'),
+  q: q.describe(
+    'Only events that contain this text in the action, the actor, the client, the address or the detail. Without issued tokens.',
+  ),
+  issued: bool().prefault(true).describe('With false, without the events of issued tokens.'),
+}
+type Filter = Omit<AuditFilter, 'ip' | 'limit' | 'offset'> & { address?: string; q?: string }
+
+/** Rows of one window of a search. It is small, so that token requests do not wait for an operator. */
+const WINDOW_ROWS = 5000
+
+/** Up to `limit` events that fit, newest first. */
+async function eventsOf(
+  { store }: Pick<App, 'store'>,
+  { address: ip, q: text, issued, ...rest }: Filter,
+  limit: number,
+): Promise<AuditEvent[]> {
+  const filter = { ...rest, ip }
+  if (text === undefined) return store.listAudit({ ...filter, issued, limit, offset: 0 })
+  const found: AuditEvent[] = []
+  for (let { until } = filter, more = true; more && found.length < limit; ) {
+    const { events, next } = await store.searchAudit({ ...filter, until, q: text, rows: WINDOW_ROWS })
+    found.push(...events)
+    more = next !== undefined
+    until = next
+  }
+  return found.slice(0, limit)
 }
 
 export const auditTrail: AdminResource = {
@@ -70,8 +108,8 @@ export const auditTrail: AdminResource = {
           'End time, exclusive.',
         ),
       },
-      async run({ store, clock }, { query: { since: from, until, after: behind, ...filter } }) {
-        const now = clock.now()
+      async run(app, { query: { since: from, until, after: behind, limit, offset, ...filter } }) {
+        const now = app.clock.now()
         if (from !== undefined && from < now - MAX_LOOKBACK)
           throw invalid('since must be within the last 720 hours', 'since_too_old')
         const { request_id } = filter
@@ -80,8 +118,12 @@ export const auditTrail: AdminResource = {
             ? { since: from ?? now - LOOKBACK, until }
             : requestRange(request_id, { since: from, until }, now),
         )
-        const found = await store.listAudit({ ...filter, ...bounds, until: earlier(bounds.until, behind) })
-        return { shown: found.map(eventJson) }
+        const found = await eventsOf(
+          app,
+          { ...filter, ...bounds, until: earlier(bounds.until, behind) },
+          limit + offset,
+        )
+        return { shown: found.slice(offset).map(eventJson) }
       },
     }),
     export: action({
@@ -93,14 +135,14 @@ export const auditTrail: AdminResource = {
       audit: 'data_exported',
       query: z.strictObject({ ...filters, ...range }),
       cli: { flags: exportFlags },
-      async run({ store, config }, { query }) {
+      async run(app, { query }) {
         const { since, until, ...filter } = query
         const bounds = idRange({ since, until })
         const page = (before: string | undefined, limit: number) =>
-          store.listAudit({ ...filter, ...bounds, until: before, limit, offset: 0 })
+          eventsOf(app, { ...filter, ...bounds, until: before }, limit)
         return {
           shown: mapRows(newestFirst(page, bounds.until), eventJson),
-          ...exported(config, 'audit_events', query),
+          ...exported(app.config, 'audit_events', query),
         }
       },
     }),

@@ -1,41 +1,28 @@
-// The admin operation that finds a record by what an operator has at hand: an id, a name, an address, a jti, or the id of a request.
+// The admin operation that finds a record by what an operator has at hand: an id, a name, an address, a jti, a kid, or the id of a request.
+import { isIP } from 'node:net'
 import { z } from 'zod'
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { text } from '../lib/field.ts'
 import { isId } from '../lib/id.ts'
+import { isUserId } from '../oauth/clients/client_metadata.ts'
 import { type Action, type AdminResource, action, type Recorder } from './action.ts'
-import { trail } from './answers/activity.ts'
-import * as answers from './answers/answers.ts'
-import { own } from './answers/own_words.ts'
-import { eventsOfRequest } from './audit.ts'
+import { found, names } from './answers/found.ts'
+import { eventsOfAddress, eventsOfRequest } from './audit.ts'
 import { clients } from './clients/clients.ts'
 import { activityOf, shownActivity } from './clients/connections.ts'
 import { issuances } from './issuances.ts'
+import { invalid } from './outcome.ts'
+import { lockouts } from './people/lockouts.ts'
 import { users } from './people/users.ts'
+import { providers } from './resources/providers.ts'
 import { resources } from './resources/resources.ts'
+import { keys } from './system.ts'
 
 /** Items of one kind that a search by name returns. */
 const MOST = 20
 /** Longest text that lists search for (lists.ts). */
 const LONGEST_TEXT = 256
-
-const match = z.union([
-  answers.client.extend({ kind: z.literal('client') }),
-  answers.user.extend({ kind: z.literal('user') }),
-  answers.resource.extend({ kind: z.literal('resource') }),
-  answers.issuance.extend({ kind: z.literal('token') }),
-  z.strictObject({
-    kind: z.literal('request'),
-    request_id: own(),
-    events: z.array(answers.auditEvent).describe('Audit events of the request.'),
-    activity: z.array(trail).describe('What the callers of the request did last, from memory.'),
-  }),
-])
-
-const found = z.strictObject({
-  matches: z.array(match).describe('The records, each as its own operation shows it, with its kind.'),
-})
 
 type Rows = Record<string, unknown>[]
 
@@ -93,12 +80,52 @@ async function requestNamed(app: App, request_id: string): Promise<Rows> {
   ]
 }
 
+async function addressNamed(app: App, address: string, by: Recorder): Promise<Rows> {
+  if (isIP(address) === 0) return []
+  const events = await eventsOfAddress(app, address)
+  const locked = await listed(app, lockouts.actions['list'], {}, by)
+  const lockout = locked.find((each) => each['address'] === address)
+  const trails = (await activityOf(app)).filter((each) => each.address === address)
+  if (events.length === 0 && trails.length === 0 && !lockout) return []
+  const activity = trails.map((each) => shownActivity(each, app.clock.now()))
+  return [{ kind: 'address', address, lockout, events, activity }]
+}
+
+/** The published signing key with this id. */
+async function keyNamed(app: App, kid: string, by: Recorder): Promise<Rows> {
+  if (!app.keyring.published().some((each) => each.kid === kid)) return []
+  const listing = await keys.actions['list']?.run(app, { params: {}, query: {}, body: {} }, by)
+  const { keys: rows = [] } = (listing?.shown ?? {}) as { keys?: Rows }
+  return rows.filter((each) => each['kid'] === kid).map((each) => ({ kind: 'key', ...each }))
+}
+
+/** The provider with exactly this id or slug. */
+async function providerNamed(app: App, id: string, by: Recorder): Promise<Rows> {
+  if (providers.enabled && !providers.enabled(app.config)) return []
+  const found = await providers.actions['get']?.run(app, { params: { id }, query: {}, body: {} }, by).catch(absent)
+  return found ? [{ kind: 'provider', ...(found.shown as object) }] : []
+}
+
 async function tokenNamed({ actions: { get } }: AdminResource, app: App, id: string, by: Recorder): Promise<Rows> {
   if (!isId(id)) return []
   const token = await get?.run(app, { params: { id }, query: {}, body: {} }, by).catch(absent)
   if (!token) return []
   const { active: _active, act: _act, claims: _claims, ...shown } = token.shown as Record<string, unknown>
   return [{ kind: 'token', ...shown }]
+}
+
+const MOST_NAMES = 100
+
+/** What an id names, by its primary key. */
+async function nameOf(store: App['store'], id: string) {
+  if (isUserId(id)) {
+    const user = await store.findUser({ id })
+    return user && { kind: 'user', name: user.email || user.name || '' }
+  }
+  const client = await store.findClient({ client_id: id })
+  if (client) return { kind: 'client', name: client.client_name }
+  const resource = await store.findResourceByName({ name: id })
+  return resource && { kind: 'resource', name: resource.display_name || resource.slug }
 }
 
 export const finding: AdminResource = {
@@ -108,12 +135,14 @@ export const finding: AdminResource = {
     find: action({
       method: 'GET',
       path: '/admin/find',
-      doc: 'Finds clients, users, resources, tokens and requests by an id, a name, an email, a URI, a jti, or a request_id.',
+      doc: 'Finds clients, users, resources, providers, tokens, keys, addresses and requests by an id, a name, an email, a URI, a slug, a jti, a kid, an IP address, or a request_id. Not by a token or a secret: those belong in no URL.',
       answer: found,
       query: z.strictObject({
         query: text(2048)
           .min(1, 'must not be empty')
-          .describe('An id, a part of a name, an email, a URI or slug, the jti of a token, or the id of a request.'),
+          .describe(
+            'An id, a part of a name, an email, a URI or slug, the jti of a token, the kid of a key, an IP address, or the id of a request.',
+          ),
       }),
       cli: { command: 'find', rows: 'matches' },
       tool: { name: 'find', title: 'Find a record', rows: 'matches', reasons: true },
@@ -122,10 +151,29 @@ export const finding: AdminResource = {
           byNameOrText(app, 'client', clients, query, by),
           byNameOrText(app, 'user', users, query, by),
           byNameOrText(app, 'resource', resources, query, by),
+          providerNamed(app, query, by),
           tokenNamed(issuances, app, query, by),
+          keyNamed(app, query, by),
+          addressNamed(app, query, by),
           requestNamed(app, query),
         ])
         return { shown: { matches: kinds.flat() } }
+      },
+    }),
+    names: action({
+      method: 'GET',
+      path: '/admin/names',
+      doc: 'Returns the names of clients, users and resources by their ids, so that a list of ids can be read.',
+      answer: names,
+      query: z.strictObject({
+        ids: text(8192).min(1, 'must not be empty').describe('Ids, separated by commas, at most 100.'),
+      }),
+      cli: false,
+      async run({ store }, { query }) {
+        const ids = [...new Set(query.ids.split(','))].filter((id) => id !== '')
+        if (ids.length > MOST_NAMES) throw invalid(`there are more than ${MOST_NAMES} ids`, 'too_many_ids')
+        const found = await Promise.all(ids.map(async (id) => [id, await nameOf(store, id)] as const))
+        return { shown: { names: Object.fromEntries(found.filter(([, name]) => name !== undefined)) } }
       },
     }),
   },

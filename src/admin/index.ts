@@ -15,6 +15,7 @@ import { tries } from './explain/try.ts'
 import { tryIdJag } from './explain/try_id_jag.ts'
 import { trySignIn } from './explain/try_sign_in.ts'
 import { finding } from './find.ts'
+import { incidents } from './incidents/incidents.ts'
 import { instances } from './instances.ts'
 import { issuances } from './issuances.ts'
 import { jobs } from './jobs.ts'
@@ -51,6 +52,7 @@ export const adminResources: readonly AdminResource[] = [
   consentGrants,
   issuances,
   revocations,
+  incidents,
   auditTrail,
   webhooks,
   streams,

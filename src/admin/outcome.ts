@@ -1,7 +1,7 @@
-// Refusals of admin writes, and the repetition of a write when another write came first.
+// Refusals of admin writes, what a write changed, and the repetition of a write when another write came first.
 import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
-import { listProblems } from '../lib/bounded.ts'
+import { clip, listProblems } from '../lib/bounded.ts'
 import { OAuthError, type RefusalReason } from '../lib/error.ts'
 import { issuesOf } from '../lib/field.ts'
 
@@ -42,3 +42,26 @@ export const changedFields = (stored: object, patch: object): string[] =>
   Object.entries(patch)
     .filter(([name, value]) => value !== undefined && !isDeepStrictEqual(value, Reflect.get(stored, name)))
     .map(([name]) => name)
+
+/** Members whose values are secrets or may contain one, and the names of people. Their change is recorded without the values. */
+const HIDDEN = /secret|password|hash|credential|config_data|^jwks$|^(name|given_name|family_name|preferred_username)$/
+const [MAX_CHANGES, MAX_VALUE] = [20, 300]
+
+const textOf = (value: unknown): string =>
+  clip(
+    value === undefined || value === null ? '' : typeof value === 'string' ? value : JSON.stringify(value),
+    MAX_VALUE,
+  )
+
+/** The changed members of a record for its audit event, with the values before and after where they are no secrets. */
+export function changesOf(before: object, after: object, fields: readonly string[]) {
+  const changes = fields
+    .filter((field) => !HIDDEN.test(field))
+    .slice(0, MAX_CHANGES)
+    .map((field) => ({
+      field,
+      before: textOf(Reflect.get(before, field)),
+      after: textOf(Reflect.get(after, field)),
+    }))
+  return { fields, ...(changes.length > 0 ? { changes } : {}) }
+}

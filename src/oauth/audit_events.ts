@@ -65,7 +65,7 @@ export const AUDIT_EVENTS = {
   },
   broker_provider_created: { doc: 'A provider was created.', detail: provider },
   broker_provider_deleted: { doc: 'A provider was deleted.', detail: [...provider, 'cascade'] },
-  broker_provider_updated: { doc: 'A provider was changed.', detail: [...provider, 'fields'] },
+  broker_provider_updated: { doc: 'A provider was changed.', detail: [...provider, 'fields', 'changes'] },
   client_approved: { doc: 'An operator approved a client that asked for it.', detail: ['client_name'] },
   client_authentication_failed: {
     doc: 'The assertion of a client was refused. If one client fails many times in a short time, only some failures are recorded.',
@@ -108,7 +108,7 @@ export const AUDIT_EVENTS = {
     detail: ['secret_id', 'earlier_until'],
   },
   client_suspended: { doc: 'A client was suspended; it receives no new tokens.', detail: [] },
-  client_updated: { doc: 'A client was changed.', detail: ['fields'] },
+  client_updated: { doc: 'A client was changed.', detail: ['fields', 'changes'] },
   consent_denied: { doc: 'A user denied an authorization request.', detail: [...consent, 'device_address'] },
   consent_granted: { doc: 'A user allowed an authorization request.', detail: [...consent, 'device_address'] },
   consent_revoked: {
@@ -146,7 +146,11 @@ export const AUDIT_EVENTS = {
   idp_created: { doc: 'An identity provider was created; its assertions are accepted.', detail: idp },
   idp_deleted: { doc: 'An identity provider was deleted.', detail: [...idp, 'policies', 'subject_mappings'] },
   idp_keys_refreshed: { doc: 'The keys of an identity provider were fetched again.', detail: [...idp, 'keys'] },
-  idp_updated: { doc: 'An identity provider was changed.', detail: [...idp, 'fields'] },
+  idp_updated: { doc: 'An identity provider was changed.', detail: [...idp, 'fields', 'changes'] },
+  incident_handled: {
+    doc: 'An operator ended what an incident reaches. Each step has its own event, with the same request_id.',
+    detail: ['incident', 'jti', 'family', 'user_id', 'kid', 'api_key_id', 'steps', 'refused_steps'],
+  },
   issuance_revoked: {
     doc: 'An operator revoked a token and all tokens that were exchanged from it.',
     detail: ['jti', 'tokens'],
@@ -177,7 +181,7 @@ export const AUDIT_EVENTS = {
   },
   resource_updated: {
     doc: 'A resource, or one of the lists of its policy, was changed.',
-    detail: [...resource, 'fields', 'policy', 'added', 'removed', 'narrowed'],
+    detail: [...resource, 'fields', 'changes', 'policy', 'added', 'removed', 'narrowed'],
   },
   stream_created: { doc: 'A stream of security events was created.', detail: stream },
   stream_deleted: { doc: 'A stream of security events was deleted.', detail: stream },
@@ -194,13 +198,16 @@ export const AUDIT_EVENTS = {
   subject_mapping_deleted: { doc: 'A subject mapping was deleted.', detail: mapping },
   token_examined: {
     doc: 'An operator examined a token or an assertion.',
-    detail: ['ours', 'jti', 'assertion', 'reason'],
+    detail: ['ours', 'jti', 'family', 'api_key_id', 'assertion', 'reason'],
   },
   token_exchange_denied: { doc: 'A token exchange of an authenticated client was refused.', detail: ['reason'] },
   token_issue_denied: { doc: 'An authorization code of an authenticated client was refused.', detail: ['reason'] },
   token_issued: { doc: 'A token was issued.', detail: [...issued, 'retry'] },
   token_refresh_denied: { doc: 'A refresh token of an authenticated client was refused.', detail: ['reason'] },
-  token_revoked: { doc: 'A client revoked a token.', detail: ['token_type', 'jti', 'family'] },
+  token_revoked: {
+    doc: 'A client revoked a token, or an operator ended one sign-in of a user at a client.',
+    detail: ['token_type', 'jti', 'family'],
+  },
   token_tried: {
     doc: 'An operator requested a token as a client; if the request was granted, the token was issued.',
     detail: ['granted', 'reason'],
@@ -271,7 +278,10 @@ export const AUDIT_EVENTS = {
     doc: 'An operator revoked the sessions and refresh tokens of a user.',
     detail: ['user_id', 'tokens_revoked', 'provider'],
   },
-  user_updated: { doc: 'A user was changed.', detail: ['user_id', 'fields', 'added', 'removed', 'provider'] },
+  user_updated: {
+    doc: 'A user was changed.',
+    detail: ['user_id', 'fields', 'changes', 'added', 'removed', 'provider'],
+  },
   users_imported: {
     doc: 'An operator created users with the password hashes of another system. One event for each batch.',
     detail: ['users', 'skipped'],
@@ -282,7 +292,7 @@ export const AUDIT_EVENTS = {
   webhook_updated: { doc: 'A webhook was changed, or received a new secret.', detail: [...webhook, 'fields'] },
   xaa_policy_created: { doc: 'A policy for assertions was created.', detail: policy },
   xaa_policy_deleted: { doc: 'A policy for assertions was deleted.', detail: policy },
-  xaa_policy_updated: { doc: 'A policy for assertions was changed.', detail: [...policy, 'fields'] },
+  xaa_policy_updated: { doc: 'A policy for assertions was changed.', detail: [...policy, 'fields', 'changes'] },
 } as const satisfies Readonly<Record<string, Declared>>
 
 export type AuditAction = keyof typeof AUDIT_EVENTS

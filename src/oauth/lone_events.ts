@@ -20,6 +20,7 @@ const LONE = [
   'data_exported',
   'device_code_denied',
   'idp_keys_refreshed',
+  'incident_handled',
   'jwt_bearer_denied',
   'key_rotated',
   'stream_redelivered',

@@ -41,9 +41,10 @@ import { type ADDITIONS, eventsOfChange, type Telling } from './recorded.ts'
 import * as retention from './retention.ts'
 import { listSealed, replaceSealed } from './sealed.ts'
 import * as system from './system.ts'
+import * as auditTrail from './tokens/audit_trail.ts'
+import { recordAudits } from './tokens/audit_trail.ts'
 import * as deviceRequests from './tokens/device_requests.ts'
 import * as issuances from './tokens/issuances.ts'
-import { recordAudits } from './tokens/issuances.ts'
 import { recordKeyRevocation } from './tokens/key_revocations.ts'
 import * as pendingValues from './tokens/pending_values.ts'
 import * as pushedRequests from './tokens/pushed_requests.ts'
@@ -65,6 +66,7 @@ const single = {
   ...applicationSessions,
   ...applications,
   ...clientFailures,
+  ...auditTrail,
   ...clientRequests,
   ...clientTokenCounts,
   ...clientDocuments,

@@ -49,6 +49,10 @@ export const readIssuance = (row: Row): Issuance => ({
   revoked_at: maybeNum(row.revoked_at),
 })
 
+/** The condition that a user or client is the subject of a token. In a row without a subject, the client is the subject. */
+export const isAbout = (sub: string | undefined): Condition | undefined =>
+  sub === undefined ? undefined : ['(sub = ? OR (sub IS NULL AND client_id = ?))', sub, sub]
+
 /** The columns that readEvent() reads. */
 export const EVENT_COLUMNS = 'id, action, actor_id, client_id, ip, request_id, detail, created_at'
 

@@ -105,8 +105,10 @@ describe.each(withBody)('%s', (_name, action) => {
   })
 
   test('the error names every member of the wrong type', async () => {
-    const members = Object.keys(membersOf(action.body).properties ?? {})
-    const answer = await call(action, Object.fromEntries(members.map((name) => [name, 7])))
+    const properties = membersOf(action.body).properties ?? {}
+    const members = Object.keys(properties)
+    const wrong = (name: string) => (Object(properties[name]).type === 'integer' ? 'x' : 7)
+    const answer = await call(action, Object.fromEntries(members.map((name) => [name, wrong(name)])))
     expect([answer.status, answer.body.error]).toEqual([400, 'invalid_request'])
     // The first ten members are named; the others are counted.
     const text = String(answer.body.error_description)

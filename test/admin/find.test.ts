@@ -33,3 +33,21 @@ test('a storage that fails is an error, not a search without matches', async () 
   expect((await callAdmin(service, 'GET', find('c_some'))).status).toBe(500)
   spy.mockRestore()
 })
+
+test('an address, the kid of a key and a request are found, with what the record has of them', async () => {
+  const client = await addClient(service)
+  await okAdmin(service, 'PATCH', `/admin/clients/${client.client_id}/suspend`)
+  const [event] = await okAdmin<{ request_id: string; ip: string }[]>(
+    service,
+    'GET',
+    `/admin/audit?client_id=${client.client_id}`,
+  )
+  const { current_kid } = await okAdmin<{ current_kid: string }>(service, 'GET', '/admin/keys')
+  const matching = async (query = '') =>
+    (await okAdmin<{ matches: Record<string, unknown>[] }>(service, 'GET', find(query))).matches
+  expect(await matching(current_kid)).toMatchObject([{ kind: 'key', status: 'current' }])
+  const [address] = await matching(event?.ip)
+  expect(address).toMatchObject({ kind: 'address', events: expect.arrayContaining([expect.objectContaining(event)]) })
+  expect(await matching(event?.request_id)).toMatchObject([{ kind: 'request', events: [event] }])
+  expect(await matching('198.51.100.77')).toEqual([])
+})

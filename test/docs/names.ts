@@ -159,6 +159,8 @@ const routes: readonly string[] = [
   ...SCIM_OPERATIONS,
   { method: 'GET', path: '/scim/v2' },
   { method: 'GET', path: '/admin/ui/' },
+  // The pages that the runbook links to.
+  { method: 'GET', path: '/admin/ui/incidents/{incident}' },
 ].map(({ method, path: at }) => `${method} ${at}`)
 
 /** Whether an endpoint exists, with any method where none is named. */

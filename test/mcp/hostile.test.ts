@@ -165,6 +165,7 @@ test('what a tool would delete, revoke or explain', async () => {
     expect((await read('disable_user', { id })).places).toContain('user.given_name')
     expect((await read('delete_resource', { id: resourceIds[i] })).places).toContain('resource.scopes[].description')
     expect((await read('revoke_tokens', { client_id: clientIds[i] })).isError).toBe(false)
+    expect((await read('end_incident', { subject: 'user', id })).isError).toBe(false)
     expect((await read('revoke_token', { jti: tokenIds[i] })).places).toContain('issuance.sub')
     const asked = { grant: 'authorization_code', client_id: clientIds[i], user: id, resource, scope: 'x' }
     expect((await read('explain', asked)).places).toEqual(expect.arrayContaining(['steps[].where', 'steps[].change']))

@@ -1,7 +1,7 @@
 // Valid input for each admin operation, on items that are created for it.
 import { newId } from '../../src/lib/id.ts'
 import type { BrokerProvider } from '../../src/records/broker_provider.ts'
-import { approved } from '../store/conformance/scenes.ts'
+import { approved, signedIn } from '../store/conformance/scenes.ts'
 import { okAdmin } from './admin.ts'
 import { addProvider as addProviderTo } from './broker.ts'
 import { DocumentServer } from './documents.ts'
@@ -157,6 +157,7 @@ const MAKERS: Readonly<Record<string, Make>> = {
   client,
   'connection.failures': async (service) => ({ query: { client_id: (await addClient(service)).client_id } }),
   'try.token': async () => ({ body: { client_id: 'nobody', client_secret: 'nothing' } }),
+  'find.names': async (service) => ({ query: { ids: (await addClient(service)).client_id } }),
   'find.find': async (service) => ({ query: { query: (await addClient(service)).client_id } }),
   'try.decode': async () => ({ body: { token: 'opaque' } }),
   'try.explain': async () => ({
@@ -255,6 +256,7 @@ const MAKERS: Readonly<Record<string, Make>> = {
   fronting: link,
   'grant.listUserGrants': user,
   'grant.revokeConsent': async ({ app }) => ({ params: { id: (await approved(app.store)).consent.id } }),
+  'grant.revokeSignIn': async ({ app }) => ({ params: { id: (await signedIn(app.store)).family.id } }),
   'grant.createBroker': async (service) => {
     const { id } = await addProvider(service.app, {
       protocol: 'service_account',
@@ -310,6 +312,9 @@ const MAKERS: Readonly<Record<string, Make>> = {
   },
   'dcr.set': async () => ({ body: { mode: 'admin_only' } }),
   'dcr.replace': async () => ({ body: { mode: 'open' } }),
+  'incident.end': async (service) => ({
+    body: { subject: 'client', id: (await addClient(service)).client_id, end: ['suspend'] },
+  }),
   'revocation.create': async (service) => {
     const { client_id } = await addClient(service)
     await service.app.store.recordIssuance(anIssuance({ client_id }))

@@ -32,6 +32,8 @@ const NAMES = [
     'lockouts',
     'keys',
     'settings',
+    'search',
+    ...['incidents', 'a token leaked', 'what a token reaches', 'a person left', 'a client floods', 'a key leaked'],
     'try it',
     'explain',
   ],

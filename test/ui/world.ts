@@ -121,6 +121,13 @@ export const placesOf = ({ machine, user, resource, delegated }: World): Readonl
   lockouts: 'lockouts',
   keys: 'keys',
   settings: 'settings',
+  search: `search?q=${encodeURIComponent(user.email)}`,
+  incidents: 'incidents',
+  'a token leaked': 'incidents/token',
+  'what a token reaches': `incidents/token?subject=token&id=${delegated}`,
+  'a person left': `incidents/person?subject=user&id=${user.id}`,
+  'a client floods': 'incidents/client',
+  'a key leaked': 'incidents/key',
   'try it': 'try',
   explain: 'try/explain',
 })

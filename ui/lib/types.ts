@@ -5,6 +5,8 @@ import type * as answers from '../../src/admin/answers/answers.ts'
 import type * as ofClients from '../../src/admin/answers/client_answers.ts'
 import type * as connect from '../../src/admin/answers/connect.ts'
 import type * as events from '../../src/admin/answers/events.ts'
+import type { found, names } from '../../src/admin/answers/found.ts'
+import type * as incidents from '../../src/admin/answers/incidents.ts'
 import type * as instances from '../../src/admin/answers/instances.ts'
 import type * as jobs from '../../src/admin/answers/jobs.ts'
 import type * as limits from '../../src/admin/answers/limits.ts'
@@ -55,6 +57,9 @@ export type Keys = z.output<typeof service.keysAnswer>
 export type RevokedKey = z.output<typeof service.revokedKey>
 export type Status = z.output<typeof service.systemStatus>
 export type Waste = z.output<typeof limits.wasteAnswer>
+export type FindAnswer = z.output<typeof found>
+export type NamesAnswer = z.output<typeof names>
+export type IncidentAnswer = z.output<typeof incidents.incident>
 export type Stats = z.output<typeof service.stats>
 export type SeriesAnswer = z.output<typeof service.series>
 export type DcrMode = z.output<typeof service.dcrMode>['mode']

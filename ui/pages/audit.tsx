@@ -1,44 +1,26 @@
 // The audit trail: who did what.
 import { useState } from 'preact/hooks'
-import { sendRequest, withQuery } from '../lib/api.ts'
+import { type QueryParams, sendRequest, withQuery } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
-import type { Location } from '../lib/router.ts'
+import { RANGES, sinceOf, timeOf } from '../lib/range.ts'
+import { href, type Location } from '../lib/router.ts'
 import { operations } from '../lib/schema.ts'
 import type { AuditEventAnswer } from '../lib/types.ts'
+import { EVENT_COLUMNS, eventsWithNames, inWords } from '../parts/event_parts.tsx'
 import type { Filter } from '../parts/filters.tsx'
-import { type Column, List } from '../parts/list.tsx'
-import { Empty, IdLink, Mono, PageHead, ProblemNote, Time } from '../parts/text.tsx'
+import { List } from '../parts/list.tsx'
+import { Empty, PageHead, ProblemNote } from '../parts/text.tsx'
 
 const TAIL_MS = 2000
 
-/** An action as words: `client_suspended` is "client suspended". */
-const inWords = (action: string) => action.replaceAll('_', ' ')
-const detailOf = (detail: Record<string, unknown>) =>
-  Object.entries(detail)
-    .filter(([, value]) => value !== undefined && value !== '')
-    .map(([name, value]) => `${name}=${typeof value === 'object' ? JSON.stringify(value) : value}`)
-    .join('  ')
+type Chosen = Readonly<Record<string, string | undefined>>
 
-const COLUMNS: readonly Column<AuditEventAnswer>[] = [
-  {
-    title: 'What',
-    cell: ({ action, detail }) => (
-      <>
-        <b>{inWords(action)}</b>
-        <small>
-          <code>{detailOf(detail)}</code>
-        </small>
-      </>
-    ),
-  },
-  { title: 'Who', cell: ({ actor_id }) => <Mono of={actor_id} or="unknown" /> },
-  {
-    title: 'Client',
-    cell: ({ client_id }) => <IdLink page="clients" id={client_id} />,
-  },
-  { title: 'From', kind: 'tight', cell: ({ ip }) => <Mono of={ip} or="here" /> },
-  { title: 'When', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
-]
+/** What the list and the export ask for. Issued tokens are a list of their own, unless they are asked for. */
+function askedOf({ range, from, to, issued, ...rest }: Chosen): QueryParams {
+  // The id of a request contains its time.
+  const start = rest['request_id'] ? undefined : sinceOf(range ?? '24h')
+  return { ...rest, since: timeOf(from) ?? start, until: timeOf(to), issued: issued === 'with' }
+}
 
 /** The audit trail. */
 export function Audit({ place: { query } }: { place: Location }) {
@@ -46,31 +28,52 @@ export function Audit({ place: { query } }: { place: Location }) {
   const offered = useLoad('operations', operations)
   const actions = offered.data?.get('audit.list')?.query['action']?.enum ?? []
   const filters: readonly Filter[] = [
+    { name: 'q', label: 'Text', search: true },
+    { name: 'range', label: '24 hours', options: RANGES.filter(([name]) => name !== '24h') },
+    { name: 'from', label: 'From', type: 'datetime-local' },
+    { name: 'to', label: 'Until', type: 'datetime-local' },
     { name: 'action', label: 'Any action', options: actions.map((action) => [action, inWords(action)] as const) },
     { name: 'actor_id', label: 'Who: id' },
+    { name: 'about', label: 'About: id' },
     { name: 'client_id', label: 'client_id' },
+    { name: 'address', label: 'Address' },
+    { name: 'request_id', label: 'Request' },
+    { name: 'issued', label: 'Without issued tokens', options: [['with', 'With issued tokens']] },
   ]
+  const chosen = Object.fromEntries(filters.map(({ name }) => [name, query[name]]))
   return (
     <>
-      <PageHead title="Audit" about="Who did what in the last 24 hours. The export contains all events.">
+      <PageHead
+        title="Audit"
+        about={
+          <>
+            Who did what. Issued tokens are at <a href={href(['issuances'])}>Issuances</a>.
+          </>
+        }
+      >
         <button type="button" aria-pressed={isLive} class={isLive ? 'primary' : ''} onClick={() => setLive(!isLive)}>
           {isLive ? 'Following' : 'Follow live'}
         </button>
-        <Export query={query} />
+        <Export query={askedOf(chosen)} />
       </PageHead>
       <List<AuditEventAnswer>
         label="Audit events"
         path="/admin/audit"
         filters={filters}
-        columns={COLUMNS}
+        ask={askedOf}
+        columns={EVENT_COLUMNS}
         keyOf={({ id }) => id}
+        rowsOf={eventsWithNames}
         page={50}
         everyMs={isLive ? TAIL_MS : undefined}
         empty={
-          <Empty title="No events yet">
+          <Empty title="No events within 24 hours">
             <p>
               Sign-ins, consents, revocations and everything that operators change is listed here, with the person or
               client that did it.
+            </p>
+            <p>
+              <a href={href(['audit'], { range: '30d' })}>Show 30 days</a>
             </p>
           </Empty>
         }
@@ -79,14 +82,15 @@ export function Audit({ place: { query } }: { place: Location }) {
   )
 }
 
-/** Saves the matching events as JSON lines. The key is sent in a header, which a plain link cannot do. */
-function Export({ query: { action, actor_id, client_id } }: { query: Record<string, string> }) {
+/** Saves the events that are shown, and those of the pages behind, as JSON lines. The key is sent in a header, which a plain link cannot do. */
+function Export({ query }: { query: QueryParams }) {
   const [error, setError] = useState<Error>()
   const [busy, setBusy] = useState(false)
   const save = async () => {
     setBusy(true)
     try {
-      const response = await sendRequest('GET', withQuery('/admin/audit/export', { action, actor_id, client_id }))
+      const { request_id: _, ...asked } = query
+      const response = await sendRequest('GET', withQuery('/admin/audit/export', asked))
       const url = URL.createObjectURL(await response.blob())
       const link = document.createElement('a')
       link.href = url
@@ -101,8 +105,8 @@ function Export({ query: { action, actor_id, client_id } }: { query: Record<stri
   }
   return (
     <>
-      <button type="button" disabled={busy} onClick={() => void save()}>
-        {busy ? 'Exporting…' : 'Export'}
+      <button type="button" disabled={busy || Boolean(query['request_id'])} onClick={() => void save()}>
+        {busy ? 'Exporting…' : 'Export these'}
       </button>
       <ProblemNote error={error} />
     </>

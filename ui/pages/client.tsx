@@ -8,6 +8,7 @@ import type { ClientAnswer, ClientWithSecrets, FetchedDocument, RefreshedDocumen
 import { ActivityCard } from '../parts/activity.tsx'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { DeleteButton, EditButton, Pending } from '../parts/entity.tsx'
+import { History } from '../parts/history.tsx'
 import { OperationButton } from '../parts/operation_button.tsx'
 import { FailuresCard } from '../parts/sent.tsx'
 import {
@@ -86,6 +87,7 @@ export function ClientDetail({ client_id }: { client_id: string }) {
       </Card>
       <SecretsCard client={client} path={path} onChange={reload} />
       {client.registration_source === 'cimd' && <DocumentCard client={client} path={path} onFetched={reload} />}
+      <History of={{ client_id }} version={client.updated_at} />
       <Card title="Related pages">
         <div class="body actions">
           <a class="button" href={href(['issuances'], { client_id })}>

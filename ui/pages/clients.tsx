@@ -1,7 +1,7 @@
 // Clients: the programs that may request tokens.
 import { useState } from 'preact/hooks'
 import { call, get, segment } from '../lib/api.ts'
-import { compact, number } from '../lib/format.ts'
+import { number } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import { go, href, type Location } from '../lib/router.ts'
 import type { ClientAnswer, NewClientAnswer, Stats } from '../lib/types.ts'

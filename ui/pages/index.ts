@@ -1,6 +1,7 @@
 // The pages, in the order of the menu. Each place of the menu has one page or several.
 import type { ComponentType } from 'preact'
 import type { Location } from '../lib/router.ts'
+import { lazily } from '../parts/lazy.tsx'
 import { ApiKeys } from './api_keys.tsx'
 import { Audit } from './audit.tsx'
 import { ClientRequests } from './client_requests.tsx'
@@ -20,7 +21,6 @@ import { Providers } from './providers.tsx'
 import { Resources } from './resources.tsx'
 import { SettingsPage } from './settings.tsx'
 import { Streams } from './streams.tsx'
-import { Try } from './try/try.tsx'
 import { Users } from './users/users.tsx'
 import { WastePage } from './waste.tsx'
 import { Webhooks } from './webhooks.tsx'
@@ -33,15 +33,23 @@ export interface PageEntry {
   group: string
   /** The page is shown only if the server has this operation. */
   needs?: string
+  /** The page is not in the navigation. */
+  isHidden?: true
   /** The inputs of the page keep their values when its address changes. */
   keeps?: true
   show: ComponentType<{ place: Location }>
 }
 
+const Try = lazily(async () => (await import('./try/try.tsx')).Try)
+const Incidents = lazily(async () => (await import('./incidents/incidents.tsx')).Incidents)
+const Search = lazily(async () => (await import('./search.tsx')).Search)
+
 export const HOME: PageEntry = { name: '', title: 'Home', group: 'Now', show: Home }
 
 export const PAGES: readonly PageEntry[] = [
   HOME,
+  { name: 'search', title: 'Search', group: 'Now', isHidden: true, show: Search },
+  { name: 'incidents', title: 'Incidents', group: 'Now', needs: 'incident.end', show: Incidents },
   { name: 'connections', title: 'Connections', group: 'Now', show: Connections },
   { name: 'resources', title: 'Resources', group: 'Servers', show: Resources },
   { name: 'connect', title: 'Connect a server', group: 'Servers', show: Connect },

@@ -7,6 +7,7 @@ import type { ResourceAnswer } from '../lib/types.ts'
 import { ActivityCard } from '../parts/activity.tsx'
 import { DeleteButton, EditButton, Entries, Pending } from '../parts/entity.tsx'
 import { FormButton } from '../parts/form.tsx'
+import { History } from '../parts/history.tsx'
 import type { Column } from '../parts/list.tsx'
 import { Badge, Card, Caution, Copy, Facts, Lines, Mono, Name, PageHead, Time } from '../parts/text.tsx'
 import { GroupLinks } from './groups.tsx'
@@ -126,6 +127,7 @@ function ResourceDetail({ slug }: { slug: string }) {
       <AccessCard resource={resource} onChange={reload} />
       <ScopesCard of={resource.scopes} />
       <PolicyCard of={resource.policy} />
+      <History of={{ about: resource.id }} version={resource.updated_at} />
       <Card title="Related pages">
         <div class="body actions">
           <a class="button" href={href(['issuances'], { resource: resource.slug })}>

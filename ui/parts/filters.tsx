@@ -8,6 +8,8 @@ export interface Filter {
   label: string
   /** The choices. Without them the filter is a text field. */
   options?: Pairs
+  /** The kind of a text field. Default: text. */
+  type?: 'datetime-local'
   /** The search field: the key `/` moves to it, and it searches during typing. */
   search?: true
 }
@@ -63,7 +65,8 @@ function TextFilter({ filter, value, onText }: { filter: Filter; value: string; 
   }, [text])
   return (
     <input
-      type={(filter.search ? 'search' : 'text') as 'search'}
+      type={(filter.search ? 'search' : (filter.type ?? 'text')) as 'search'}
+      title={filter.type && filter.label}
       aria-label={filter.label}
       placeholder={filter.label}
       value={text}

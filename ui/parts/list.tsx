@@ -24,7 +24,9 @@ export interface ListProps<T> {
   columns: readonly Column<T>[]
   keyOf: (row: T) => string
   /** The rows in an answer. Default: the answer is the list of rows. */
-  rowsOf?: (answer: unknown) => T[]
+  rowsOf?: (answer: unknown) => T[] | Promise<T[]>
+  /** The parameters that the values of the filters mean. Default: their names and values. */
+  ask?: (chosen: Readonly<Record<string, string | undefined>>) => QueryParams
   /** Number of rows on a page. Absent for lists that the server does not page. */
   page?: number
   /** The text of an empty list. */
@@ -50,7 +52,12 @@ export function List<T>(props: ListProps<T>) {
   )
   const after = page === undefined ? undefined : place.query['after']
   // One row more than a page is read, to find out whether there is a next page.
-  const asked = { ...query, ...chosen, after, limit: page === undefined ? undefined : page + 1 }
+  const asked = {
+    ...query,
+    ...(props.ask?.(chosen) ?? chosen),
+    after,
+    limit: page === undefined ? undefined : page + 1,
+  }
   const read = async () => (props.rowsOf ?? ((answer) => answer as T[]))(await get(path, asked))
   const { data = [], error, busy, ...list } = useLoad(JSON.stringify([path, asked, version]), read, everyMs)
   const [hidden, setHidden] = useHidden(label)

@@ -11,6 +11,7 @@ import { showTimesInUtc, timesInUtc } from '../lib/zone.ts'
 import { HOME, PAGES, type PageEntry } from '../pages/index.ts'
 import { Mark } from './icons.tsx'
 import { AccessContext } from './operation_button.tsx'
+import { SearchField } from './search_field.tsx'
 import { Badge, Empty } from './text.tsx'
 
 /** The navigation with the page that the address names. */
@@ -38,7 +39,7 @@ export function Shell({ operator, onSignOut }: { operator: SignedInOperator; onS
     return () => document.removeEventListener('keydown', focusSearch)
   }, [])
 
-  const present = PAGES.filter(isThere)
+  const present = PAGES.filter((each) => !each.isHidden && isThere(each))
   const places = [...new Set(present.map(({ group }) => group))]
   const beside = present.filter(({ group }) => group === page?.group)
   const switchZone = () => {
@@ -86,6 +87,7 @@ export function Shell({ operator, onSignOut }: { operator: SignedInOperator; onS
         </footer>
       </nav>
       <main class="content" id="content" tabIndex={-1} ref={main}>
+        <SearchField />
         {beside.length > 1 && (
           <nav class="tabs" aria-label={page?.group}>
             {beside.map((each) => (
@@ -96,7 +98,14 @@ export function Shell({ operator, onSignOut }: { operator: SignedInOperator; onS
           </nav>
         )}
         <AccessContext.Provider value={{ operator, offered: offered.data }} key={String(isUtc)}>
-          {page ? <page.show place={place} key={page.keeps ? page.name : place.segments.join('/')} /> : <Lost />}
+          {page ? (
+            <page.show
+              place={place}
+              key={page.keeps ? page.name : [...place.segments, place.query['pasted']].join('/')}
+            />
+          ) : (
+            <Lost />
+          )}
         </AccessContext.Provider>
       </main>
     </div>

@@ -8,7 +8,8 @@ const at = z.iso.datetime()
 const count = z.int()
 const counts = ownRecord(z.number())
 
-const key = z.strictObject({
+/** A published signing key. */
+export const key = z.strictObject({
   kid: z.string(),
   alg: z.string(),
   use: z.enum(['sig']),
@@ -253,6 +254,11 @@ export const examined = z.strictObject({
   revoked: z.boolean().optional(),
   active: z.boolean(),
   issuance_id: own().optional(),
+  kind: z.enum(['refresh_token', 'api_key']).optional().describe('What an opaque value of this service is.'),
+  family_id: own().optional().describe('The sign-in that a refresh token belongs to.'),
+  api_key_id: own().optional(),
+  client_id: z.string().optional(),
+  user_id: own().optional(),
 })
 export const checkedAssertion = z.strictObject({
   ok: z.boolean(),

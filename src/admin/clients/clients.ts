@@ -17,7 +17,7 @@ import { type ActionResult, type AdminResource, action, type Recorder } from '..
 import * as answers from '../answers/answers.ts'
 import { clientForm, newClientForm } from '../forms/client_form.ts'
 import { AFTER, cursorOf, q, search } from '../lists.ts'
-import { changedFields, conflict, invalid, retryStale } from '../outcome.ts'
+import { changedFields, changesOf, conflict, invalid, retryStale } from '../outcome.ts'
 import { checkClientChange } from '../rights.ts'
 import { clientsByTokens } from './by_tokens.ts'
 import { removeClient } from './client_deletion.ts'
@@ -182,7 +182,7 @@ export const clients: AdminResource = {
           await checkClientChange(app, by, next, client)
           checkClient(next, offeredBy(app), client)
           if (patch.federated_credentials) checkFederated(app.config, next)
-          const change = { client_id: client.client_id, detail: { fields } }
+          const change = { client_id: client.client_id, detail: changesOf(client, next, fields) }
           if ((await by.record('updateClient', next, change)) === 'stale') return 'stale'
           return { shown: await shownAlone(app, next) }
         }),

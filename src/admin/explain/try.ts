@@ -5,11 +5,13 @@ import { decodeJws } from '../../crypto/jws.ts'
 import { clientCredentials } from '../../grants/client_credentials.ts'
 import type { Grant } from '../../grants/grant.ts'
 import { checkEnabled, checkRegistered } from '../../grants/index.ts'
+import { REFRESH_TOKEN_PREFIX } from '../../grants/refresh_token.ts'
 import type { Params, Request } from '../../http/message.ts'
 import { OAuthError } from '../../lib/error.ts'
 import { name, text } from '../../lib/field.ts'
-import { newId } from '../../lib/id.ts'
+import { equalSecrets, newId, parseBearer } from '../../lib/id.ts'
 import { authenticateClient } from '../../oauth/clients/client_auth.ts'
+import { API_KEY_PREFIX } from '../../oauth/stored_api_key.ts'
 import { decodeAccessToken, findLiveToken, MAX_TOKEN_LENGTH, signedClaims } from '../../oauth/tokens/access_token.ts'
 import { checkBinding } from '../../oauth/tokens/dpop.ts'
 import { issue } from '../../oauth/tokens/issue.ts'
@@ -60,10 +62,27 @@ export async function mint(app: App, grant: Grant, form: Params, caller: Caller)
   return issue(app, request, await grant.run(app, { request, form, client }), [])
 }
 
+/** What an opaque value is: a refresh token or a key of the admin API. */
+async function examineOpaque({ store, clock }: App, text: string) {
+  const now = clock.now()
+  const token = parseBearer(REFRESH_TOKEN_PREFIX, text)
+  const found = token && (await store.findRefreshToken({ id: token.id }))
+  if (found && equalSecrets(found.token.hash, token.hash)) {
+    const { id: family_id, client_id, user_id, revoked_at } = found.family
+    const active = revoked_at === undefined && found.token.consumed_at === undefined && found.token.expires_at > now
+    return { form: 'opaque', ours: true, active, kind: 'refresh_token', family_id, client_id, user_id }
+  }
+  const key = parseBearer(API_KEY_PREFIX, text)
+  const stored = key && (await store.findApiKey({ id: key.id }))
+  if (stored && equalSecrets(stored.hash, key.hash))
+    return { form: 'opaque', ours: true, active: true, kind: 'api_key', api_key_id: stored.id }
+  return { form: 'opaque', ours: false, active: false }
+}
+
 /** The content of a token, its signature, and whether it is still active. */
 async function examine(app: App, text: string) {
   const jws = decodeJws(text, MAX_TOKEN_LENGTH)
-  if (!jws) return { form: 'opaque', ours: false, active: false }
+  if (!jws) return examineOpaque(app, text)
   const { header, payload: claims } = jws
   const candidate = await decodeAccessToken(app, text)
   const signed = candidate && (await signedClaims(app, candidate))
@@ -122,7 +141,7 @@ export const tries: AdminResource = {
     decode: action({
       method: 'POST',
       path: '/admin/try/decode',
-      doc: 'Decodes a token, and shows whether this service signed it and whether it is still active.',
+      doc: 'Decodes a token, and shows whether this service signed it and whether it is still active. Of a refresh token and of a key of the admin API it shows what they belong to.',
       answer: answers.examined,
       needs: 'viewer',
       tool: { name: 'decode_token', title: 'Decode a token' },
@@ -133,7 +152,13 @@ export const tries: AdminResource = {
         const shown = await examine(app, body.token)
         return {
           shown,
-          noted: { detail: { ours: shown.ours, jti: 'issuance_id' in shown ? shown.issuance_id : undefined } },
+          noted: {
+            detail: {
+              ours: shown.ours,
+              jti: 'issuance_id' in shown ? shown.issuance_id : undefined,
+              ...('kind' in shown ? { family: shown.family_id, api_key_id: shown.api_key_id } : {}),
+            },
+          },
         }
       },
     }),

@@ -80,6 +80,21 @@ export const consentGrants: AdminResource = {
         return {}
       },
     }),
+    revokeSignIn: action({
+      method: 'DELETE',
+      path: '/admin/grants/sign-in/{id}',
+      doc: 'Ends one sign-in of a user at a client: its refresh tokens and access tokens. The consent stays. The id is the family of a token in the audit trail.',
+      status: 204,
+      audit: 'token_revoked',
+      cli: { flags: { id: { field: 'id', doc: 'Id of the sign-in: the family of its tokens.' } } },
+      async run({ store, clock }, { params: { id } }, by) {
+        const known = isId(id) ? await store.findFamily({ id }) : undefined
+        if (!known) throw notFound('sign-in')
+        const change = { client_id: known.client_id, detail: { token_type: 'refresh_token', family: id } }
+        await by.record('revokeFamily', { id, reason: 'emergency', now: clock.now() }, change)
+        return {}
+      },
+    }),
     createBroker: action({
       method: 'POST',
       path: '/admin/grants/broker',

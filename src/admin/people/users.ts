@@ -10,7 +10,7 @@ import * as answers from '../answers/answers.ts'
 import { userInFull } from '../answers/people.ts'
 import { userForm } from '../forms/resource_form.ts'
 import { AFTER, cursorOf, order, q, search } from '../lists.ts'
-import { changedFields, conflict, notFound, retryStale } from '../outcome.ts'
+import { changedFields, changesOf, conflict, notFound, retryStale } from '../outcome.ts'
 import { checkAdminUsers, checkPasswordChange, checkRoleChange, requireCapability } from '../rights.ts'
 import { factorReset, factorsOf } from './factors.ts'
 import { passwordLink } from './password_link.ts'
@@ -247,7 +247,7 @@ async function changeUser(
     // The person with the new subject becomes this user, with the rights of the subject at the admin page and the connections of the user.
     if (isRelinked) requireCapability(by, 'admin', 'a new subject of a user')
     const next = { ...user, ...patch, ...(password_hash ? { password_hash } : {}) }
-    const detail = { user_id: id, fields, ...groupChange(user, next) }
+    const detail = { user_id: id, ...changesOf(user, next, fields), ...groupChange(user, next) }
     const written = await writeUser(app, next, isRelinked || password_hash !== undefined, by, detail)
     return written === 'stale' ? written : { shown: userJson(written) }
   })

@@ -13,7 +13,7 @@ import type { Idp } from '../../records/idp.ts'
 import { type AdminResource, action } from '../action.ts'
 import * as answers from '../answers/answers.ts'
 import { newIdpForm } from '../forms/provider_forms.ts'
-import { changedFields, conflict, invalid, notFound, retryStale } from '../outcome.ts'
+import { changedFields, changesOf, conflict, invalid, notFound, retryStale } from '../outcome.ts'
 import { withHostWarning } from '../unreachable.ts'
 
 const fields = {
@@ -185,7 +185,7 @@ export const idps: AdminResource = {
           if (fields.includes('jwks_uri')) checkJwksUri(app.config, patch.jwks_uri ?? idp.jwks_uri)
           const next = { ...idp, ...patch, updated_at: app.clock.now() }
           checkAudiences(next)
-          const change = { detail: { ...facts(next), fields } }
+          const change = { detail: { ...facts(next), ...changesOf(idp, next, fields) } }
           if ((await by.record('updateIdp', next, change)) === 'stale') return 'stale'
           if (next.jwks_uri !== idp.jwks_uri) await forgetKeys(app, idp)
           return { shown: await idpShown(app, next) }

@@ -16,7 +16,7 @@ import type { BrokerProvider } from '../../records/broker_provider.ts'
 import { type AdminResource, action, type FlagRule } from '../action.ts'
 import * as answers from '../answers/answers.ts'
 import { newProviderForm, providerForm } from '../forms/provider_forms.ts'
-import { changedFields, conflict, invalid, notFound, parsed, retryStale } from '../outcome.ts'
+import { changedFields, changesOf, conflict, invalid, notFound, parsed, retryStale } from '../outcome.ts'
 import { withHostWarning } from '../unreachable.ts'
 
 const patchable = z.strictObject(providerFields).partial()
@@ -143,7 +143,9 @@ export const providers: AdminResource = {
           const fields = changedFields(stored, body)
           if (fields.length === 0) return { shown: await providerShown(app, stored) }
           const next = { ...stored, ...merged(app, stored, body), updated_at: app.clock.now() }
-          const outcome = await by.record('updateProvider', next, { detail: { ...facts(next), fields } })
+          const outcome = await by.record('updateProvider', next, {
+            detail: { ...facts(next), ...changesOf(stored, next, fields) },
+          })
           if (outcome === 'exists') throw taken()
           if (outcome === 'stale') return outcome
           return { shown: await providerShown(app, next) }

@@ -15,7 +15,7 @@ import { type AdminResource, action, type Change, type Recorder } from '../actio
 import * as answers from '../answers/answers.ts'
 import { resourceForm } from '../forms/resource_form.ts'
 import { AFTER, cursorOf, q } from '../lists.ts'
-import { changedFields, conflict, invalid, notFound, parsed, retryStale } from '../outcome.ts'
+import { changedFields, changesOf, conflict, invalid, notFound, parsed, retryStale } from '../outcome.ts'
 import { revokeFitting } from '../revocations.ts'
 import { checkResourceChange } from '../rights.ts'
 import { discover } from './discover.ts'
@@ -230,7 +230,8 @@ export const resources: AdminResource = {
           const fields = changedFields(stored, patched)
           if (fields.length === 0) return { shown: await resourceJson(app, stored) }
           await checkLinks(app, stored, patched)
-          const written = await writeResource(app, stored, { ...stored, ...patched }, by, { fields })
+          const next = { ...stored, ...patched }
+          const written = await writeResource(app, stored, next, by, changesOf(stored, next, fields))
           return written === 'stale' ? written : { shown: await resourceJson(app, written) }
         }),
     }),

@@ -9,7 +9,7 @@ import { policyDetail } from '../../store/recorded.ts'
 import { type AdminResource, action } from '../action.ts'
 import * as answers from '../answers/answers.ts'
 import { policyForm } from '../forms/resource_form.ts'
-import { changedFields, invalid, notFound, retryStale } from '../outcome.ts'
+import { changedFields, changesOf, invalid, notFound, retryStale } from '../outcome.ts'
 import { withXaa } from './idps.ts'
 
 const fields = {
@@ -112,7 +112,7 @@ export const xaaPolicies: AdminResource = {
           if (fields.length === 0) return { shown: policyJson(policy) }
           const written = { ...before, ...patch, updated_at: app.clock.now() }
           const next = { ...written, scopes: written.scopes ?? undefined }
-          const change = { detail: { ...policyDetail(next), fields } }
+          const change = { detail: { ...policyDetail(next), ...changesOf(policy, next, fields) } }
           if ((await by.record('updatePolicy', next, change)) === 'stale') return 'stale'
           return { shown: policyJson(next) }
         }),

@@ -1,17 +1,14 @@
 // Operations on the record of issued tokens.
 import { idFloor, idTime } from '../../lib/id.ts'
 import { DAY } from '../../lib/time.ts'
-import type { AuditEvent } from '../../records/audit_event.ts'
 import type { Issuance } from '../../records/issuance.ts'
 import type { SingleUse } from '../../records/single_use.ts'
 import { type Ends, findFrontingLink } from '../clients/fronting.ts'
 import {
   all,
-  type Condition,
   change,
   columnsOf,
   idBytes,
-  insertRows,
   is,
   maybeEncoded,
   maybeIdBytes,
@@ -24,16 +21,7 @@ import {
   str,
   where,
 } from '../op.ts'
-import {
-  DEAD_AT,
-  ENDED_BY,
-  EVENT_COLUMNS,
-  ISSUANCE_COLUMNS,
-  ISSUED_ACTIONS,
-  issuanceEvent,
-  readEvent,
-  readIssuance,
-} from '../record.ts'
+import { DEAD_AT, ENDED_BY, ISSUANCE_COLUMNS, isAbout, readIssuance } from '../record.ts'
 import { recordUse } from './single_uses.ts'
 
 /** A token that is about to be issued, with the DPoP proof and the client assertion that it consumes. */
@@ -192,10 +180,6 @@ export interface IssuanceFilter {
   before?: string
   limit: number
 }
-/** The condition that a user or client is the subject of a token. In a row without a subject, the client is the subject. */
-const isAbout = (sub: string | undefined): Condition | undefined =>
-  sub === undefined ? undefined : ['(sub = ? OR (sub IS NULL AND client_id = ?))', sub, sub]
-
 /** Newest first. */
 export function* listIssuances(f: IssuanceFilter): Op<Issuance[]> {
   const filter = where(
@@ -210,87 +194,4 @@ export function* listIssuances(f: IssuanceFilter): Op<Issuance[]> {
     ...filter.params,
     f.limit,
   )).map(readIssuance)
-}
-
-/** Replaces the detail of an event. */
-export function* completeAudit({ id, detail }: Pick<AuditEvent, 'id' | 'detail'>): Op<void> {
-  yield* change('UPDATE audit_events SET detail = ? WHERE id = ?', JSON.stringify(detail), idBytes(id))
-}
-
-/** Adds an event to the audit trail. */
-export function* recordAudit(event: AuditEvent): Op<void> {
-  yield* change(
-    'INSERT INTO audit_events (id, action, actor_id, client_id, ip, request_id, detail, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-    idBytes(event.id),
-    event.action,
-    event.actor_id,
-    orNull(event.client_id),
-    event.ip,
-    maybeIdBytes(event.request_id),
-    JSON.stringify(event.detail),
-    event.created_at,
-  )
-}
-
-/** Adds events to the audit trail. */
-export function* recordAudits(events: readonly AuditEvent[]): Op<void> {
-  const [event] = events
-  if (event && events.length === 1) return yield* recordAudit(event)
-  yield* insertRows(
-    'audit_events (id, action, actor_id, client_id, ip, request_id, detail, created_at)',
-    events.map((each) => [
-      idBytes(each.id),
-      each.action,
-      each.actor_id,
-      orNull(each.client_id),
-      each.ip,
-      maybeIdBytes(each.request_id),
-      JSON.stringify(each.detail),
-      each.created_at,
-    ]),
-  )
-}
-
-export interface AuditFilter {
-  action?: string
-  actor_id?: string
-  client_id?: string
-  request_id?: string
-  since: string
-  until?: string
-  limit: number
-  offset: number
-}
-/** Newest first. An issuance is its own event, so that no token costs two rows. */
-export function* listAudit(f: AuditFilter): Op<AuditEvent[]> {
-  const range = (...more: (Condition | undefined)[]) =>
-    where(
-      ['id >= ?', idBytes(f.since)],
-      f.until === undefined ? undefined : ['id < ?', idBytes(f.until)],
-      is('client_id', f.client_id),
-      ...more,
-    )
-  const request = f.request_id === undefined ? undefined : idBytes(f.request_id)
-  const events = range(is('action', f.action), is('actor_id', f.actor_id), is('request_id', request))
-  const issued = range(
-    f.action === undefined ? undefined : (ISSUED_ACTIONS[f.action] ?? ['1 = 0']),
-    isAbout(f.actor_id),
-    // The id of a request is the id of the token that it issued.
-    is('id', request),
-  )
-  const page = f.limit + f.offset
-  const [others, tokens] = [
-    yield* all(
-      `SELECT ${EVENT_COLUMNS} FROM audit_events ${events.sql} ORDER BY id DESC LIMIT ?`,
-      ...events.params,
-      page,
-    ),
-    yield* all(
-      `SELECT ${ISSUANCE_COLUMNS} FROM issuances ${issued.sql} ORDER BY id DESC LIMIT ?`,
-      ...issued.params,
-      page,
-    ),
-  ]
-  const merged = [...others.map(readEvent), ...tokens.map((row) => issuanceEvent(readIssuance(row)))]
-  return merged.sort((a, b) => Buffer.compare(idBytes(b.id), idBytes(a.id))).slice(f.offset, page)
 }

@@ -1,7 +1,7 @@
 // The note that a signing key is being revoked, and the event of the revocation.
 import type { AuditEvent } from '../../records/audit_event.ts'
 import { change, idBytes, type Op, one } from '../op.ts'
-import { recordAudit } from './issuances.ts'
+import { recordAudit } from './audit_trail.ts'
 
 /** The setting that has the note. */
 export const KEY_REVOCATION = 'key_revocation'

@@ -20,8 +20,8 @@ import {
   windowEnd,
 } from '../op.ts'
 import { DEAD_AT, ENDED_BY } from '../record.ts'
+import { recordAudit } from './audit_trail.ts'
 import { endFamilies } from './families.ts'
-import { recordAudit } from './issuances.ts'
 
 /** The filter. Properties that are undefined match everything. */
 export interface Description {

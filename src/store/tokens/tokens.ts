@@ -22,8 +22,9 @@ import {
   orNull,
   type Row,
 } from '../op.ts'
+import { recordAudit } from './audit_trail.ts'
 import { type EndReason, endFamilies } from './families.ts'
-import { type NewIssuance, recordAudit, recordIssuance } from './issuances.ts'
+import { type NewIssuance, recordIssuance } from './issuances.ts'
 import { isRetried } from './refresh_retries.ts'
 import { FAMILY_COLUMNS, REQUEST_COLUMNS, readFamily, readRequest } from './token_rows.ts'
 
@@ -218,6 +219,12 @@ function* insertRefreshToken(t: RefreshToken): Op<void> {
     idBytes(t.hash),
     t.expires_at,
   )
+}
+
+/** A token family in any state. */
+export function* findFamily({ id }: { id: string }): Op<TokenFamily | undefined> {
+  const row = yield* one(`SELECT ${FAMILY_COLUMNS} FROM token_families WHERE id = ?`, idBytes(id))
+  return row && readFamily(row, row.id)
 }
 
 export interface FoundRefreshToken extends Standing {

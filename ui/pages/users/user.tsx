@@ -7,6 +7,7 @@ import type { Grants, UserAnswer, UserInFull } from '../../lib/types.ts'
 import { ActivityCard } from '../../parts/activity.tsx'
 import { ConfirmButton } from '../../parts/dialog.tsx'
 import { DeleteButton, EditButton, Pending } from '../../parts/entity.tsx'
+import { History } from '../../parts/history.tsx'
 import { type Column, Table } from '../../parts/list.tsx'
 import { Badge, Card, Copy, Facts, Name, PageHead, ProblemNote, Time } from '../../parts/text.tsx'
 import { say } from '../../parts/toast.tsx'
@@ -56,6 +57,7 @@ export function UserDetail({ id }: { id: string }) {
       <GrantsCard path={path} />
       {user.provider === 'local' && <UserFactors user={user} path={path} onChange={reload} />}
       <UserSessions path={path} />
+      <History of={{ about: user.id }} version={user.updated_at} />
       <Card title="Related pages">
         <div class="body actions">
           <a class="button" href={href(['issuances'], { user_id: user.id })}>

@@ -1,0 +1,28 @@
+// The names of ids, so that people read names. A bounded number is kept, and each id is asked for once.
+import { get } from './api.ts'
+import type { NamesAnswer } from './types.ts'
+
+type Names = NamesAnswer['names']
+const MOST = 500
+/** Ids of one request, and the longest id that is asked for: addresses have a limit. */
+const [AT_ONCE, LONGEST] = [60, 100]
+const known = new Map<string, Names[string] | undefined>()
+
+/** Learns the names of ids. A name that cannot be read is left out: the id is shown. */
+export async function learnNames(ids: readonly (string | undefined)[]): Promise<void> {
+  const asked = [...new Set(ids)].filter(
+    (id): id is string => id !== undefined && /^[\w-]{20,}$/.test(id) && id.length <= LONGEST && !known.has(id),
+  )
+  for (let from = 0; from < asked.length; from += AT_ONCE) {
+    const part = asked.slice(from, from + AT_ONCE)
+    const names = await get<NamesAnswer>('/admin/names', { ids: part.join(',') }).then(
+      (answer) => answer.names,
+      (): Names => ({}),
+    )
+    for (const id of part) known.set(id, names[id])
+  }
+  for (const id of known.keys()) if (known.size > MOST) known.delete(id)
+}
+
+/** The learned name of an id. */
+export const nameOf = (id: string): Names[string] | undefined => known.get(id)

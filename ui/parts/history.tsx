@@ -1,0 +1,26 @@
+// The history of one record on its own page: who changed what, with the difference.
+import { get } from '../lib/api.ts'
+import { useLoad } from '../lib/load.ts'
+import { DAYS_30, sinceOf } from '../lib/range.ts'
+import { href } from '../lib/router.ts'
+import { EVENT_COLUMNS, eventsWithNames } from './event_parts.tsx'
+import { Table } from './list.tsx'
+import { Card, ProblemNote } from './text.tsx'
+
+const MOST = 10
+
+/** The last events about a record, within 30 days. `version` changes when the record did. */
+export function History({ of, version }: { of: { about?: string; client_id?: string }; version?: unknown }) {
+  const read = () =>
+    get('/admin/audit', { ...of, issued: false, limit: MOST, since: sinceOf(DAYS_30) }).then(eventsWithNames)
+  const { data = [], error, busy } = useLoad(JSON.stringify([of, version]), read)
+  return (
+    <Card title="History, 30 days" aside={<a href={href(['audit'], { ...of, range: DAYS_30 })}>All of it</a>}>
+      <ProblemNote error={error} />
+      {!busy && !error && data.length === 0 && <p class="body soft">Nothing was changed within 30 days.</p>}
+      {data.length > 0 && (
+        <Table label="History" columns={EVENT_COLUMNS} rows={data} keyOf={({ id }) => id} busy={busy} />
+      )}
+    </Card>
+  )
+}

@@ -1,0 +1,21 @@
+// Pages whose code is loaded when they are opened first, so that the others open sooner.
+import type { ComponentType } from 'preact'
+import { useLoad } from '../lib/load.ts'
+import type { Location } from '../lib/router.ts'
+import { ProblemNote } from './text.tsx'
+
+type Page = ComponentType<{ place: Location }>
+
+/** A page that is loaded when it is shown. */
+export function lazily(read: () => Promise<Page>): Page {
+  let loaded: Page | undefined
+  return function Lazy(props) {
+    const { data, error } = useLoad('page', async () => {
+      loaded ??= await read()
+      return { Page: loaded }
+    })
+    const Shown = data?.Page ?? loaded
+    if (Shown) return <Shown {...props} />
+    return <ProblemNote error={error} />
+  }
+}
