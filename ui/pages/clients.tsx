@@ -25,7 +25,7 @@ const FILTERS: readonly Filter[] = [
     ],
   },
   { name: 'source', label: 'Any source', options: Object.entries(SOURCES) },
-  { ...OLDEST_FIRST, options: [...OLDEST_FIRST.options, ['tokens', 'Most tokens in 24 h first']] },
+  { ...OLDEST_FIRST, options: [...(OLDEST_FIRST.options ?? []), ['tokens', 'Most tokens in 24 h first']] },
 ]
 
 const BULK: readonly BulkAction<ClientAnswer>[] = [
