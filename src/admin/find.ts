@@ -1,10 +1,10 @@
 // The admin operation that finds a record by what an operator has at hand: an id, a name, an address, a jti, a kid, or the id of a request.
-import { isIP } from 'node:net'
 import { z } from 'zod'
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { text } from '../lib/field.ts'
 import { isId } from '../lib/id.ts'
+import { parseRange } from '../lib/range.ts'
 import { isUserId } from '../oauth/clients/client_metadata.ts'
 import { type Action, type AdminResource, action, type Recorder } from './action.ts'
 import { found, names } from './answers/found.ts'
@@ -81,7 +81,7 @@ async function requestNamed(app: App, request_id: string): Promise<Rows> {
 }
 
 async function addressNamed(app: App, address: string, by: Recorder): Promise<Rows> {
-  if (isIP(address) === 0) return []
+  if (address.includes('/') || !parseRange(address)) return []
   const events = await eventsOfAddress(app, address)
   const locked = await listed(app, lockouts.actions['list'], {}, by)
   const lockout = locked.find((each) => each['address'] === address)

@@ -16,7 +16,8 @@ export const DETAIL = {
   cascade: 'Whether dependent records were deleted too',
   cascaded_links: 'Number of fronting links that were deleted too',
   capability: 'Capability of the key: viewer, operator or admin',
-  changes: 'Changed fields with their values before and after, at most 20. Without secrets and the names of people',
+  changes:
+    'Changed fields with their values before and after, at most 20. Without secrets and the names of people. Only in the audit trail: webhooks have `fields`',
   client_id: 'Client to which the request was limited',
   client_name: 'Name that users see',
   clients: 'Number of affected clients',

@@ -9,6 +9,7 @@ interface Declared {
 }
 
 const apiKey = ['api_key_id', 'name', 'capability', 'provider'] as const
+const changed = ['fields', 'changes'] as const
 const consent = ['scope', 'resource'] as const
 const connection = ['grant_id', 'user_id', 'provider'] as const
 const failedSignIn = ['provider', 'reason', 'expected', 'found', 'federated_subject', 'email', 'user_id'] as const
@@ -20,7 +21,7 @@ const policy = ['policy_id', 'idp_id'] as const
 const provider = ['broker_provider_id', 'slug', 'protocol'] as const
 const resource = ['resource_id', 'slug'] as const
 const toll = ['tokens', 'families', 'requests', 'clients'] as const
-
+const revoked = ['token_type', 'jti', 'family'] as const
 const scimGroup = ['group_id', 'group', 'provider'] as const
 const stream = ['stream_id'] as const
 const webhook = ['webhook_id', 'host'] as const
@@ -65,7 +66,7 @@ export const AUDIT_EVENTS = {
   },
   broker_provider_created: { doc: 'A provider was created.', detail: provider },
   broker_provider_deleted: { doc: 'A provider was deleted.', detail: [...provider, 'cascade'] },
-  broker_provider_updated: { doc: 'A provider was changed.', detail: [...provider, 'fields', 'changes'] },
+  broker_provider_updated: { doc: 'A provider was changed.', detail: [...provider, ...changed] },
   client_approved: { doc: 'An operator approved a client that asked for it.', detail: ['client_name'] },
   client_authentication_failed: {
     doc: 'The assertion of a client was refused. If one client fails many times in a short time, only some failures are recorded.',
@@ -108,7 +109,7 @@ export const AUDIT_EVENTS = {
     detail: ['secret_id', 'earlier_until'],
   },
   client_suspended: { doc: 'A client was suspended; it receives no new tokens.', detail: [] },
-  client_updated: { doc: 'A client was changed.', detail: ['fields', 'changes'] },
+  client_updated: { doc: 'A client was changed.', detail: changed },
   consent_denied: { doc: 'A user denied an authorization request.', detail: [...consent, 'device_address'] },
   consent_granted: { doc: 'A user allowed an authorization request.', detail: [...consent, 'device_address'] },
   consent_revoked: {
@@ -146,7 +147,7 @@ export const AUDIT_EVENTS = {
   idp_created: { doc: 'An identity provider was created; its assertions are accepted.', detail: idp },
   idp_deleted: { doc: 'An identity provider was deleted.', detail: [...idp, 'policies', 'subject_mappings'] },
   idp_keys_refreshed: { doc: 'The keys of an identity provider were fetched again.', detail: [...idp, 'keys'] },
-  idp_updated: { doc: 'An identity provider was changed.', detail: [...idp, 'fields', 'changes'] },
+  idp_updated: { doc: 'An identity provider was changed.', detail: [...idp, ...changed] },
   incident_handled: {
     doc: 'An operator ended what an incident reaches. Each step has its own event, with the same request_id.',
     detail: ['incident', 'jti', 'family', 'user_id', 'kid', 'api_key_id', 'steps', 'refused_steps'],
@@ -181,7 +182,7 @@ export const AUDIT_EVENTS = {
   },
   resource_updated: {
     doc: 'A resource, or one of the lists of its policy, was changed.',
-    detail: [...resource, 'fields', 'changes', 'policy', 'added', 'removed', 'narrowed'],
+    detail: [...resource, ...changed, 'policy', 'added', 'removed', 'narrowed'],
   },
   stream_created: { doc: 'A stream of security events was created.', detail: stream },
   stream_deleted: { doc: 'A stream of security events was deleted.', detail: stream },
@@ -204,10 +205,7 @@ export const AUDIT_EVENTS = {
   token_issue_denied: { doc: 'An authorization code of an authenticated client was refused.', detail: ['reason'] },
   token_issued: { doc: 'A token was issued.', detail: [...issued, 'retry'] },
   token_refresh_denied: { doc: 'A refresh token of an authenticated client was refused.', detail: ['reason'] },
-  token_revoked: {
-    doc: 'A client revoked a token, or an operator ended one sign-in of a user at a client.',
-    detail: ['token_type', 'jti', 'family'],
-  },
+  token_revoked: { doc: 'A client revoked a token, or an operator a sign-in of a user at a client.', detail: revoked },
   token_tried: {
     doc: 'An operator requested a token as a client; if the request was granted, the token was issued.',
     detail: ['granted', 'reason'],
@@ -278,10 +276,7 @@ export const AUDIT_EVENTS = {
     doc: 'An operator revoked the sessions and refresh tokens of a user.',
     detail: ['user_id', 'tokens_revoked', 'provider'],
   },
-  user_updated: {
-    doc: 'A user was changed.',
-    detail: ['user_id', 'fields', 'changes', 'added', 'removed', 'provider'],
-  },
+  user_updated: { doc: 'A user was changed.', detail: ['user_id', ...changed, 'added', 'removed', 'provider'] },
   users_imported: {
     doc: 'An operator created users with the password hashes of another system. One event for each batch.',
     detail: ['users', 'skipped'],
@@ -292,7 +287,7 @@ export const AUDIT_EVENTS = {
   webhook_updated: { doc: 'A webhook was changed, or received a new secret.', detail: [...webhook, 'fields'] },
   xaa_policy_created: { doc: 'A policy for assertions was created.', detail: policy },
   xaa_policy_deleted: { doc: 'A policy for assertions was deleted.', detail: policy },
-  xaa_policy_updated: { doc: 'A policy for assertions was changed.', detail: [...policy, 'fields', 'changes'] },
+  xaa_policy_updated: { doc: 'A policy for assertions was changed.', detail: [...policy, ...changed] },
 } as const satisfies Readonly<Record<string, Declared>>
 
 export type AuditAction = keyof typeof AUDIT_EVENTS

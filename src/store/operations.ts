@@ -44,6 +44,7 @@ import * as system from './system.ts'
 import * as auditTrail from './tokens/audit_trail.ts'
 import { recordAudits } from './tokens/audit_trail.ts'
 import * as deviceRequests from './tokens/device_requests.ts'
+import { countActiveFamilies, findFamily } from './tokens/families.ts'
 import * as issuances from './tokens/issuances.ts'
 import { recordKeyRevocation } from './tokens/key_revocations.ts'
 import * as pendingValues from './tokens/pending_values.ts'
@@ -76,6 +77,8 @@ const single = {
   ...deviceRequests,
   ...eventFeed,
   ...eventReceivers,
+  countActiveFamilies,
+  findFamily,
   ...federatedUsers,
   addFactor: factors.addFactor,
   countRecoveryCodes: factors.countRecoveryCodes,

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { idFloor } from '../../src/lib/id.ts'
 import type { Issuance } from '../../src/records/issuance.ts'
-import { callAdmin, okAdmin } from '../support/admin.ts'
+import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { RECEIVERS_ALLOWED, TestReceiver } from '../support/receiver.ts'
 import { anIssuance } from '../support/records.ts'
 import { addClient, addResource, addUser, SEALED, startService, type TestService } from '../support/service.ts'
@@ -232,6 +232,27 @@ test('an event has no email and no name of a user', async () => {
   expect(created?.text).toContain(id)
   expect(changed?.text).toContain('"provider":"default"')
   expect(`${created?.text}${changed?.text}`).not.toMatch(/zebra/i)
+  await remove(hook)
+})
+
+test('an event about a change names the changed fields; their values are in the audit trail only', async () => {
+  const receiver = await TestReceiver.start()
+  const hook = await hookTo(receiver, ['*_updated'])
+  const { client_id } = await addClient(service)
+  const { id } = await addUser(service)
+  await okAdmin(service, 'PATCH', `/admin/users/${id}`, { email: 'striped.okapi@example.com', name: 'Striped Okapi' })
+  await okAdmin(service, 'PATCH', `/admin/clients/${client_id}`, { contacts: ['dotted.okapi@example.com'] })
+  const received = await receiver.arrived(2)
+  expect(received.map(({ text }) => JSON.parse(text).data.detail)).toEqual([
+    { user_id: id, fields: ['email', 'name'] },
+    { fields: ['contacts'] },
+  ])
+  const recorded = JSON.stringify([
+    ...(await eventsOf(service, 'user_updated')),
+    ...(await eventsOf(service, 'client_updated')),
+  ])
+  expect(recorded).toContain('striped.okapi@example.com')
+  expect(recorded).not.toContain('Striped Okapi')
   await remove(hook)
 })
 

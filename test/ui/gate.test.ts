@@ -36,15 +36,15 @@ describe(`in ${CHROMIUM}`, () => {
     await page.goto(`${service.admin}/admin/ui/`)
     await page.getByLabel('Admin key').fill(ADMIN_KEY)
     await page.keyboard.press('Enter')
-    await page.getByRole('navigation').waitFor()
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor()
     const kept = await page.evaluate<string>(
       'JSON.stringify([sessionStorage, localStorage, document.cookie, location.href, document.body.innerHTML])',
     )
     expect(kept).not.toContain(ADMIN_KEY)
     expect(kept).not.toContain('sas_')
     await page.reload()
-    await page.getByRole('navigation').waitFor()
-    expect(await page.getByRole('navigation').textContent()).toMatch(/admin\s*admin/)
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor()
+    expect(await page.getByRole('navigation', { name: 'Pages' }).textContent()).toMatch(/admin\s*admin/)
     const [cookie] = await page.context().cookies(`${service.admin}/admin`)
     expect(cookie).toMatchObject({ name: 'service_admin', httpOnly: true, sameSite: 'Strict' })
     await press(page, 'Sign out')
@@ -62,7 +62,9 @@ describe(`in ${CHROMIUM}`, () => {
     await page.getByRole('link', { name: 'Sign in with Corporate SSO' }).click()
     await page.getByRole('heading', { name: 'Clients', level: 1 }).waitFor()
     expect(page.url()).toBe(`${service.admin}/admin/ui/clients?q=robot`)
-    expect(await page.getByRole('navigation').textContent()).toMatch(/admin:ui@corp\.example\.com\s*viewer/)
+    expect(await page.getByRole('navigation', { name: 'Pages' }).textContent()).toMatch(
+      /admin:ui@corp\.example\.com\s*viewer/,
+    )
     await page.reload()
     await page.getByRole('heading', { name: 'Clients', level: 1 }).waitFor()
     expect(complaints.filter(isNoAbort)).toEqual([])
@@ -104,7 +106,7 @@ describe(`in ${CHROMIUM}`, () => {
     await page.goto(`${service.admin}/admin/ui/`)
     await page.getByLabel('Admin key').fill(ADMIN_KEY)
     await press(page, 'Open')
-    await page.getByRole('navigation').waitFor()
+    await page.getByRole('navigation', { name: 'Pages' }).waitFor()
     const [event] = await service.app.store.listAudit({
       action: 'admin_ui_login',
       since: 'AAAAAAAAAAAAAAAAAAAAAA',

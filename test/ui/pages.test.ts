@@ -289,7 +289,7 @@ describe(`in ${CHROMIUM}`, () => {
     await okAdmin(world.service, 'PATCH', '/admin/settings/dcr', { mode: 'admin_only' })
     await expect.poll(() => rowsOf(page), { timeout: 8000 }).toEqual([expect.stringContaining('mode=admin_only')])
     const download = page.waitForEvent('download')
-    await press(page, 'Export')
+    await press(page, 'Export these')
     expect((await download).suggestedFilename()).toBe('audit.jsonl')
   })
 

@@ -25,4 +25,4 @@ export async function learnNames(ids: readonly (string | undefined)[]): Promise<
 }
 
 /** The learned name of an id. */
-export const nameOf = (id: string): Names[string] | undefined => known.get(id)
+export const learnedName = (id: string): Names[string] | undefined => known.get(id)

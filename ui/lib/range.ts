@@ -4,7 +4,7 @@ const HOURS: Readonly<Record<string, number>> = { '1h': 1, '24h': 24, '7d': 168,
 /** The longest range. */
 export const DAYS_30 = '30d'
 /** The ranges with their texts. */
-export const RANGES = [
+export const OFFERED_RANGES = [
   ['1h', '1 hour'],
   ['24h', '24 hours'],
   ['7d', '7 days'],

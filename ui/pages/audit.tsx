@@ -2,11 +2,11 @@
 import { useState } from 'preact/hooks'
 import { type QueryParams, sendRequest, withQuery } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
-import { RANGES, sinceOf, timeOf } from '../lib/range.ts'
+import { OFFERED_RANGES, sinceOf, timeOf } from '../lib/range.ts'
 import { href, type Location } from '../lib/router.ts'
 import { operations } from '../lib/schema.ts'
 import type { AuditEventAnswer } from '../lib/types.ts'
-import { EVENT_COLUMNS, eventsWithNames, inWords } from '../parts/event_parts.tsx'
+import { eventsWithNames, inWords, TRAIL_COLUMNS } from '../parts/event_parts.tsx'
 import type { Filter } from '../parts/filters.tsx'
 import { List } from '../parts/list.tsx'
 import { Empty, PageHead, ProblemNote } from '../parts/text.tsx'
@@ -29,7 +29,7 @@ export function Audit({ place: { query } }: { place: Location }) {
   const actions = offered.data?.get('audit.list')?.query['action']?.enum ?? []
   const filters: readonly Filter[] = [
     { name: 'q', label: 'Text', search: true },
-    { name: 'range', label: '24 hours', options: RANGES.filter(([name]) => name !== '24h') },
+    { name: 'range', label: '24 hours', options: OFFERED_RANGES.filter(([name]) => name !== '24h') },
     { name: 'from', label: 'From', type: 'datetime-local' },
     { name: 'to', label: 'Until', type: 'datetime-local' },
     { name: 'action', label: 'Any action', options: actions.map((action) => [action, inWords(action)] as const) },
@@ -61,7 +61,7 @@ export function Audit({ place: { query } }: { place: Location }) {
         path="/admin/audit"
         filters={filters}
         ask={askedOf}
-        columns={EVENT_COLUMNS}
+        columns={TRAIL_COLUMNS}
         keyOf={({ id }) => id}
         rowsOf={eventsWithNames}
         page={50}

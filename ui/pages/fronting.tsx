@@ -4,7 +4,7 @@ import { useLoad } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
 import type { Link, ResourceAnswer } from '../lib/types.ts'
 import { DeleteButton, EditButton, Entries, useVersion } from '../parts/entity.tsx'
-import { FormButton } from '../parts/form.tsx'
+import { FormButton } from '../parts/forms/form.tsx'
 import type { Column } from '../parts/list.tsx'
 import { Time } from '../parts/text.tsx'
 

@@ -42,7 +42,7 @@ export interface PageEntry {
 
 const Try = lazily(async () => (await import('./try/try.tsx')).Try)
 const Incidents = lazily(async () => (await import('./incidents/incidents.tsx')).Incidents)
-const Search = lazily(async () => (await import('./search.tsx')).Search)
+const Search = lazily(async () => (await import('./search.tsx')).SearchPage)
 
 export const HOME: PageEntry = { name: '', title: 'Home', group: 'Now', show: Home }
 

@@ -1,7 +1,7 @@
 // Subject mappings: the local subject of a subject of an identity provider.
 import type { Mapping } from '../lib/types.ts'
 import { actionsColumn, Entries, useVersion } from '../parts/entity.tsx'
-import { FormButton } from '../parts/form.tsx'
+import { FormButton } from '../parts/forms/form.tsx'
 import { Copy, IdLink, Name, Time } from '../parts/text.tsx'
 import { useIdps } from './idps.tsx'
 

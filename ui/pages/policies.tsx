@@ -2,7 +2,7 @@
 import { href } from '../lib/router.ts'
 import type { XaaPolicyAnswer } from '../lib/types.ts'
 import { actionsColumn, Entries, useVersion } from '../parts/entity.tsx'
-import { FormButton } from '../parts/form.tsx'
+import { FormButton } from '../parts/forms/form.tsx'
 import { Name } from '../parts/text.tsx'
 import { Enabled, useIdps } from './idps.tsx'
 

@@ -1,7 +1,7 @@
 // Broker providers: upstream providers of tokens.
 import type { Provider } from '../lib/types.ts'
 import { actionsColumn, Entries, useVersion } from '../parts/entity.tsx'
-import { FormButton } from '../parts/form.tsx'
+import { FormButton } from '../parts/forms/form.tsx'
 import { Badge, Caution, Name, Time } from '../parts/text.tsx'
 
 const FIELDS = ['slug', 'display_name', 'protocol', 'config_data']

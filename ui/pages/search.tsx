@@ -20,7 +20,7 @@ interface Shown {
 }
 
 /** The page of the search. */
-export function Search({ place: { query } }: { place: Location }) {
+export function SearchPage({ place: { query } }: { place: Location }) {
   const [pasted] = useState(takeHeld)
   const asked = pasted?.kind === 'token' ? pasted.jti : pasted ? undefined : query['q']
   return (

@@ -5,7 +5,7 @@ import type { NewWebhookAnswer, WebhookAnswer, WebhookSecret } from '../lib/type
 import { Deliveries, waitingColumn } from '../parts/deliveries.tsx'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { actionsColumn, Entries, useVersion } from '../parts/entity.tsx'
-import { FormButton } from '../parts/form.tsx'
+import { FormButton } from '../parts/forms/form.tsx'
 import type { Column } from '../parts/list.tsx'
 import { ShownOnce } from '../parts/shown_once.tsx'
 import { Badge, Lines, Name } from '../parts/text.tsx'

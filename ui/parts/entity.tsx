@@ -3,12 +3,12 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { call, segment } from '../lib/api.ts'
 import { ConfirmButton } from './dialog.tsx'
-import { FormButton } from './form.tsx'
+import { FormButton } from './forms/form.tsx'
+import type { Pairs } from './forms/values.ts'
 import { type Column, List, type ListProps } from './list.tsx'
 import { Empty, PageHead, ProblemNote } from './text.tsx'
 import { say } from './toast.tsx'
 import { RevocationToll } from './toll.tsx'
-import type { Pairs } from './values.ts'
 
 /** A number that changes when a list must be read again, and the function that changes it. */
 export const useVersion = (): [version: number, changed: () => void] => {

@@ -1,6 +1,6 @@
 // Audit events as lists show them: names with links in place of ids, and a detail that opens with what changed.
 import { words } from '../lib/format.ts'
-import { learnNames, nameOf } from '../lib/names.ts'
+import { learnedName, learnNames } from '../lib/names.ts'
 import { href } from '../lib/router.ts'
 import type { AuditEventAnswer } from '../lib/types.ts'
 import type { Column } from './list.tsx'
@@ -18,7 +18,7 @@ const MEMBERS: Readonly<Record<string, string>> = {
 
 /** An id as its name, with a link to its page. */
 function NamedId({ id, page }: { id: string | undefined; page?: string }) {
-  const named = id ? nameOf(id) : undefined
+  const named = id ? learnedName(id) : undefined
   const place = named ? PAGES[named.kind] : page
   if (!id || !place) return <Mono of={id} or="unknown" />
   return (
@@ -116,7 +116,7 @@ const Happened = ({ of: { action, detail, request_id, id } }: { of: AuditEventAn
 }
 
 /** The columns of a list of events. */
-export const EVENT_COLUMNS: readonly Column<AuditEventAnswer>[] = [
+export const TRAIL_COLUMNS: readonly Column<AuditEventAnswer>[] = [
   { title: 'What', cell: (event) => <Happened of={event} /> },
   { title: 'Who', cell: ({ actor_id }) => <NamedId id={actor_id} /> },
   { title: 'Client', cell: ({ client_id }) => (client_id ? <NamedId id={client_id} page="clients" /> : '') },

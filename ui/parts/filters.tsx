@@ -1,7 +1,7 @@
 // The filters of a list. They are in the address, so that a view can be shared.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { go, href, type Location } from '../lib/router.ts'
-import type { Pairs } from './values.ts'
+import type { Pairs } from './forms/values.ts'
 
 export interface Filter {
   name: string

@@ -3,7 +3,7 @@ import { get } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { DAYS_30, sinceOf } from '../lib/range.ts'
 import { href } from '../lib/router.ts'
-import { EVENT_COLUMNS, eventsWithNames } from './event_parts.tsx'
+import { eventsWithNames, TRAIL_COLUMNS } from './event_parts.tsx'
 import { Table } from './list.tsx'
 import { Card, ProblemNote } from './text.tsx'
 
@@ -19,7 +19,7 @@ export function History({ of, version }: { of: { about?: string; client_id?: str
       <ProblemNote error={error} />
       {!busy && !error && data.length === 0 && <p class="body soft">Nothing was changed within 30 days.</p>}
       {data.length > 0 && (
-        <Table label="History" columns={EVENT_COLUMNS} rows={data} keyOf={({ id }) => id} busy={busy} />
+        <Table label="History" columns={TRAIL_COLUMNS} rows={data} keyOf={({ id }) => id} busy={busy} />
       )}
     </Card>
   )

@@ -11,7 +11,8 @@ import { invalid } from '../outcome.ts'
 import { perform } from '../perform.ts'
 import { dryRun, revokeFitting } from '../revocations.ts'
 import { requireCapability } from '../rights.ts'
-import { reachOf, type Step } from './reach.ts'
+import { reachOf } from './reach.ts'
+import type { Step } from './steps.ts'
 
 type Shown = z.output<typeof incident>
 type ShownStep = Shown['steps'][number]

@@ -1,4 +1,4 @@
-// What an incident reaches, and the operations that end it. Every step is an operation that exists on its own.
+// What an incident reaches, and the steps that end it.
 import { longestLife } from '../../config/lifetimes.ts'
 import type { App } from '../../context.ts'
 import { isId } from '../../lib/id.ts'
@@ -7,9 +7,7 @@ import { isUserId } from '../../oauth/clients/client_metadata.ts'
 import { liveSecrets } from '../../oauth/clients/client_secret.ts'
 import { listAllResources } from '../../oauth/tokens/resource.ts'
 import type { Client } from '../../records/client.ts'
-import type { Description } from '../../store/tokens/revocations.ts'
-import type { Action, AdminResource } from '../action.ts'
-import type { STEPS, SUBJECTS } from '../answers/incidents.ts'
+import type { SUBJECTS } from '../answers/incidents.ts'
 import { apiKeys } from '../api_keys.ts'
 import { getClient } from '../clients/client_record.ts'
 import { clients } from '../clients/clients.ts'
@@ -17,28 +15,7 @@ import { issuances } from '../issuances.ts'
 import { notFound } from '../outcome.ts'
 import { consentGrants } from '../people/grants.ts'
 import { getUser, users } from '../people/users.ts'
-import type { RawInput } from '../perform.ts'
-import { revocations } from '../revocations.ts'
-import { keys } from '../system.ts'
-
-export type Subject = (typeof SUBJECTS)[number]
-
-/** A step: an operation, and what it ends. */
-export interface Step {
-  step: (typeof STEPS)[number]
-  effect: string
-  /** Such as `client.suspend`. */
-  operation: string
-  action: Action
-  /** The operation runs once with each. */
-  inputs: readonly RawInput[]
-  /** Ticked at first. */
-  suggested: boolean
-  /** What it ends is counted with this. */
-  ends?: Description
-  /** What it ends, if that is known already. */
-  counts?: { tokens?: number; sign_ins?: number }
-}
+import { clientSteps, keyStep, revokeStep, type Step, signInStep, signOutStep, stepOf } from './steps.ts'
 
 export interface Reach {
   /** The ids that it reaches, by the members of audit details. */
@@ -48,95 +25,9 @@ export interface Reach {
   remains: string[]
 }
 
-type Made = Omit<Step, 'operation' | 'action' | 'inputs'> & { inputs?: readonly RawInput[] }
-
-function stepOf({ name, actions }: AdminResource, word: string, params: RawInput['params'], made: Made): Step {
-  const action = actions[word]
-  if (!action) throw new Error(`there is no operation ${name} ${word}`)
-  const input = { params, query: {}, body: action.body ? {} : undefined }
-  return { inputs: [input], ...made, operation: `${name}.${word}`, action }
-}
-
-const revoke = (description: Record<string, string>, made: Omit<Made, 'inputs' | 'ends'>): Step =>
-  stepOf(
-    revocations,
-    'create',
-    {},
-    {
-      ...made,
-      inputs: [{ params: {}, query: {}, body: description }],
-      ends: description,
-    },
-  )
-
 /** Ended tokens that resource servers may still accept. */
 const ofSignatures = ({ config }: App): string =>
   `A resource server that only checks signatures accepts an ended token until it expires: at most ${formatDuration(longestLife(config))}.`
-
-const clientSteps = (client: Client, suggested: boolean): Step[] => [
-  ...(client.status === 'suspended'
-    ? []
-    : [
-        stepOf(
-          clients,
-          'suspend',
-          { client_id: client.client_id },
-          {
-            step: 'suspend',
-            effect:
-              'The client gets no new tokens and cannot refresh. Introspection refuses its tokens. Reactivating undoes it.',
-            suggested,
-          },
-        ),
-      ]),
-  revoke(
-    { client_id: client.client_id },
-    {
-      step: 'client_tokens',
-      effect: 'Every token and sign-in of the client ends. Its users sign in again.',
-      suggested,
-    },
-  ),
-]
-
-const keyStep = (kid: string, suggested: boolean): Step =>
-  stepOf(
-    keys,
-    'revoke',
-    { kid },
-    {
-      step: 'key',
-      effect: 'The key leaves the JWKS, and every token that it signed ends. Clients refresh or ask again.',
-      suggested,
-      ends: { kid },
-    },
-  )
-
-const signOut = (id: string, suggested: boolean): Step =>
-  stepOf(
-    users,
-    'forceLogout',
-    { id },
-    {
-      step: 'sign_out',
-      effect: 'Every session and refresh token of the user ends, at every client.',
-      suggested,
-      ends: { user_id: id },
-    },
-  )
-
-const signInStep = (id: string): Step =>
-  stepOf(
-    consentGrants,
-    'revokeSignIn',
-    { id },
-    {
-      step: 'sign_in',
-      effect: 'The refresh tokens and access tokens of this sign-in end. The user signs in there again.',
-      suggested: true,
-      counts: { sign_ins: 1 },
-    },
-  )
 
 const secretsRemain = (client: Client, now: number): string[] =>
   liveSecrets(client, now).length === 0
@@ -171,8 +62,8 @@ async function ofToken(app: App, id: string): Promise<Reach> {
           ),
         ]),
     ...(family_id ? [signInStep(family_id)] : []),
-    ...(user_id ? [signOut(user_id, false)] : []),
-    ...(client ? clientSteps(client, false) : []),
+    ...(user_id ? [signOutStep(user_id)] : []),
+    ...(client ? clientSteps(client) : []),
     ...(isKept ? [keyStep(kid, false)] : []),
   ]
   const remains = [
@@ -194,8 +85,8 @@ async function ofSignIn(app: App, id: string): Promise<Reach> {
   const client = await app.store.findClient({ client_id })
   const steps = [
     ...(revoked_at === undefined ? [signInStep(id)] : []),
-    signOut(user_id, false),
-    ...(client ? clientSteps(client, false) : []),
+    signOutStep(user_id),
+    ...(client ? clientSteps(client) : []),
   ]
   const remains = [
     ...(revoked_at === undefined ? [] : ['The sign-in has ended already.']),
@@ -227,7 +118,7 @@ async function ofUser(app: App, id: string): Promise<Reach> {
             },
           ),
         ]),
-    revoke(
+    revokeStep(
       { user_id: id },
       { step: 'user_tokens', effect: 'Every token about the user ends, at every client.', suggested: true },
     ),
@@ -277,7 +168,7 @@ async function ofClient(app: App, client_id: string, requests_per_second: number
   )
   return {
     about: { client_id },
-    steps: [limit, ...clientSteps(client, false)],
+    steps: [limit, ...clientSteps(client)],
     remains: [
       ...(client.status === 'suspended' ? ['The client is suspended already.'] : []),
       ...secretsRemain(client, app.clock.now()),
@@ -325,7 +216,7 @@ async function ofApiKey(app: App, id: string): Promise<Reach> {
 /** What an incident reaches. Throws not_found. */
 export function reachOf(
   app: App,
-  { subject, id, requests_per_second }: { subject: Subject; id: string; requests_per_second: number },
+  { subject, id, requests_per_second }: { subject: (typeof SUBJECTS)[number]; id: string; requests_per_second: number },
 ): Promise<Reach> {
   if (subject === 'client') return ofClient(app, id, requests_per_second)
   return { token: ofToken, sign_in: ofSignIn, user: ofUser, key: ofKey, api_key: ofApiKey }[subject](app, id)

@@ -132,7 +132,6 @@ async function checkLinks({ store }: App, stored: Resource, next: Pick<Resource,
 }
 
 const bySlug = { slug: { field: 'id', doc: 'Slug or id of the resource.' } } as const
-const without = ['policy', 'broker_provider_id']
 
 export const resources: AdminResource = {
   name: 'resource',
@@ -182,7 +181,7 @@ export const resources: AdminResource = {
       body: resourceRecord,
       audit: 'resource_created',
       count: ['ext_resource_server_ops_total', { op: 'create' }],
-      cli: { flags: resourceFlags, without },
+      cli: { flags: resourceFlags, without: ['policy', 'broker_provider_id'] },
       async run(app, { body }, by) {
         const resource = newResource(await withProvider(app, body), app.clock.now())
         await checkResourceChange(app, by, resource)
@@ -221,7 +220,7 @@ export const resources: AdminResource = {
       count: ['ext_resource_server_ops_total', { op: 'update' }],
       cli: {
         flags: { ...bySlug, ...resourceFlags },
-        without: [...without, 'slug'],
+        without: ['policy', 'broker_provider_id', 'slug'],
       },
       run: (app, { params, body }, by) =>
         retryStale(async () => {

@@ -1,5 +1,7 @@
-// Revocation of token families, and with them of their refresh tokens and access tokens.
-import { change, type Op, type Param } from '../op.ts'
+// Token families, and their revocation: with them their refresh tokens and access tokens end.
+import type { TokenFamily } from '../../records/token_family.ts'
+import { change, idBytes, num, type Op, one, type Param } from '../op.ts'
+import { FAMILY_COLUMNS, readFamily } from './token_rows.ts'
 
 type Key = 'id' | 'authorization_id' | 'client_id' | 'consent_id' | 'user_id'
 export type EndReason =
@@ -20,4 +22,15 @@ export function* endFamilies(by: Key, key: Param, reason: EndReason, now: number
     reason,
     key,
   )
+}
+
+/** A token family in any state. */
+export function* findFamily({ id }: { id: string }): Op<TokenFamily | undefined> {
+  const row = yield* one(`SELECT ${FAMILY_COLUMNS} FROM token_families WHERE id = ?`, idBytes(id))
+  return row && readFamily(row, row.id)
+}
+
+/** The number of families that are not revoked. */
+export function* countActiveFamilies(): Op<number> {
+  return num((yield* one('SELECT count(*) AS n FROM token_families WHERE revoked_at IS NULL'))?.n)
 }

@@ -221,12 +221,6 @@ function* insertRefreshToken(t: RefreshToken): Op<void> {
   )
 }
 
-/** A token family in any state. */
-export function* findFamily({ id }: { id: string }): Op<TokenFamily | undefined> {
-  const row = yield* one(`SELECT ${FAMILY_COLUMNS} FROM token_families WHERE id = ?`, idBytes(id))
-  return row && readFamily(row, row.id)
-}
-
 export interface FoundRefreshToken extends Standing {
   token: RefreshToken
   family: TokenFamily
@@ -299,9 +293,4 @@ function* recordReuse(
   created_at: number,
 ): Op<void> {
   yield* recordAudit({ id: newId(), action, actor_id, client_id, ip, request_id, detail, created_at })
-}
-
-/** The number of families that are not revoked. */
-export function* countActiveFamilies(): Op<number> {
-  return num((yield* one('SELECT count(*) AS n FROM token_families WHERE revoked_at IS NULL'))?.n)
 }

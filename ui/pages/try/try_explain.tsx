@@ -2,9 +2,9 @@
 import { useState } from 'preact/hooks'
 import { words } from '../../lib/format.ts'
 import type { Explained } from '../../lib/types.ts'
-import { OperationForm } from '../../parts/form.tsx'
+import { OperationForm } from '../../parts/forms/form.tsx'
+import type { Pairs } from '../../parts/forms/values.ts'
 import { Badge, Card, CopyButton, JsonText } from '../../parts/text.tsx'
-import type { Pairs } from '../../parts/values.ts'
 
 const GRANTS: Pairs = [
   ['authorization_code', 'The user signs in and allows the application'],

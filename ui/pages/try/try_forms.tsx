@@ -7,7 +7,7 @@ import { useLoad } from '../../lib/load.ts'
 import { href } from '../../lib/router.ts'
 import { quotedArgument } from '../../lib/schema.ts'
 import type { Checked, Decoded, Minted } from '../../lib/types.ts'
-import { OperationForm } from '../../parts/form.tsx'
+import { OperationForm } from '../../parts/forms/form.tsx'
 import { SentBeside } from '../../parts/sent.tsx'
 import { Badge, Card, Code, CopyButton, JsonText, Time } from '../../parts/text.tsx'
 

@@ -1,8 +1,8 @@
 // A field that searches for items of the server: one, or several of them. Values that are not found can be typed.
 import { useEffect, useState } from 'preact/hooks'
-import type { PickKind } from '../../src/admin/forms/form.ts'
-import { useLoad } from '../lib/load.ts'
-import { findItems, nameOfItem } from '../lib/pick.ts'
+import type { PickKind } from '../../../src/admin/forms/form.ts'
+import { useLoad } from '../../lib/load.ts'
+import { findItems, nameOfItem } from '../../lib/pick.ts'
 import type { Pairs } from './values.ts'
 
 const TYPING_MS = 150

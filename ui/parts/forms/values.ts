@@ -1,5 +1,5 @@
 // The value of a field as text, and back. The schema determines the control.
-import type { JsonSchema } from '../lib/schema.ts'
+import type { JsonSchema } from '../../lib/schema.ts'
 
 /** Values to choose from, each with its text. */
 export type Pairs = readonly (readonly [value: string, text: string])[]

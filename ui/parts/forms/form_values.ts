@@ -1,8 +1,8 @@
 // The values of a form as texts, and which of its fields matter now.
 import { createContext } from 'preact'
 import { useState } from 'preact/hooks'
-import type { FieldRule, FormRules } from '../../src/admin/forms/form.ts'
-import type { JsonSchema } from '../lib/schema.ts'
+import type { FieldRule, FormRules } from '../../../src/admin/forms/form.ts'
+import type { JsonSchema } from '../../lib/schema.ts'
 import { readValue, writeText } from './values.ts'
 
 export type Body = Record<string, unknown>

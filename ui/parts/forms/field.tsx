@@ -1,9 +1,9 @@
 // One field of a form. The schema determines the control; the value is edited as text and read back as JSON.
 import type { ComponentChildren } from 'preact'
 import { useContext, useState } from 'preact/hooks'
-import type { FieldKind } from '../../src/admin/forms/form.ts'
-import { words } from '../lib/format.ts'
-import type { JsonSchema } from '../lib/schema.ts'
+import type { FieldKind } from '../../../src/admin/forms/form.ts'
+import { words } from '../../lib/format.ts'
+import type { JsonSchema } from '../../lib/schema.ts'
 import { Checks } from './checks.tsx'
 import { FormContext } from './form_values.ts'
 import { Picker } from './picker.tsx'

@@ -1,8 +1,8 @@
 // A map between the scopes of two resources, as boxes to check.
 import { useContext } from 'preact/hooks'
-import { get, segment } from '../lib/api.ts'
-import { useLoad } from '../lib/load.ts'
-import type { ResourceAnswer } from '../lib/types.ts'
+import { get, segment } from '../../lib/api.ts'
+import { useLoad } from '../../lib/load.ts'
+import type { ResourceAnswer } from '../../lib/types.ts'
 import { Checks } from './checks.tsx'
 import { FormContext } from './form_values.ts'
 

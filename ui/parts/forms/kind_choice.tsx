@@ -1,6 +1,6 @@
 // The question that a form asks first: what kind of item is it?
 import { useId, useState } from 'preact/hooks'
-import type { FormKind, FormRules } from '../../src/admin/forms/form.ts'
+import type { FormKind, FormRules } from '../../../src/admin/forms/form.ts'
 import type { Body } from './form_values.ts'
 
 interface Props {

@@ -1,8 +1,8 @@
 // The same call as curl and as a command, beside a form.
 import { useState } from 'preact/hooks'
-import { commandLineOf, curlOf } from '../lib/schema.ts'
+import { commandLineOf, curlOf } from '../../lib/schema.ts'
+import { Code } from '../text.tsx'
 import type { Body } from './form_values.ts'
-import { Code } from './text.tsx'
 
 interface SameProps {
   method: string
