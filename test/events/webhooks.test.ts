@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { idFloor } from '../../src/lib/id.ts'
 import type { Issuance } from '../../src/records/issuance.ts'
-import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
+import { callAdmin, okAdmin } from '../support/admin.ts'
 import { RECEIVERS_ALLOWED, TestReceiver } from '../support/receiver.ts'
 import { anIssuance } from '../support/records.ts'
 import { addClient, addResource, addUser, SEALED, startService, type TestService } from '../support/service.ts'
@@ -237,20 +237,19 @@ test('an event has no email and no name of a user', async () => {
 
 test('an event about a change names the changed fields; their values are in the audit trail only', async () => {
   const receiver = await TestReceiver.start()
-  const hook = await hookTo(receiver, ['*_updated'])
+  const hook = await hookTo(receiver, ['user_updated', 'client_updated'])
   const { client_id } = await addClient(service)
   const { id } = await addUser(service)
   await okAdmin(service, 'PATCH', `/admin/users/${id}`, { email: 'striped.okapi@example.com', name: 'Striped Okapi' })
-  await okAdmin(service, 'PATCH', `/admin/clients/${client_id}`, { contacts: ['dotted.okapi@example.com'] })
+  await okAdmin(service, 'PATCH', `/admin/clients/${client_id}`, { client_name: 'Dotted Okapi' })
   const received = await receiver.arrived(2)
   expect(received.map(({ text }) => JSON.parse(text).data.detail)).toEqual([
     { user_id: id, fields: ['email', 'name'] },
-    { fields: ['contacts'] },
+    { fields: ['client_name'] },
   ])
-  const recorded = JSON.stringify([
-    ...(await eventsOf(service, 'user_updated')),
-    ...(await eventsOf(service, 'client_updated')),
-  ])
+  const recorded = JSON.stringify(
+    await service.app.store.listAudit({ about: id, since: idFloor(0), limit: 9, offset: 0 }),
+  )
   expect(recorded).toContain('striped.okapi@example.com')
   expect(recorded).not.toContain('Striped Okapi')
   await remove(hook)

@@ -26,7 +26,8 @@ describe(`in ${CHROMIUM}`, () => {
     await receiver.arrived(1)
     service.advance(3)
     await receiver.arrived(2)
-    // No further attempt comes between those of the page, because the clock stands still.
+    // No further attempt comes between those of the page.
+    service.advance(-60)
     const attempts = () => okAdmin<{ deliveries: object[] }>(service, 'GET', `/admin/webhooks/${id}`)
     await expect.poll(async () => (await attempts()).deliveries.length).toBe(2)
     const { page } = await openAdmin(reopen, service, 'webhooks')

@@ -185,8 +185,11 @@ const ResourceHead = ({ resource, onChange }: HeadProps) => (
 /** The names of the resource, and the texts that its server publishes. */
 function IdentityCard({ resource }: { resource: ResourceAnswer }) {
   const config = useLoad('config', () => get<{ server: { issuer: string } }>('/admin/system/config'))
-  const metadata = `${config.data?.server.issuer ?? ''}/.well-known/oauth-protected-resource/${resource.slug}`
+  const issuer = config.data?.server.issuer
+  const metadata = `${issuer}/.well-known/oauth-protected-resource/${resource.slug}`
   const challenge = `WWW-Authenticate: Bearer resource_metadata="${metadata}"`
+  // Without the issuer there is no address to copy yet.
+  const copied = (text: string, what: string) => (issuer === undefined ? '…' : <Copy text={text} what={what} />)
   return (
     <Card>
       <Facts
@@ -194,8 +197,8 @@ function IdentityCard({ resource }: { resource: ResourceAnswer }) {
           ['URI', resource.uri ? <Copy key="uri" text={resource.uri} what="URI" /> : <span class="soft">none</span>],
           ['Slug', <code key="slug">{resource.slug}</code>],
           ...(resource.backend_kind === 'mint' ? [typFact(resource)] : []),
-          ['Metadata', <Copy key="meta" text={metadata} what="metadata URL" />],
-          ['For its 401 response', <Copy key="challenge" text={challenge} what="challenge" />],
+          ['Metadata', copied(metadata, 'metadata URL')],
+          ['For its 401 response', copied(challenge, 'challenge')],
           ['Created', <Time key="made" at={resource.created_at} />],
           ['Changed', <Time key="changed" at={resource.updated_at} />],
         ]}
