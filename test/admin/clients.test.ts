@@ -137,13 +137,16 @@ test('the error names every problem at once', async () => {
     expect(body.error_description).toContain(member)
 })
 
-test('a patch changes the given members, keeps the others, and records only their names', async () => {
+test('a patch changes the given members, keeps the others, and records what was there before', async () => {
   const client = await addClient(service)
   const { body } = await patch(client.client_id, { client_name: 'Patched', scope: 'a b a' })
   expect(body).toMatchObject({ client_name: 'Patched', scope: 'a b', grant_types: client.grant_types })
   const [event] = await eventsOf(service, 'client_updated')
-  expect(event).toMatchObject({ client_id: client.client_id, detail: { fields: ['client_name', 'scope'] } })
-  expect(JSON.stringify(event)).not.toContain('Patched')
+  const changes = [
+    { field: 'client_name', before: client.client_name, after: 'Patched' },
+    { field: 'scope', before: client.scope ?? '', after: 'a b' },
+  ]
+  expect(event).toMatchObject({ client_id: client.client_id, detail: { fields: ['client_name', 'scope'], changes } })
 })
 
 test.each([

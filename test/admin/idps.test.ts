@@ -88,13 +88,18 @@ describe('creating', () => {
 })
 
 describe('changing', () => {
-  test('a patch changes the given members, keeps the others, and records only their names', async () => {
+  test('a patch changes the given members, keeps the others, and records what was there before', async () => {
     const idp = await created()
     const { body } = await put(idp.id, { name: 'Renamed', enabled: false })
     expect(body).toEqual({ ...idp, name: 'Renamed', enabled: false, updated_at: expect.any(String) })
     expect((await read(idp.id)).body).toEqual(body)
     const [event] = await eventsOf(service, 'idp_updated')
-    expect(event?.detail).toEqual({ idp_id: idp.id, issuer: idp.issuer, fields: ['name', 'enabled'] })
+    expect(event?.detail).toEqual({
+      idp_id: idp.id,
+      issuer: idp.issuer,
+      fields: ['name', 'enabled'],
+      changes: [{ field: 'enabled', before: 'true', after: 'false' }],
+    })
     expect(await counted('update')).toBe(true)
   })
 

@@ -125,7 +125,11 @@ test('a patch changes the given members and keeps the password', async () => {
     email: user.email,
   })
   expect(await storedHash(user.id)).toBe(hash)
-  expect((await eventsOf(service, 'user_updated'))[0]?.detail).toEqual({ user_id: user.id, fields: ['name', 'role'] })
+  expect((await eventsOf(service, 'user_updated'))[0]?.detail).toEqual({
+    user_id: user.id,
+    fields: ['name', 'role'],
+    changes: [{ field: 'role', before: 'user', after: 'admin' }],
+  })
 })
 
 test('an empty patch changes nothing and is not recorded', async () => {
@@ -195,6 +199,7 @@ test('groups are stored sorted and without duplicates; a patch replaces them', a
   const detail = {
     user_id: body.id,
     fields: expect.arrayContaining(fields),
+    changes: expect.arrayContaining([{ field: 'email_verified', before: 'true', after: 'false' }]),
     added: ['night'],
     removed: ['ops', 'ops,staff'],
   }

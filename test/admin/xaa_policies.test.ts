@@ -66,13 +66,21 @@ test.each([
   expect(body.error_description).toContain(said)
 })
 
-test('a patch keeps the members that it does not name, and records only the names of changed members', async () => {
+test('a patch keeps the members that it does not name, and records what was there before', async () => {
   const policy = await created({ client_ids: ['a'], scopes: ['x'] })
   const { body } = await put(policy.id, { scopes: ['y'], enabled: false })
   expect(body).toEqual({ ...policy, scopes: ['y'], enabled: false, updated_at: expect.any(String) })
   expect((await read(policy.id)).body).toEqual(body)
   const [event] = await eventsOf(service, 'xaa_policy_updated')
-  expect(event?.detail).toEqual({ policy_id: policy.id, idp_id, fields: ['scopes', 'enabled'] })
+  expect(event?.detail).toEqual({
+    policy_id: policy.id,
+    idp_id,
+    fields: ['scopes', 'enabled'],
+    changes: [
+      { field: 'scopes', before: '["x"]', after: '["y"]' },
+      { field: 'enabled', before: 'true', after: 'false' },
+    ],
+  })
 })
 
 test('max_scopes null removes the scope limit, an empty list forbids all scopes', async () => {

@@ -11,6 +11,7 @@ import { startService, type TestService } from '../support/service.ts'
 
 /** The operations without a command, with the reason. */
 const WITHOUT_COMMAND: Readonly<Record<string, string>> = {
+  'GET /admin/names': 'the admin page asks for the names of the ids in a list; find shows what an id names',
   'GET /admin/openapi.json': 'it describes the API to programs that use the API',
   'POST /admin/auth/verify': 'the admin page checks a key with it; every command checks its key',
   'POST /admin/try/sign-in': 'it redeems the code that a browser brought back to the admin page',
