@@ -179,7 +179,10 @@ describe('a document that an operator keeps', () => {
       document_source: 'stored',
       document_error: null,
     })
-    expect((await eventsOf(service, 'client_updated'))[0]?.detail).toEqual({ fields: ['document_source'] })
+    expect((await eventsOf(service, 'client_updated'))[0]?.detail).toEqual({
+      fields: ['document_source'],
+      changes: [{ field: 'document_source', before: 'fetched', after: 'stored' }],
+    })
     const count = documents.count(path)
     expect(await outcome(client_id)).toBe('consent')
     expect(documents.count(path)).toBe(count)

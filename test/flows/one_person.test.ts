@@ -87,7 +87,11 @@ describe('a user with a new subject at the provider', () => {
     expect(await asserted(before)).toBe(id)
     const shown = await okAdmin(service, 'PATCH', `/admin/users/${id}`, { oidc_subject: anew })
     expect(shown).toMatchObject({ id, provider_sub: anew, provider_issuer: fake.idp.issuer })
-    expect((await eventsOf(service, 'user_updated'))[0]?.detail).toEqual({ user_id: id, fields: ['provider_sub'] })
+    expect((await eventsOf(service, 'user_updated'))[0]?.detail).toEqual({
+      user_id: id,
+      fields: ['provider_sub'],
+      changes: [{ field: 'provider_sub', before, after: anew }],
+    })
     expect(await isSignedIn(service, await signIn())).toBe(true)
     expect((await userWith(anew))?.id).toBe(id)
     expect([await asserted(anew), await asserted(before)]).toEqual([id, `${fake.idp.issuer}:${before}`])
