@@ -119,6 +119,17 @@ describe('the admin page', () => {
     expect(total).toBeLessThan(150_000)
   })
 
+  test('the scripts that every page loads are less than 58 kB gzipped, and those of the charts less than 25 kB', () => {
+    const weightOf = (names: string[]) =>
+      names.reduce((sum, name) => sum + gzipSync(readFileSync(path.join(pageFolder, 'assets', name))).length, 0)
+    const html = readFileSync(path.join(pageFolder, 'index.html'), 'utf8')
+    const first = [...html.matchAll(/assets\/([^"]+\.js)"/g)].map(([, name = '']) => name)
+    const charts = readdirSync(path.join(pageFolder, 'assets')).filter((name) => /^uPlot.*\.js$/.test(name))
+    expect([first.length > 0, charts.length]).toEqual([true, 1])
+    expect(weightOf(first)).toBeLessThan(58_000)
+    expect(weightOf(charts)).toBeLessThan(25_000)
+  })
+
   test('without its built files the admin page says that it was not built', () => {
     const [route] = pageRoutes(path.join(packageRoot, 'no-such-folder'))
     const head = { path: '/admin/ui/', headers: {} } as RequestHead

@@ -42,6 +42,9 @@ describe(`in ${CHROMIUM}`, () => {
       const match = page.getByRole('list', { name: 'Matches' }).getByRole('link', { name, exact: true })
       await match.waitFor({ timeout: 5000 })
       expect(await match.getAttribute('href'), text).toBe(`/admin/ui/${address}`)
+      // Below the heading with their number, beside the menu.
+      const [box, head] = [await match.boundingBox(), await page.getByText(/^\d+ match/).boundingBox()]
+      expect([box && head && box.y - head.y < 100, box && box.x > 200], text).toEqual([true, true])
     }
     await page.getByRole('textbox', { name: 'Search everything' }).fill(user.email)
     await page.keyboard.press('Enter')

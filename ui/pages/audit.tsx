@@ -38,7 +38,7 @@ export function Audit({ place: { query } }: { place: Location }) {
     { name: 'client_id', label: 'client_id' },
     { name: 'address', label: 'Address' },
     { name: 'request_id', label: 'Request' },
-    { name: 'issued', label: 'Without issued tokens', options: [['with', 'With issued tokens']] },
+    { name: 'issued', label: 'No issued tokens', options: [['with', 'With issued tokens']] },
   ]
   const chosen = Object.fromEntries(filters.map(({ name }) => [name, query[name]]))
   return (

@@ -2,28 +2,14 @@
 import type { ComponentType } from 'preact'
 import type { Location } from '../lib/router.ts'
 import { lazily } from '../parts/lazy.tsx'
-import { ApiKeys } from './api_keys.tsx'
 import { Audit } from './audit.tsx'
-import { ClientRequests } from './client_requests.tsx'
 import { Clients } from './clients.tsx'
-import { Connect } from './connect.tsx'
 import { Connections } from './connections.tsx'
-import { FrontingPage } from './fronting.tsx'
 import { GroupsPage } from './groups.tsx'
 import { Home } from './home.tsx'
-import { Idps } from './idps.tsx'
 import { Issuances } from './issuances.tsx'
-import { KeysPage } from './keys.tsx'
-import { Lockouts } from './lockouts.tsx'
-import { Mappings } from './mappings.tsx'
-import { Policies } from './policies.tsx'
-import { Providers } from './providers.tsx'
 import { Resources } from './resources.tsx'
-import { SettingsPage } from './settings.tsx'
-import { Streams } from './streams.tsx'
 import { Users } from './users/users.tsx'
-import { WastePage } from './waste.tsx'
-import { Webhooks } from './webhooks.tsx'
 
 export interface PageEntry {
   /** First segment of the address; empty for home. */
@@ -44,6 +30,9 @@ const Try = lazily(async () => (await import('./try/try.tsx')).Try)
 const Incidents = lazily(async () => (await import('./incidents/incidents.tsx')).Incidents)
 const Search = lazily(async () => (await import('./search.tsx')).SearchPage)
 
+type Rare = typeof import('./rare.ts')
+const rarely = (name: keyof Rare) => lazily(async () => (await import('./rare.ts'))[name])
+
 export const HOME: PageEntry = { name: '', title: 'Home', group: 'Now', show: Home }
 
 export const PAGES: readonly PageEntry[] = [
@@ -52,24 +41,24 @@ export const PAGES: readonly PageEntry[] = [
   { name: 'incidents', title: 'Incidents', group: 'Now', needs: 'incident.end', show: Incidents },
   { name: 'connections', title: 'Connections', group: 'Now', show: Connections },
   { name: 'resources', title: 'Resources', group: 'Servers', show: Resources },
-  { name: 'connect', title: 'Connect a server', group: 'Servers', show: Connect },
-  { name: 'fronting', title: 'Fronting', group: 'Servers', needs: 'fronting.list', show: FrontingPage },
+  { name: 'connect', title: 'Connect a server', group: 'Servers', show: rarely('Connect') },
+  { name: 'fronting', title: 'Fronting', group: 'Servers', needs: 'fronting.list', show: rarely('FrontingPage') },
   { name: 'clients', title: 'Clients', group: 'Clients', show: Clients },
-  { name: 'client-requests', title: 'Client requests', group: 'Clients', show: ClientRequests },
-  { name: 'waste', title: 'Waste', group: 'Clients', show: WastePage },
+  { name: 'client-requests', title: 'Client requests', group: 'Clients', show: rarely('ClientRequests') },
+  { name: 'waste', title: 'Waste', group: 'Clients', show: rarely('WastePage') },
   { name: 'try', title: 'Try it', group: 'Clients', needs: 'try.token', keeps: true, show: Try },
   { name: 'users', title: 'Users', group: 'People', show: Users },
   { name: 'groups', title: 'Groups', group: 'People', show: GroupsPage },
-  { name: 'lockouts', title: 'Lockouts', group: 'People', show: Lockouts },
-  { name: 'providers', title: 'Providers', group: 'Trust', needs: 'provider.list', show: Providers },
-  { name: 'idps', title: 'Identity providers', group: 'Trust', needs: 'idp.list', show: Idps },
-  { name: 'policies', title: 'Policies', group: 'Trust', needs: 'policy.list', show: Policies },
-  { name: 'mappings', title: 'Subject mappings', group: 'Trust', needs: 'mapping.list', show: Mappings },
+  { name: 'lockouts', title: 'Lockouts', group: 'People', show: rarely('Lockouts') },
+  { name: 'providers', title: 'Providers', group: 'Trust', needs: 'provider.list', show: rarely('Providers') },
+  { name: 'idps', title: 'Identity providers', group: 'Trust', needs: 'idp.list', show: rarely('Idps') },
+  { name: 'policies', title: 'Policies', group: 'Trust', needs: 'policy.list', show: rarely('Policies') },
+  { name: 'mappings', title: 'Subject mappings', group: 'Trust', needs: 'mapping.list', show: rarely('Mappings') },
   { name: 'issuances', title: 'Issuances', group: 'Record', show: Issuances },
   { name: 'audit', title: 'Audit', group: 'Record', show: Audit },
-  { name: 'webhooks', title: 'Webhooks', group: 'Events', show: Webhooks },
-  { name: 'streams', title: 'Streams', group: 'Events', show: Streams },
-  { name: 'settings', title: 'Registration and configuration', group: 'Settings', show: SettingsPage },
-  { name: 'keys', title: 'Keys', group: 'Settings', show: KeysPage },
-  { name: 'api-keys', title: 'API keys', group: 'Settings', show: ApiKeys },
+  { name: 'webhooks', title: 'Webhooks', group: 'Events', show: rarely('Webhooks') },
+  { name: 'streams', title: 'Streams', group: 'Events', show: rarely('Streams') },
+  { name: 'settings', title: 'Registration and configuration', group: 'Settings', show: rarely('SettingsPage') },
+  { name: 'keys', title: 'Keys', group: 'Settings', show: rarely('KeysPage') },
+  { name: 'api-keys', title: 'API keys', group: 'Settings', show: rarely('ApiKeys') },
 ]

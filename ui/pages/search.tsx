@@ -93,7 +93,7 @@ function Matches({ text, isPasted }: { text: string; isPasted: boolean }) {
     )
   return (
     <Card title={quantity(matches.length, 'match', 'matches')}>
-      <ul class="found" aria-label="Matches">
+      <ul class="matches" aria-label="Matches">
         {matches.map((match, i) => (
           <MatchRow key={`${match.kind} ${i}`} of={match} />
         ))}

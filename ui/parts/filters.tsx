@@ -63,14 +63,21 @@ function TextFilter({ filter, value, onText }: { filter: Filter; value: string; 
     )
     return () => clearTimeout(timer)
   }, [text])
-  return (
+  const input = (
     <input
       type={(filter.search ? 'search' : (filter.type ?? 'text')) as 'search'}
-      title={filter.type && filter.label}
       aria-label={filter.label}
       placeholder={filter.label}
       value={text}
       onInput={(event) => setText(event.currentTarget.value)}
     />
+  )
+  // An empty time has no room for a placeholder.
+  return filter.type ? (
+    <span class="timed soft small">
+      {filter.label} {input}
+    </span>
+  ) : (
+    input
   )
 }

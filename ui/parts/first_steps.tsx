@@ -43,7 +43,7 @@ export function FirstSteps() {
         </button>
       }
     >
-      <ol class="steps" aria-label="First steps">
+      <ol class="body steps" aria-label="First steps">
         {STEPS.map(([title, about, place, link], i) => (
           <li key={title}>
             <span class={`dot ${done[i] ? 'good' : ''}`} />

@@ -6,7 +6,8 @@ const DEVICE = 'urn:ietf:params:oauth:grant-type:device_code'
 
 /** How the fields of a client are arranged. */
 const fields: FormRules['fields'] = {
-  redirect_uris: { when: ['grant_types', 'authorization_code'] },
+  client_name: { needed: true },
+  redirect_uris: { needed: true, when: ['grant_types', 'authorization_code'] },
   federated_credentials: { when: ['token_endpoint_auth_method', 'federated_jwt'] },
   jwks: { when: ['token_endpoint_auth_method', 'private_key_jwt'] },
   jwks_uri: { when: ['token_endpoint_auth_method', 'private_key_jwt'] },

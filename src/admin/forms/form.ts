@@ -23,6 +23,8 @@ export interface FormKind {
 }
 
 export interface FieldRule {
+  /** The item needs the field, although the schema allows it to be absent. */
+  readonly needed?: true
   /** The field is among the advanced ones. */
   readonly advanced?: true
   /** The field is shown only while another field has one of the values. */

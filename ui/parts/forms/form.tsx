@@ -120,7 +120,7 @@ function FieldsForm<T>(props: FieldsProps<T>) {
       id={`${id}-${name}`}
       name={name}
       schema={schemas[name] ?? {}}
-      isRequired={required.includes(name)}
+      isRequired={required.includes(name) || rules.fields[name]?.needed === true}
       problem={found[name]}
       options={options?.[name]}
       isLong={long?.includes(name)}
