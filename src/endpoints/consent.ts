@@ -65,7 +65,7 @@ async function detailsOf(app: App, request: AuthorizationRequest): Promise<Shown
   const [stored, resource, device] = await Promise.all([
     app.store.findClient({ client_id: request.client_id }),
     request.resource === undefined ? undefined : app.store.findResource({ uri: request.resource }),
-    request.redirect_uri === '' ? app.store.findDeviceRequest({ id }) : undefined,
+    request.redirect_uri === '' ? app.store.findPolledRequest({ id }) : undefined,
   ])
   // A client that is not stored yet is the document that was fetched with the request, even if the document has changed since.
   const client = stored ?? request.client
@@ -183,7 +183,7 @@ async function allow(
   const event = eventOf(app, http, pending, 'consent_granted', scope)
   const taken = device
     ? await app.store.recorded(
-        'approveDeviceRequest',
+        'approvePolledRequest',
         { ...approval, code_hash: device.hash, code_expires_at: device.expires_at },
         event,
       )
@@ -214,7 +214,7 @@ async function deny(app: App, http: Request, pending: Decision): Promise<Reply |
   const { id } = request
   const event = eventOf(app, http, pending, 'consent_denied', request.scope)
   const decision = { id, now: app.clock.now() }
-  const taken = await app.store.recorded(device ? 'denyDeviceRequest' : 'denyAuthorizationRequest', decision, event)
+  const taken = await app.store.recorded(device ? 'denyPolledRequest' : 'denyAuthorizationRequest', decision, event)
   if (!taken) return undefined
   const error = denial()
   Object.assign(http.notes, { client_id: request.client_id, refusal: error })

@@ -21,7 +21,7 @@ import { decideAccess } from '../oauth/tokens/access.ts'
 import { scopeNames } from '../oauth/tokens/resource.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Client } from '../records/client.ts'
-import type { DeviceRequest } from '../records/device_request.ts'
+import type { PolledRequest } from '../records/polled_request.ts'
 import { personOf } from '../records/user.ts'
 import { refuseDeviceAccess } from './pages/access_refused.ts'
 import { answerUnapproved } from './pages/approval.ts'
@@ -68,12 +68,12 @@ export async function enterUserCode(app: App, request: Request): Promise<Reply> 
   return reply
 }
 
-async function findDevice(app: App, typed: string | undefined): Promise<DeviceRequest | undefined> {
+async function findDevice(app: App, typed: string | undefined): Promise<PolledRequest | undefined> {
   const code = parseUserCode(typed ?? '')
   if (code === undefined) return undefined
   const now = app.clock.now()
   for (const user_code_hash of userCodeHashes(app, code)) {
-    const found = await app.store.findDeviceRequestByUserCode({ user_code_hash, now })
+    const found = await app.store.findPolledRequestByUserCode({ user_code_hash, now })
     if (found) return found
   }
   return undefined
@@ -84,7 +84,7 @@ async function claim(
   app: App,
   request: Request,
   signedIn: SignedIn,
-  device: DeviceRequest,
+  device: PolledRequest,
   typed: string | undefined,
 ): Promise<Reply | undefined> {
   const { user } = signedIn
@@ -105,7 +105,7 @@ async function claim(
   const { key, cookie } = browserOf(app, request)
   const sealed = await sealPlace(key, devicePlace(typed))
   const pending = { ...toRequest(device, signedIn, scope, now), client: described, sealed }
-  if (!(await app.store.claimDeviceRequest({ request: pending, now }))) return undefined
+  if (!(await app.store.claimPolledRequest({ request: pending, now }))) return undefined
   return redirect(basePath(app) + consentPlace(request, device.id), { 'set-cookie': cookie })
 }
 
@@ -116,14 +116,14 @@ const devicePlace = (typed = ''): string => {
 }
 
 /** The client of a document that is not stored yet, as the consent page will show it. Throws as resolveDocumentClient(). */
-async function describedClientOf(app: App, asker: Asker, { client_id }: DeviceRequest): Promise<Client | undefined> {
+async function describedClientOf(app: App, asker: Asker, { client_id }: PolledRequest): Promise<Client | undefined> {
   if ((await resolveClient(app, client_id)) || !isUrlShaped(client_id)) return undefined
   return resolveDocumentClient(app, client_id, asker)
 }
 
 /** The authorization request of the user who entered the code. It has no redirect URI and no PKCE: the device code takes their place. */
 const toRequest = (
-  { id, client_id, resource, dpop_jkt, asked_scope, authorization_details, expires_at }: DeviceRequest,
+  { id, client_id, resource, dpop_jkt, asked_scope, authorization_details, expires_at }: PolledRequest,
   { session, user }: SignedIn,
   scope: readonly string[],
   now: number,

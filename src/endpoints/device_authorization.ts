@@ -14,7 +14,7 @@ import { requestedDetails } from '../oauth/tokens/authorization_details.ts'
 import { authorizedScope, parseScope, requestedResource } from '../oauth/tokens/requested_scope.ts'
 import type { Client } from '../records/client.ts'
 import type { SingleUse } from '../records/single_use.ts'
-import type { NewDeviceRequest } from '../store/tokens/device_requests.ts'
+import type { NewPolledRequest } from '../store/tokens/polled_requests.ts'
 import { answerClient } from './client_request.ts'
 import { sentFrom } from './session.ts'
 
@@ -75,7 +75,7 @@ const TRIES = 5
 async function createCodes(
   app: App,
   { request, client, proof }: GrantInput,
-  asked: Pick<NewDeviceRequest, 'scope' | 'asked_scope' | 'resource' | 'authorization_details' | 'uses'>,
+  asked: Pick<NewPolledRequest, 'scope' | 'asked_scope' | 'resource' | 'authorization_details' | 'uses'>,
 ) {
   const { code_expiry, interval } = app.config.device
   const now = app.clock.now()
@@ -84,7 +84,7 @@ async function createCodes(
   const bearer = newBearer(DEVICE_CODE_PREFIX)
   for (let tries = 0; tries < TRIES; tries++) {
     const user_code = newUserCode()
-    const isCreated = await app.store.createDeviceRequest({
+    const isCreated = await app.store.createPolledRequest({
       id: bearer.id,
       hash: bearer.hash,
       user_code_hash: userCodeHash(app, user_code),

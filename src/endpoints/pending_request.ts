@@ -173,7 +173,7 @@ export async function answerAgain(app: App, http: Request, own: Own, answer?: Co
 }
 
 const isOfDevice = async (app: App, { id }: AuthorizationRequest): Promise<boolean> =>
-  (await app.store.findDeviceRequest({ id })) !== undefined
+  (await app.store.findPolledRequest({ id })) !== undefined
 
 /** What is wrong with a form, with a message of the catalogue. */
 type Mistake = 'noDecision' | 'nothingAllowed' | 'tooMuchAllowed' | 'no_cookies' | 'bad_form'

@@ -6,7 +6,7 @@ import { equalSecrets, parseBearer } from '../lib/id.ts'
 import type { Reason } from '../lib/reasons/index.ts'
 import { millisOf } from '../lib/time.ts'
 import { DEVICE_CODE_GRANT, DEVICE_CODE_PREFIX } from '../oauth/sign_in/device.ts'
-import type { DeviceRequest } from '../records/device_request.ts'
+import type { PolledRequest } from '../records/polled_request.ts'
 import type { Grant } from './grant.ts'
 import { HELD_RULES } from './held.ts'
 import { codeKind, redeemApproved } from './redemption.ts'
@@ -33,7 +33,7 @@ export const deviceCode = {
     if (form.device_code === undefined)
       throw new OAuthError('invalid_request', 'device_code is missing', { reason: 'missing_device_code' })
     const code = parseBearer(DEVICE_CODE_PREFIX, form.device_code)
-    const device = code && (await app.store.findDeviceRequest({ id: code.id }))
+    const device = code && (await app.store.findPolledRequest({ id: code.id }))
     if (!device || !equalSecrets(code.hash, device.hash)) throw refuse('unknown_device_code')
     if (device.client_id !== client.client_id) throw refuse('device_code_of_another_client')
     if (device.decision === undefined) throw await unapproved(app, device)
@@ -48,9 +48,9 @@ export const deviceCode = {
 const expired = () => answer('expired_token', 'the device code has expired', 'device_code_expired')
 
 /** The answer to a poll before the decision. */
-async function unapproved(app: App, { id, expires_at }: DeviceRequest): Promise<OAuthError> {
+async function unapproved(app: App, { id, expires_at }: PolledRequest): Promise<OAuthError> {
   if (expires_at <= app.clock.now()) return expired()
-  return (await app.store.pollDeviceRequest({ id, now_ms: millisOf(app.clock) })) === 'pending'
+  return (await app.store.pollPolledRequest({ id, now_ms: millisOf(app.clock) })) === 'pending'
     ? answer('authorization_pending', 'the user has not decided yet', 'device_pending')
     : answer('slow_down', 'the device asks too often: wait 5 seconds longer between two requests', 'device_slow_down')
 }

@@ -43,11 +43,11 @@ import { listSealed, replaceSealed } from './sealed.ts'
 import * as system from './system.ts'
 import * as auditTrail from './tokens/audit_trail.ts'
 import { recordAudits } from './tokens/audit_trail.ts'
-import * as deviceRequests from './tokens/device_requests.ts'
 import { countActiveFamilies, findFamily } from './tokens/families.ts'
 import * as issuances from './tokens/issuances.ts'
 import { recordKeyRevocation } from './tokens/key_revocations.ts'
 import * as pendingValues from './tokens/pending_values.ts'
+import * as polledRequests from './tokens/polled_requests.ts'
 import * as pushedRequests from './tokens/pushed_requests.ts'
 import * as rateBuckets from './tokens/rate_buckets.ts'
 import { findSuccessors, recordRetry } from './tokens/refresh_retries.ts'
@@ -74,7 +74,7 @@ const single = {
   ...clients,
   ...connections,
   ...consents,
-  ...deviceRequests,
+  ...polledRequests,
   ...eventFeed,
   ...eventReceivers,
   countActiveFamilies,

@@ -76,7 +76,7 @@ describe('user codes', () => {
     const { begin } = await deviceScene(service)
     const { device_code, user_code } = await begin()
     const [id = ''] = [Buffer.from(device_code.slice(3), 'base64url').subarray(0, 16).toString('base64url')]
-    const stored = JSON.stringify(await service.app.store.findDeviceRequest({ id }))
+    const stored = JSON.stringify(await service.app.store.findPolledRequest({ id }))
     for (const secret of [device_code, device_code.slice(30), user_code, user_code.replace('-', '')])
       expect(stored).not.toContain(secret)
   })
@@ -178,7 +178,7 @@ describe('device codes that anonymous callers request', () => {
     const uris = Array.from({ length: 4 }, (_, i) => `https://app.example/${'p'.repeat(1500)}/${i}`)
     const grant_types = [DEVICE_CODE_GRANT, 'authorization_code']
     const client_id = documents.publish('/tv/client.json', { redirect_uris: uris, grant_types })
-    const created = vi.spyOn(service.app.store, 'createDeviceRequest')
+    const created = vi.spyOn(service.app.store, 'createPolledRequest')
     const codes = codesOf(await askForCode(service, { client_id }, { resource: resource.uri }))
     expect(JSON.stringify(created.mock.calls[0]?.[0]).length).toBeLessThan(1500)
     documents.publish('/tv/client.json', { redirect_uris: uris, grant_types }, { status: 503 })

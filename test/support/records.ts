@@ -14,7 +14,7 @@ import { EVERYONE, type Resource } from '../../src/records/resource.ts'
 import type { Session } from '../../src/records/session.ts'
 import type { RefreshToken, TokenFamily } from '../../src/records/token_family.ts'
 import type { User } from '../../src/records/user.ts'
-import type { NewDeviceRequest } from '../../src/store/tokens/device_requests.ts'
+import type { NewPolledRequest } from '../../src/store/tokens/polled_requests.ts'
 
 /** The time of tests of the store. */
 export const NOW = 1_800_000_000
@@ -287,7 +287,7 @@ export const aBrokerGrant = (provider: BrokerProvider, more: Partial<BrokerGrant
 })
 
 /** A device that waits for its user, for ten minutes from NOW on. */
-export const aDeviceRequest = (more: Partial<NewDeviceRequest> = {}): NewDeviceRequest => {
+export const aDeviceRequest = (more: Partial<NewPolledRequest> = {}): NewPolledRequest => {
   const { id, hash } = newBearer('dc')
   return {
     id,

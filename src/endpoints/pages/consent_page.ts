@@ -9,7 +9,7 @@ import { scopeNames } from '../../oauth/tokens/resource.ts'
 import type { AuthorizationDetail } from '../../records/authorization_details.ts'
 import type { AuthorizationRequest } from '../../records/authorization_request.ts'
 import type { Client } from '../../records/client.ts'
-import type { DeviceRequest } from '../../records/device_request.ts'
+import type { PolledRequest } from '../../records/polled_request.ts'
 import type { Resource } from '../../records/resource.ts'
 import { accountName } from '../../records/user.ts'
 import type { Messages } from '../messages/en.ts'
@@ -27,7 +27,7 @@ export interface ShownRequest {
   client: Client
   resource?: Resource
   /** The device whose user code was entered. Without it the client gets the answer by redirect. */
-  device?: DeviceRequest
+  device?: PolledRequest
 }
 
 /** The purpose of the CSRF token of the form. */

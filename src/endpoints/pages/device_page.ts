@@ -5,7 +5,7 @@ import type { Reply, RequestHead } from '../../http/message.ts'
 import { programName } from '../../lib/device_name.ts'
 import { html, isolated, type Markup } from '../../lib/html.ts'
 import { PATHS } from '../../oauth/metadata.ts'
-import type { DeviceRequest } from '../../records/device_request.ts'
+import type { PolledRequest } from '../../records/polled_request.ts'
 import { accountName } from '../../records/user.ts'
 import type { Messages } from '../messages/en.ts'
 import { formToken, type SignedIn } from '../session.ts'
@@ -61,7 +61,7 @@ ${problem && html`<p class="note bad" role="alert" id="problem">${problem.kind =
 }
 
 /** Where the code was requested from, as a row of the consent page. Of the header of a program only the name is shown: the program chose its text. */
-export const deviceOrigin = (messages: Messages, { ip, user_agent }: DeviceRequest): Markup => {
+export const deviceOrigin = (messages: Messages, { ip, user_agent }: PolledRequest): Markup => {
   const { device: t } = messages
   const program = programName(user_agent) ?? browserName(messages, user_agent) ?? t.unnamed
   return html`<div><dt>${t.requestedFrom}</dt><dd class="host">${ip}</dd><dd class="soft">${isolated(program)}</dd></div>`

@@ -1,29 +1,29 @@
 // Rules of device authorization requests (RFC 8628).
 import { expect, test } from 'vitest'
 import { newId } from '../../../src/lib/id.ts'
-import type { NewDeviceRequest } from '../../../src/store/tokens/device_requests.ts'
+import type { NewPolledRequest } from '../../../src/store/tokens/polled_requests.ts'
 import { aDeviceRequest, aFamily, aRequest, aUser, issuanceOf, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
 
 const MS = NOW * 1000
 
 export function deviceRequestRules(bench: Bench): void {
-  const add = async (more: Partial<NewDeviceRequest> = {}) => {
+  const add = async (more: Partial<NewPolledRequest> = {}) => {
     const device = aDeviceRequest(more)
-    expect(await bench.store.createDeviceRequest(device)).toBe(true)
+    expect(await bench.store.createPolledRequest(device)).toBe(true)
     return device
   }
-  const find = (id: string) => bench.store.findDeviceRequest({ id })
-  const findByCode = ({ user_code_hash }: NewDeviceRequest, now = NOW) =>
-    bench.store.findDeviceRequestByUserCode({ user_code_hash, now })
-  const requestOf = ({ id, hash: _, ...device }: NewDeviceRequest, user_id = aUser().id) =>
+  const find = (id: string) => bench.store.findPolledRequest({ id })
+  const findByCode = ({ user_code_hash }: NewPolledRequest, now = NOW) =>
+    bench.store.findPolledRequestByUserCode({ user_code_hash, now })
+  const requestOf = ({ id, hash: _, ...device }: NewPolledRequest, user_id = aUser().id) =>
     aRequest({ id, client_id: device.client_id, user_id, redirect_uri: '', expires_at: device.expires_at })
-  const claim = (device: NewDeviceRequest, user_id?: string, now = NOW) =>
-    bench.store.claimDeviceRequest({ request: requestOf(device, user_id), now })
+  const claim = (device: NewPolledRequest, user_id?: string, now = NOW) =>
+    bench.store.claimPolledRequest({ request: requestOf(device, user_id), now })
   const approvalOf = (id: string) => ({ id, session_id: newId(), scope: 'files:read' })
-  const approve = ({ id, hash, expires_at }: NewDeviceRequest, now = NOW) =>
-    bench.store.approveDeviceRequest({ ...approvalOf(id), code_hash: hash, code_expires_at: expires_at, now })
-  const deny = ({ id }: NewDeviceRequest, now = NOW) => bench.store.denyDeviceRequest({ id, now })
+  const approve = ({ id, hash, expires_at }: NewPolledRequest, now = NOW) =>
+    bench.store.approvePolledRequest({ ...approvalOf(id), code_hash: hash, code_expires_at: expires_at, now })
+  const deny = ({ id }: NewPolledRequest, now = NOW) => bench.store.denyPolledRequest({ id, now })
 
   test('a device request is found by its id, and by its user code until it expires', async () => {
     for (const device of [await add({ dpop_jkt: 'jkt' }), await add({ resource: undefined, user_agent: undefined })]) {
@@ -39,7 +39,7 @@ export function deviceRequestRules(bench: Bench): void {
   test('a user code that another request has is not taken again', async () => {
     const { user_code_hash } = await add()
     const second = aDeviceRequest({ user_code_hash })
-    expect(await bench.store.createDeviceRequest(second)).toBe(false)
+    expect(await bench.store.createPolledRequest(second)).toBe(false)
     expect(await find(second.id)).toBeUndefined()
   })
 
@@ -47,22 +47,22 @@ export function deviceRequestRules(bench: Bench): void {
     const { id } = await add()
     const polls = [0, 5000, 9999, 19_998, 29_998, 44_998]
     const answers: string[] = []
-    for (const ms of polls) answers.push(await bench.store.pollDeviceRequest({ id, now_ms: MS + ms }))
+    for (const ms of polls) answers.push(await bench.store.pollPolledRequest({ id, now_ms: MS + ms }))
     expect(answers).toEqual(['pending', 'pending', 'slow_down', 'slow_down', 'slow_down', 'slow_down'])
     expect((await find(id))?.wait).toBe(25)
-    expect(await bench.store.pollDeviceRequest({ id, now_ms: MS + 44_998 + 25_000 })).toBe('pending')
+    expect(await bench.store.pollPolledRequest({ id, now_ms: MS + 44_998 + 25_000 })).toBe('pending')
   })
 
   test('polls at the same time, over two processes, are one in time and the others too early', async () => {
     const { store, again, close } = await bench.open()
     const other = await again()
     const device = aDeviceRequest()
-    await store.createDeviceRequest(device)
+    await store.createPolledRequest(device)
     const answers = await Promise.all(
-      [store, other.store, store, other.store].map((each) => each.pollDeviceRequest({ id: device.id, now_ms: MS })),
+      [store, other.store, store, other.store].map((each) => each.pollPolledRequest({ id: device.id, now_ms: MS })),
     )
     expect(answers.sort()).toEqual(['pending', 'slow_down', 'slow_down', 'slow_down'])
-    expect((await store.findDeviceRequest({ id: device.id }))?.wait).toBe(20)
+    expect((await store.findPolledRequest({ id: device.id }))?.wait).toBe(20)
     await other.close()
     await close()
   })
@@ -95,20 +95,20 @@ export function deviceRequestRules(bench: Bench): void {
     const other = await again()
     for (let round = 0; round < 10; round++) {
       const device = aDeviceRequest()
-      await store.createDeviceRequest(device)
-      await store.claimDeviceRequest({ request: requestOf(device), now: NOW })
+      await store.createPolledRequest(device)
+      await store.claimPolledRequest({ request: requestOf(device), now: NOW })
       const { id, hash, expires_at } = device
       const approval = { ...approvalOf(id), code_hash: hash, code_expires_at: expires_at, now: NOW }
       const [denied, ...approved] = await Promise.all([
-        other.store.denyDeviceRequest({ id, now: NOW }),
-        store.approveDeviceRequest(approval),
-        other.store.approveDeviceRequest(approval),
-        store.claimDeviceRequest({ request: requestOf(device), now: NOW }).then(() => false),
+        other.store.denyPolledRequest({ id, now: NOW }),
+        store.approvePolledRequest(approval),
+        other.store.approvePolledRequest(approval),
+        store.claimPolledRequest({ request: requestOf(device), now: NOW }).then(() => false),
       ])
       expect([denied, ...approved].filter(Boolean).length).toBe(1)
-      expect((await store.findDeviceRequest({ id }))?.decision).toBe(denied ? 'denied' : 'approved')
+      expect((await store.findPolledRequest({ id }))?.decision).toBe(denied ? 'denied' : 'approved')
       expect((await store.findCode({ id })) === undefined).toBe(denied)
-      expect(await store.claimDeviceRequest({ request: requestOf(device), now: NOW })).toBe(false)
+      expect(await store.claimPolledRequest({ request: requestOf(device), now: NOW })).toBe(false)
     }
     await other.close()
     await close()
@@ -129,11 +129,11 @@ export function deviceRequestRules(bench: Bench): void {
   test('a purge deletes device requests a day after they expired', async () => {
     const { store, close } = await bench.open()
     const device = aDeviceRequest()
-    await store.createDeviceRequest(device)
+    await store.createPolledRequest(device)
     const purge = (now: number) => store.purgeWindow({ target: 'device-codes', table: 0, after: '', rows: 100, now })
     expect(await purge(device.expires_at + 86_399)).toEqual({ deleted: 0 })
     expect(await purge(device.expires_at + 86_400)).toEqual({ deleted: 1 })
-    expect(await store.findDeviceRequest({ id: device.id })).toBeUndefined()
+    expect(await store.findPolledRequest({ id: device.id })).toBeUndefined()
     await close()
   })
 }

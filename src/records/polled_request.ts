@@ -1,7 +1,7 @@
 import type { AuthorizationDetail } from './authorization_details.ts'
 
-/** A device that waits for a user (RFC 8628). Its id is also the id of the authorization request of the user who enters the code. */
-export interface DeviceRequest {
+/** A request whose client polls until a person decides about it: that of a device (RFC 8628), or for an approval (CIBA). Its id is also the id of the authorization request of the person. */
+export interface PolledRequest {
   id: string
   /** SHA-256 of the device code. */
   hash: string

@@ -1,7 +1,7 @@
 // Operations on device authorization requests (RFC 8628). Every operation that changes a request and its authorization request locks the
 // device request first, so that two of them never wait for each other.
 import type { AuthorizationRequest } from '../../records/authorization_request.ts'
-import type { DeviceRequest } from '../../records/device_request.ts'
+import type { PolledRequest } from '../../records/polled_request.ts'
 import type { SingleUse } from '../../records/single_use.ts'
 import {
   change,
@@ -28,7 +28,7 @@ import {
 
 const COLUMNS =
   'id, hash, user_code_hash, client_id, scope, asked_scope, resource, dpop_jkt, ip, user_agent, wait, decision, authorization_details, created_at, expires_at'
-const readRequest = (row: Row): DeviceRequest => ({
+const readRequest = (row: Row): PolledRequest => ({
   id: idText(row.id),
   hash: idText(row.hash),
   user_code_hash: idText(row.user_code_hash),
@@ -41,16 +41,16 @@ const readRequest = (row: Row): DeviceRequest => ({
   user_agent: maybeStr(row.user_agent),
   wait: num(row.wait),
   authorization_details: maybeDecoded(row.authorization_details),
-  decision: maybeStr(row.decision) as DeviceRequest['decision'],
+  decision: maybeStr(row.decision) as PolledRequest['decision'],
   created_at: num(row.created_at),
   expires_at: num(row.expires_at),
 })
 
 /** A new request, with the DPoP proof and the client assertion that it consumes. */
-export type NewDeviceRequest = Omit<DeviceRequest, 'decision'> & { uses?: readonly SingleUse[] }
+export type NewPolledRequest = Omit<PolledRequest, 'decision'> & { uses?: readonly SingleUse[] }
 
 /** Records a request. False when another request has the same user code. Throws when its proof or assertion was used before. */
-export function* createDeviceRequest(r: NewDeviceRequest): Op<boolean> {
+export function* createPolledRequest(r: NewPolledRequest): Op<boolean> {
   const added = yield* change(
     `INSERT INTO device_requests (id, hash, user_code_hash, client_id, scope, asked_scope, resource, dpop_jkt, ip, user_agent, wait, created_at, expires_at, authorization_details)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_code_hash) DO NOTHING`,
@@ -75,19 +75,19 @@ export function* createDeviceRequest(r: NewDeviceRequest): Op<boolean> {
 }
 
 /** A request in any state. */
-export function* findDeviceRequest({ id }: { id: string }): Op<DeviceRequest | undefined> {
+export function* findPolledRequest({ id }: { id: string }): Op<PolledRequest | undefined> {
   const row = yield* one(`SELECT ${COLUMNS} FROM device_requests WHERE id = ?`, idBytes(id))
   return row && readRequest(row)
 }
 
 /** The request that waits for its user, by user code. */
-export function* findDeviceRequestByUserCode({
+export function* findPolledRequestByUserCode({
   user_code_hash,
   now,
 }: {
   user_code_hash: string
   now: number
-}): Op<DeviceRequest | undefined> {
+}): Op<PolledRequest | undefined> {
   const row = yield* one(
     `SELECT ${COLUMNS} FROM device_requests WHERE user_code_hash = ? AND decision IS NULL AND expires_at > ?`,
     idBytes(user_code_hash),
@@ -101,7 +101,7 @@ const SLOWER = 5
 const SECOND_MS = 1000
 
 /** Records a poll of a waiting device. `slow_down` when it came before its time, which makes the interval longer. */
-export function* pollDeviceRequest({ id, now_ms }: { id: string; now_ms: number }): Op<'pending' | 'slow_down'> {
+export function* pollPolledRequest({ id, now_ms }: { id: string; now_ms: number }): Op<'pending' | 'slow_down'> {
   const row = yield* forUpdate('SELECT wait, polled_at_ms FROM device_requests WHERE id = ?', idBytes(id))
   const isEarly =
     row !== undefined && row.polled_at_ms !== null && now_ms < num(row.polled_at_ms) + num(row.wait) * SECOND_MS
@@ -127,7 +127,7 @@ const decide = (id: string, decision: 'approved' | 'denied') =>
  * Records the authorization request of the user who entered the code. It replaces that of another user or browser. False when the
  * device request was decided or has expired.
  */
-export function* claimDeviceRequest({ request, now }: { request: AuthorizationRequest; now: number }): Op<boolean> {
+export function* claimPolledRequest({ request, now }: { request: AuthorizationRequest; now: number }): Op<boolean> {
   if (!(yield* lockUndecided(request.id, now))) return false
   yield* change('DELETE FROM authorization_requests WHERE id = ? AND code_hash IS NULL', idBytes(request.id))
   yield* createAuthorizationRequest(request)
@@ -135,14 +135,14 @@ export function* claimDeviceRequest({ request, now }: { request: AuthorizationRe
 }
 
 /** Approves the authorization request of a device: the device code becomes its code. False when it was decided before. */
-export function* approveDeviceRequest(a: Approval): Op<boolean> {
+export function* approvePolledRequest(a: Approval): Op<boolean> {
   if (!(yield* lockUndecided(a.id, a.now)) || !(yield* approveAuthorizationRequest(a))) return false
   yield* decide(a.id, 'approved')
   return true
 }
 
 /** Denies the authorization request of a device. False when it was decided before. */
-export function* denyDeviceRequest({ id, now }: { id: string; now: number }): Op<boolean> {
+export function* denyPolledRequest({ id, now }: { id: string; now: number }): Op<boolean> {
   if (!(yield* lockUndecided(id, now)) || !(yield* denyAuthorizationRequest({ id, now }))) return false
   yield* decide(id, 'denied')
   return true
