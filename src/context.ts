@@ -85,6 +85,10 @@ export interface App {
   readonly fetchers: Readonly<Record<Standing, Fetcher>>
   /** For events to webhooks and streams. */
   readonly eventFetcher: Fetcher
+  /** For notifications to clients whose approval is decided. */
+  readonly pingFetcher: Fetcher
+  /** Notifications in flight. */
+  readonly pings: Set<Promise<void>>
   /** Stops sending events; set in the thread that sends them. */
   stopEvents?: () => Promise<void>
   /** For requests to broker providers. */

@@ -2,6 +2,7 @@
 import type { Action, AdminResource } from './action.ts'
 import { activityHistory } from './activity/history.ts'
 import { apiKeys } from './api_keys.ts'
+import { approvals } from './approvals.ts'
 import { auditTrail } from './audit.ts'
 import { clientRequests } from './clients/client_requests.ts'
 import { clientSecrets } from './clients/client_secrets.ts'
@@ -50,6 +51,7 @@ export const adminResources: readonly AdminResource[] = [
   providers,
   frontingLinks,
   consentGrants,
+  approvals,
   issuances,
   revocations,
   incidents,

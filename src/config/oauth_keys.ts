@@ -18,6 +18,7 @@ import {
 } from './key.ts'
 import { oidcKeys } from './oidc_keys.ts'
 import { openidKeys } from './openid_keys.ts'
+import { polledKeys } from './polled_keys.ts'
 import { providerRecord } from './provider_record.ts'
 import { rateLimitKeys } from './rate_limit_keys.ts'
 import { resourceRecord } from './records.ts'
@@ -168,22 +169,7 @@ export const oauthKeys = {
     enabled: boolKey({ default: true, doc: 'Offer the client_credentials grant.' }),
     token_expiry: durationKey({ default: '1h', doc: 'Lifetime of machine tokens.' }),
   },
-  device: {
-    enabled: boolKey({
-      default: false,
-      doc: 'Offer the device authorization grant (RFC 8628): a program without a browser shows a code, and the user enters it at /device. Off by default, because attackers send such codes to users (phishing).',
-    }),
-    code_expiry: durationKey({
-      default: '10m',
-      max: 3600,
-      doc: 'Lifetime of a device code and its user code.',
-    }),
-    interval: durationKey({
-      default: '5s',
-      max: 60,
-      doc: 'Time that a device must wait between two token requests, in whole seconds. Each earlier request is refused with slow_down and adds 5 seconds.',
-    }),
-  },
+  ...polledKeys,
   dpop: {
     enabled: boolKey({ default: true, doc: 'Accept DPoP proofs; clients that send none get a bearer token.' }),
     clock_skew: durationKey({

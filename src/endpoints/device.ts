@@ -7,8 +7,6 @@ import { isUrlShaped, resolveDocumentClient } from '../oauth/clients/cimd.ts'
 import { type Asker, askerOf } from '../oauth/clients/client_standing.ts'
 import { resolveClient } from '../oauth/clients/find_client.ts'
 import { PATHS } from '../oauth/metadata.ts'
-import { isSignIn } from '../oauth/openid.ts'
-import { signInOf } from '../oauth/sign_in/authentication_request.ts'
 import {
   guessKeys,
   parseUserCode,
@@ -19,10 +17,10 @@ import {
 } from '../oauth/sign_in/device.ts'
 import { decideAccess } from '../oauth/tokens/access.ts'
 import { scopeNames } from '../oauth/tokens/resource.ts'
-import type { AuthorizationRequest } from '../records/authorization_request.ts'
 import type { Client } from '../records/client.ts'
 import type { PolledRequest } from '../records/polled_request.ts'
 import { personOf } from '../records/user.ts'
+import { requestOf } from './decision.ts'
 import { refuseDeviceAccess } from './pages/access_refused.ts'
 import { answerUnapproved } from './pages/approval.ts'
 import { type CodeProblem, codePage, DEVICE_FORM } from './pages/device_page.ts'
@@ -104,7 +102,7 @@ async function claim(
   const now = app.clock.now()
   const { key, cookie } = browserOf(app, request)
   const sealed = await sealPlace(key, devicePlace(typed))
-  const pending = { ...toRequest(device, signedIn, scope, now), client: described, sealed }
+  const pending = { ...requestOf(device, signedIn, scope, now), client: described, sealed }
   if (!(await app.store.claimPolledRequest({ request: pending, now }))) return undefined
   return redirect(basePath(app) + consentPlace(request, device.id), { 'set-cookie': cookie })
 }
@@ -120,27 +118,3 @@ async function describedClientOf(app: App, asker: Asker, { client_id }: PolledRe
   if ((await resolveClient(app, client_id)) || !isUrlShaped(client_id)) return undefined
   return resolveDocumentClient(app, client_id, asker)
 }
-
-/** The authorization request of the user who entered the code. It has no redirect URI and no PKCE: the device code takes their place. */
-const toRequest = (
-  { id, client_id, resource, dpop_jkt, asked_scope, authorization_details, expires_at }: PolledRequest,
-  { session, user }: SignedIn,
-  scope: readonly string[],
-  now: number,
-): AuthorizationRequest => ({
-  id,
-  client_id,
-  user_id: user.id,
-  session_id: session.id,
-  redirect_uri: '',
-  authorization_details: authorization_details && { asked: authorization_details },
-  redirect_uri_sent: false,
-  scope: scope.join(' '),
-  asked_scope,
-  resource,
-  code_challenge: '',
-  dpop_jkt,
-  sign_in: isSignIn(scope) ? signInOf(session) : undefined,
-  created_at: now,
-  expires_at,
-})

@@ -8,7 +8,9 @@ import { PATHS } from '../oauth/metadata.ts'
 import { ADMIN_ENTRY_PATH } from '../oauth/sign_in/admin_entry.ts'
 import { PASSWORD_PATH } from '../oauth/sign_in/password_link.ts'
 import { showAccount, submitAccount } from './account/page.ts'
+import { decideRequest, showRequests } from './account/requests.ts'
 import { authorize, authorizeByForm, renderAuthorizeError } from './authorize.ts'
+import { authenticateByBackchannel } from './backchannel_authentication.ts'
 import { backchannelLogout } from './backchannel_logout.ts'
 import { connectCallback, startConnect, submitConnect } from './connect.ts'
 import { deleteConnection, showConnections } from './connections.ts'
@@ -22,7 +24,7 @@ import { introspect } from './introspect.ts'
 import { finishOidc, startOidc } from './oidc.ts'
 import { LOGO_PATH, SCRIPT_PATH, showLogo, showScript } from './pages/branding.ts'
 import { chooseLanguage, LANGUAGE_PATH } from './pages/language_choice.ts'
-import { ACCOUNT_PATH, basePath, FACTOR_PATH } from './pages/urls.ts'
+import { ACCOUNT_PATH, basePath, FACTOR_PATH, REQUESTS_PATH } from './pages/urls.ts'
 import { setPassword, showPasswordLink } from './password_link.ts'
 import { pushAuthorizationRequest } from './pushed_request.ts'
 import { register } from './register.ts'
@@ -77,6 +79,7 @@ export function publicRoutes(app: App): Route[] {
     { method: 'POST', path: PATHS.revoke, ...signs, step: 'revoke', handle: on(revoke) },
 
     ...(app.config.device.enabled ? deviceRoutes(on, signs, renderError) : []),
+    ...(app.config.ciba.enabled ? approvalRoutes(on, signs, renderError) : []),
     ...(app.config.oauth.openid ? openIdRoutes(app, on, renderError) : []),
 
     { method: 'POST', path: PATHS.register, body: JSON_BODY, cors: true, step: 'register', handle: on(register) },
@@ -171,6 +174,23 @@ const deviceRoutes = (
   },
   { method: 'GET', path: PATHS.device, handle: on(showDevice), renderError },
   { method: 'POST', path: PATHS.device, body: FORM, handle: on(enterUserCode), renderError },
+]
+
+/** Approvals (CIBA): the endpoint of the client, and the page of the person. */
+const approvalRoutes = (
+  on: On,
+  signs: Pick<Route, 'body' | 'cors' | 'admission'>,
+  renderError: Route['renderError'],
+): Route[] => [
+  {
+    method: 'POST',
+    path: PATHS.bcAuthorize,
+    ...signs,
+    step: 'backchannel_authentication',
+    handle: on(authenticateByBackchannel),
+  },
+  { method: 'GET', path: REQUESTS_PATH, handle: on(showRequests), renderError },
+  { method: 'POST', path: REQUESTS_PATH, body: FORM, handle: on(decideRequest), renderError },
 ]
 
 /** The routes of the OpenID provider. */

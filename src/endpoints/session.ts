@@ -21,6 +21,8 @@ export type SignedIn = NonNullable<ResultOf<'findSession'>> & {
   login_for?: string
   /** The key of the browser, if it has one. It lasts longer than the session. */
   browser?: string
+  /** The number of open requests for an approval of the user, for the line on pages. */
+  waiting?: number
 }
 
 /**
@@ -29,7 +31,10 @@ export type SignedIn = NonNullable<ResultOf<'findSession'>> & {
  */
 export async function findSignedIn(app: App, request: RequestHead): Promise<SignedIn | undefined> {
   const found = await findAnySession(app, request)
-  return found && !lacksFactor(app, found) ? found : undefined
+  if (!found || lacksFactor(app, found)) return undefined
+  if (!app.config.ciba.enabled) return found
+  const { id: user_id } = found.user
+  return { ...found, waiting: await app.store.countOpenApprovals({ user_id, now: app.clock.now() }) }
 }
 
 /** Whether a session lacks the second factor that its user needs (`mfa.required`). */

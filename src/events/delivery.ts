@@ -27,7 +27,7 @@ const KEEP_MS = 1000
 
 /** The HTTP client that sends events. Every receiver may have a request in flight, so that slow receivers do not delay others. */
 export function openEventFetcher(config: Config): Fetcher {
-  const rules = receiverRules(config)
+  const rules = receiverRules(config, 'events')
   // Resource servers choose the hosts of their streams. The system resolves two names at a time, so a name server that does not answer could
   // delay every other part of the service. Only names that operators list are resolved by the system.
   const publicNames = createPublicNames({ readsHosts: () => true })

@@ -1,20 +1,23 @@
-// The URLs to which events may be sent: https on the Internet, and the hosts of events.allow_hosts. Every request checks the addresses of
-// the host again.
+// The URLs to which events and notifications may be sent: https on the Internet, and the hosts of the key `allow_hosts`. Every request checks
+// the addresses of the host again.
 import type { Config } from '../config/schema.ts'
 import { OAuthError } from '../lib/error.ts'
 import type { Reason } from '../lib/reasons/index.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 import { type AddressRules, addressRules, literalFault } from '../net/address_rules.ts'
 
-/** The rules for the addresses of receivers. Only events.allow_hosts opens private networks. */
-export const receiverRules = (config: Config): AddressRules => ({
-  ...addressRules(config, 'events'),
+/** Parts that send to receivers. */
+type SendingPart = 'events' | 'ciba'
+
+/** The rules for the addresses of receivers. Only the key `allow_hosts` of the part opens private networks. */
+export const receiverRules = (config: Config, part: SendingPart): AddressRules => ({
+  ...addressRules(config, part),
   allowPrivate: false,
 })
 
-/** Throws invalid_request for a URL to which no event can be sent. */
-export function checkReceiverUrl(config: Config, text: string): void {
-  const rules = receiverRules(config)
+/** Throws invalid_request for a URL to which a part can send nothing. */
+export function checkReceiverUrl(config: Config, text: string, part: SendingPart = 'events'): void {
+  const rules = receiverRules(config, part)
   const url = parseHttpUrl(text)
   const fault = (reason: Reason, description: string) => new OAuthError('invalid_request', description, { reason })
   if (!url) throw fault('bad_receiver_url', 'the URL must be a well-formed https URL')
@@ -22,5 +25,5 @@ export function checkReceiverUrl(config: Config, text: string): void {
   if (blocked)
     throw fault('blocked_receiver_url', `the URL has a private address: ${blocked.detail ?? blocked.message}`)
   if (url.protocol !== 'https:' && !rules.hosts?.names(url.hostname))
-    throw fault('insecure_receiver_url', 'the URL must use https, unless events.allow_hosts has its host')
+    throw fault('insecure_receiver_url', `the URL must use https, unless ${part}.allow_hosts has its host`)
 }

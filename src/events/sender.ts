@@ -3,6 +3,7 @@
 import type { App } from '../context.ts'
 import { newId } from '../lib/id.ts'
 import { withTimeout } from '../lib/timeout.ts'
+import { recordExpired } from '../oauth/sign_in/approval.ts'
 import { type EventCursor, type EventReceiver, SENDER } from '../records/event_receiver.ts'
 import type { FeedEvent, IssuedEvent } from '../store/clients/event_feed.ts'
 import { afterAttempt, passed } from './cursor.ts'
@@ -40,6 +41,7 @@ class EventSender {
   private readonly done = new Map<string, number>()
   private leasedUntil = 0
   private isFailing = false
+  private expiredAt = 0
   private closed = false
   private timer: NodeJS.Timeout | undefined
   private tick: Promise<void> = Promise.resolve()
@@ -69,6 +71,7 @@ class EventSender {
     const { store, log } = this.app
     try {
       await recordUnfinished(this.app)
+      await this.expireApprovals()
       const receivers = (await store.listReceivers({})).filter(isSentTo)
       const logouts = await this.logouts.due()
       if (receivers.length === 0 && logouts.length === 0 && this.logouts.isIdle) await this.release()
@@ -84,6 +87,14 @@ class EventSender {
       this.isFailing = true
       return SLOW_TICK_MS
     }
+  }
+
+  /** Once a second, at every instance: what is recorded is recorded once. */
+  private async expireApprovals(): Promise<void> {
+    const now = this.app.clock.now()
+    if (!this.app.config.ciba.enabled || now === this.expiredAt) return
+    this.expiredAt = now
+    await recordExpired(this.app)
   }
 
   private async startWork(receivers: readonly EventReceiver[]): Promise<void> {

@@ -5,6 +5,7 @@ import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import type { Client } from '../records/client.ts'
 import { authorizationCode } from './authorization_code.ts'
+import { ciba } from './ciba.ts'
 import { clientCredentials } from './client_credentials.ts'
 import { deviceCode } from './device_code.ts'
 import type { Grant } from './grant.ts'
@@ -20,6 +21,7 @@ export const grants: readonly Grant[] = [
   tokenExchange,
   jwtBearer,
   deviceCode,
+  ciba,
 ]
 
 /** Refuses a disabled grant. Throws unsupported_grant_type. */

@@ -18,6 +18,7 @@ export const CODES = {
     400,
     'The authorization_details are malformed, of a type that the resource does not declare, or beyond what was granted (RFC 9396).',
   ),
+  invalid_binding_message: code(400, 'The binding_message has a character that cannot be seen, or too many (CIBA).'),
   invalid_target: code(400, 'The resource is unknown or not covered by the grant (RFC 8707).'),
   unauthorized_client: code(400, 'The client is not registered for this grant type.'),
   unsupported_grant_type: code(400, 'The grant type is unknown, or disabled in the configuration.'),
@@ -26,8 +27,8 @@ export const CODES = {
   invalid_dpop_proof: code(400, 'The DPoP proof is malformed, replayed or does not fit the request (RFC 9449).'),
   use_dpop_nonce: code(400, 'The DPoP proof needs the nonce of the DPoP-Nonce response header (RFC 9449).'),
   access_denied: code(403, 'The user denied the request, or a policy does not allow it.'),
-  authorization_pending: code(400, 'The user has not decided about the request of the device yet (RFC 8628).'),
-  expired_token: code(400, 'The device code has expired. The device must request a new one (RFC 8628).'),
+  authorization_pending: code(400, 'The user has not decided about the request yet (RFC 8628, CIBA).'),
+  expired_token: code(400, 'The device code or auth_req_id has expired. The client must begin again (RFC 8628, CIBA).'),
   consent_required: code(400, 'The user has not consented; consent_url and cause say what is missing.'),
   login_required: code(
     400,
@@ -56,7 +57,7 @@ export const CODES = {
   unsupported_media_type: code(415, 'The request body has another content type than this endpoint accepts.'),
   slow_down: code(
     429,
-    'There were too many requests. Retry-After has the number of seconds to wait before the next one. At the token endpoint: 400, if a device sends requests too often (RFC 8628).',
+    'There were too many requests. Retry-After has the number of seconds to wait before the next one. At the token endpoint: 400, if a client polls too often (RFC 8628, CIBA).',
   ),
   server_error: code(500, 'An internal error. The log has the cause under the request_id.'),
   temporarily_unavailable: code(

@@ -8,7 +8,7 @@ import { addressKind, isAddress } from './address.ts'
 import { FetchError } from './error.ts'
 
 /** Parts with a key `allow_hosts`. */
-export type OutboundPart = 'cimd' | 'connect' | 'events' | 'oidc' | 'xaa'
+export type OutboundPart = 'ciba' | 'cimd' | 'connect' | 'events' | 'oidc' | 'xaa'
 
 export interface AddressRules {
   /** Whether loopback and private addresses are allowed: cimd.allow_private_addresses. */

@@ -13,6 +13,7 @@ const LONE = [
   'admin_ui_logout',
   'auth_locked_out',
   'broker_connect_failed',
+  'ciba_denied',
   'client_authentication_failed',
   'client_credentials_denied',
   'client_document_fetched',

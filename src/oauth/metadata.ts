@@ -4,7 +4,7 @@ import type { Config } from '../config/schema.ts'
 import { CLIENT_ALGS } from '../crypto/jws.ts'
 import { isHttpUrl } from '../lib/url.ts'
 import { AUTH_METHODS, type AuthMethod, CONFIDENTIAL_METHODS } from '../records/client.ts'
-import { ID_TOKEN_ALGS } from '../records/rare_members.ts'
+import { DELIVERY_MODES, ID_TOKEN_ALGS } from '../records/rare_members.ts'
 import type { Resource } from '../records/resource.ts'
 import { ID_JAG_PROFILE } from './federation/id_jag.ts'
 import { CLAIMS_SUPPORTED, OPENID_SCOPES, PROMPTS } from './openid.ts'
@@ -23,6 +23,7 @@ export const PATHS = {
   register: '/oauth/register',
   deviceAuthorization: '/oauth/device_authorization',
   par: '/oauth/par',
+  bcAuthorize: '/oauth/bc-authorize',
   device: '/device',
   userinfo: '/oauth/userinfo',
   endSession: '/oauth/logout',
@@ -60,6 +61,7 @@ export function serverMetadata(
     pushed_authorization_request_endpoint: issuer + PATHS.par,
     require_pushed_authorization_requests: config.oauth.require_pushed_requests,
     ...(config.device.enabled ? { device_authorization_endpoint: issuer + PATHS.deviceAuthorization } : {}),
+    ...(config.ciba.enabled ? backchannel(issuer) : {}),
     jwks_uri: issuer + PATHS.jwks,
     response_types_supported: ['code'],
     response_modes_supported: RESPONSE_MODES,
@@ -103,6 +105,13 @@ const openIdMetadata = (config: Config, { ui_locales }: Offered) => ({
   request_parameter_supported: false,
   // Without it clients assume that it is supported.
   request_uri_parameter_supported: false,
+})
+
+/** The endpoint of CIBA, and how clients learn of a decision (CIBA Core §4). */
+const backchannel = (issuer: string) => ({
+  backchannel_authentication_endpoint: issuer + PATHS.bcAuthorize,
+  backchannel_token_delivery_modes_supported: DELIVERY_MODES,
+  backchannel_user_code_parameter_supported: false,
 })
 
 /** How clients authenticate at an endpoint, and the algorithms of their assertions (RFC 8414 §2). */

@@ -3,25 +3,41 @@ import type { AuthorizationDetail } from './authorization_details.ts'
 /** A request whose client polls until a person decides about it: that of a device (RFC 8628), or for an approval (CIBA). Its id is also the id of the authorization request of the person. */
 export interface PolledRequest {
   id: string
-  /** SHA-256 of the device code. */
+  /** SHA-256 of the device code or auth_req_id. */
   hash: string
-  /** MAC of the user code. */
+  /** MAC of the user code. An approval has none: here it has its own hash. */
   user_code_hash: string
-  /** The client, which may be one with a metadata document that is not stored yet: anonymous callers can send this request, so that it has no copy of the document. */
+  /** The client of a device may be one with a metadata document that is not stored yet: anonymous callers can send this request, so that it has no copy of the document. */
   client_id: string
   scope: string
-  /** What the device asked for: its scope parameter, or what was assumed without one. */
+  /** What the client asked for: its scope parameter, or what was assumed without one. */
   asked_scope: string
   resource?: string
   /** What it asks for beside the scope (RFC 9396). */
   authorization_details?: AuthorizationDetail[]
   dpop_jkt?: string
-  /** Address and User-Agent of the device, which are shown to the user. */
+  /** Address and User-Agent of the client. Those of a device are shown to the user. */
   ip: string
   user_agent?: string
-  /** Seconds that the device must wait between two polls. */
+  /** Seconds that the client must wait between two polls. */
   wait: number
-  decision?: 'approved' | 'denied'
+  /** Set if it is for an approval. */
+  approval?: ApprovalRequest
+  /** `expired`: its end is in the audit trail. Only approvals have it. */
+  decision?: 'approved' | 'denied' | 'expired'
   created_at: number
   expires_at: number
+}
+
+/** What only a request for an approval has (CIBA). */
+export interface ApprovalRequest {
+  /** The person who may decide. Absent: the hint names nobody who could. */
+  user_id?: string
+  /** MAC of the person, or of the hint: requests to the same one are counted together. */
+  person: string
+  binding_message?: string
+  /** Authentication context classes of which the person must reach one, separated by spaces. */
+  acr_values?: string
+  /** The client_notification_token, encrypted with the auth_req_id. */
+  notification?: string
 }

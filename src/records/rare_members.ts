@@ -4,12 +4,17 @@
 export const ID_TOKEN_ALGS = ['RS256', 'ES256'] as const
 export type IdTokenAlg = (typeof ID_TOKEN_ALGS)[number]
 
+/** How a client learns that its approval (CIBA) is decided. */
+export const DELIVERY_MODES = ['poll', 'ping'] as const
+
 /** Their names. */
 export const RARE_MEMBERS = [
   'id_token_signed_response_alg',
   'backchannel_logout_uri',
   'backchannel_logout_session_required',
   'require_pushed_authorization_requests',
+  'backchannel_token_delivery_mode',
+  'backchannel_client_notification_endpoint',
 ] as const
 
 /** Those that a client has. */
@@ -25,4 +30,8 @@ export interface RareMembers {
   backchannel_logout_session_required?: boolean
   /** Whether it may send authorization requests only to the pushed authorization request endpoint (RFC 9126 §6). */
   require_pushed_authorization_requests?: boolean
+  /** How it learns that its approval is decided (CIBA). Absent: it polls. Only operators set it. */
+  backchannel_token_delivery_mode?: (typeof DELIVERY_MODES)[number]
+  /** Where it is notified of a decision, with `ping`. Only operators set it. */
+  backchannel_client_notification_endpoint?: string
 }

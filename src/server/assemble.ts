@@ -220,7 +220,7 @@ export function assemble(
   const { store } = parts
   const crypto = tracer ? tracedCrypto(parts.crypto) : parts.crypto
   const certificates = new PeerCertificates()
-  const { clients, broker, keys, events } = openFetchers(config, tracer !== undefined, certificates)
+  const { clients, broker, keys, events, pings } = openFetchers(config, tracer !== undefined, certificates)
   const documents = openDocuments(store)
   const sums = new ActivitySums()
   const app: App = {
@@ -241,6 +241,8 @@ export function assemble(
     fetchers: clients,
     brokerFetcher: broker,
     eventFetcher: events,
+    pingFetcher: pings,
+    pings: new Set(),
     remoteKeys: openRemoteKeys(config, keys, clock),
     issuerMetadata: openIssuerMetadata(config, keys, clock),
     clientKeys: openClientKeys(config, { fetchers: clients, clock, hosts: documents.hosts }),

@@ -1,6 +1,7 @@
 // The fetchers of the App, and the parts that read documents of other servers with them.
 import type { Config } from '../config/schema.ts'
 import { openEventFetcher } from '../events/delivery.ts'
+import { receiverRules } from '../events/receiver_url.ts'
 import { userAgent } from '../lib/build.ts'
 import type { Clock } from '../lib/time.ts'
 import { addressRules } from '../net/address_rules.ts'
@@ -35,6 +36,7 @@ export function openFetchers(config: Config, traces: boolean, certificates: Peer
     broker: traces ? tracedFetcher(broker, ({ traceparent }) => ({ traceparent })) : broker,
     keys: openFetcher(config, 'xaa', certificates),
     events: openEventFetcher(config),
+    pings: createFetcher({ ...receiverRules(config, 'ciba'), userAgent: userAgent() }),
   }
 }
 

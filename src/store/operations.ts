@@ -41,6 +41,7 @@ import { type ADDITIONS, eventsOfChange, type Telling } from './recorded.ts'
 import * as retention from './retention.ts'
 import { listSealed, replaceSealed } from './sealed.ts'
 import * as system from './system.ts'
+import * as approvals from './tokens/approvals.ts'
 import * as auditTrail from './tokens/audit_trail.ts'
 import { recordAudits } from './tokens/audit_trail.ts'
 import { countActiveFamilies, findFamily } from './tokens/families.ts'
@@ -66,6 +67,14 @@ const single = {
   ...apiKeys,
   ...applicationSessions,
   ...applications,
+  allowApproval: approvals.allowApproval,
+  countOpenApprovals: approvals.countOpenApprovals,
+  createApproval: approvals.createApproval,
+  denyApproval: approvals.denyApproval,
+  expireApproval: approvals.expireApproval,
+  listApprovals: approvals.listApprovals,
+  listExpiredApprovals: approvals.listExpiredApprovals,
+  listOpenApprovals: approvals.listOpenApprovals,
   ...clientFailures,
   ...auditTrail,
   ...clientRequests,
@@ -74,7 +83,13 @@ const single = {
   ...clients,
   ...connections,
   ...consents,
-  ...polledRequests,
+  approvePolledRequest: polledRequests.approvePolledRequest,
+  claimPolledRequest: polledRequests.claimPolledRequest,
+  createPolledRequest: polledRequests.createPolledRequest,
+  denyPolledRequest: polledRequests.denyPolledRequest,
+  findPolledRequest: polledRequests.findPolledRequest,
+  findPolledRequestByUserCode: polledRequests.findPolledRequestByUserCode,
+  pollPolledRequest: polledRequests.pollPolledRequest,
   ...eventFeed,
   ...eventReceivers,
   countActiveFamilies,

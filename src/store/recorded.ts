@@ -41,6 +41,7 @@ export const ADDITIONS = {
   changePassword: (sessions: number | undefined) => withDetail(sessions === undefined ? undefined : { sessions }),
   connectBrokerGrant: (made: { id: string; version: number } | undefined) =>
     made && { detail: { grant_id: made.id, version: made.version } },
+  createApproval: (wait: number) => (wait === 0 ? {} : undefined),
   createScimGroup: ofScim,
   createScimUser: ofScim,
   createSession: always,

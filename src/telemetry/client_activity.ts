@@ -12,6 +12,7 @@ export type ActivityStep =
   | 'push'
   | 'authorize'
   | 'device_authorization'
+  | 'backchannel_authentication'
   | 'login'
   | 'consent'
   | 'token'

@@ -54,6 +54,7 @@ const WORK_OF_GRANT: Readonly<Record<string, string>> = {
   client_credentials: 'client_credentials',
   authorization_code: 'authorization_code',
   device_code: 'authorization_code',
+  ciba: 'authorization_code',
   refresh_token: 'refresh_token',
   token_exchange: 'exchange, new tokens',
   jwt_bearer: 'xaa',

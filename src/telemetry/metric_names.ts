@@ -3,7 +3,15 @@ export const COUNTERS = {
   core_tokens_issued_total: {
     help: 'Access tokens issued, by grant type',
     labels: ['grant_type'],
-    zero: ['authorization_code', 'refresh_token', 'client_credentials', 'token_exchange', 'jwt_bearer', 'device_code'],
+    zero: [
+      'authorization_code',
+      'refresh_token',
+      'client_credentials',
+      'token_exchange',
+      'jwt_bearer',
+      'device_code',
+      'ciba',
+    ],
   },
   core_tokens_refreshed_total: { help: 'Successful refresh_token grants', labels: [] },
   core_tokens_revoked_total: {

@@ -1,7 +1,7 @@
 // Schemas of the answers of the admin API, as in the OpenAPI document. A test checks every real answer against them.
 import { z } from 'zod'
 import { OPERATOR_AUTH_METHODS } from '../../records/client.ts'
-import { ID_TOKEN_ALGS } from '../../records/rare_members.ts'
+import { DELIVERY_MODES, ID_TOKEN_ALGS } from '../../records/rare_members.ts'
 import { ACCESS_MODES, ACCESS_TOKEN_TYPS, TOKEN_CLAIMS } from '../../records/resource.ts'
 import { details, detailsTypes } from './details.ts'
 import { shownLimits } from './limits.ts'
@@ -30,6 +30,14 @@ export const client = z.strictObject({
   backchannel_logout_uri: z.string().optional().describe('URL that is notified when a sign-in ends.'),
   backchannel_logout_session_required: z.boolean().optional(),
   require_pushed_authorization_requests: z.boolean().optional(),
+  backchannel_token_delivery_mode: z
+    .enum(DELIVERY_MODES)
+    .optional()
+    .describe('How it learns that an approval (CIBA) is decided, if it set that.'),
+  backchannel_client_notification_endpoint: z
+    .string()
+    .optional()
+    .describe('URL that is notified when an approval is decided.'),
   grant_types: texts,
   response_types: texts,
   token_endpoint_auth_method: z.enum(OPERATOR_AUTH_METHODS),

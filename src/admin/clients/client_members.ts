@@ -20,6 +20,7 @@ import type { Jwk } from '../../records/jwk.ts'
 import { RARE_MEMBERS } from '../../records/rare_members.ts'
 import { changedFields, invalid } from '../outcome.ts'
 import { limits } from './client_limits.ts'
+import { deliveryFields } from './delivery.ts'
 
 const chosenId = text(2048)
   .regex(/^(?!\.{1,2}$)[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
@@ -59,6 +60,8 @@ export const creatable = clientRecord.in
     document: document.optional(),
     default_resource: defaultResource.optional(),
     limits: limits.optional(),
+    backchannel_token_delivery_mode: deliveryFields.backchannel_token_delivery_mode.optional(),
+    backchannel_client_notification_endpoint: deliveryFields.backchannel_client_notification_endpoint.optional(),
     token_endpoint_auth_method: authMethod.default('none'),
     federated_credentials: federatedCredentials.optional(),
   })
@@ -82,6 +85,10 @@ const mutable = {
     .describe(`${clientFields.backchannel_logout_uri.description} null: none.`),
   backchannel_logout_session_required: clientFields.backchannel_logout_session_required.nullable(),
   require_pushed_authorization_requests: clientFields.require_pushed_authorization_requests.nullable(),
+  backchannel_token_delivery_mode: deliveryFields.backchannel_token_delivery_mode.nullable(),
+  backchannel_client_notification_endpoint: deliveryFields.backchannel_client_notification_endpoint
+    .nullable()
+    .describe(`${deliveryFields.backchannel_client_notification_endpoint.description} null: none.`),
   scope: clientFields.scope,
   application_type: clientFields.application_type,
   agent_description: clientFields.agent_description,

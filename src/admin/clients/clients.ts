@@ -43,6 +43,7 @@ import {
 import { changeClient, getClient } from './client_record.ts'
 import { rotateSecret } from './client_secrets.ts'
 import { shownAlone, shownInList, withKeyWarning } from './client_shown.ts'
+import { checkDelivery } from './delivery.ts'
 import { federatedFlag } from './federated_flag.ts'
 
 const offeredBy = ({ config }: App): Offered => ({
@@ -181,6 +182,7 @@ export const clients: AdminResource = {
           if (fields.length === 0) return { shown: await shownAlone(app, client) }
           await checkClientChange(app, by, next, client)
           checkClient(next, offeredBy(app), client)
+          checkDelivery(app.config, next, client)
           if (patch.federated_credentials) checkFederated(app.config, next)
           const change = { client_id: client.client_id, detail: changesOf(client, next, fields) }
           if ((await by.record('updateClient', next, change)) === 'stale') return 'stale'
@@ -220,6 +222,7 @@ async function newClientOf(app: App, body: z.output<typeof creatable>): Promise<
   const metadata = { ...fields, client_name, jwks: readKeys(jwks) }
   checkClient(metadata, offeredBy(app))
   checkFederated(app.config, metadata)
+  checkDelivery(app.config, metadata)
   const uri = await defaultResourceOf(app, default_resource)
   const made = newClient({ ...metadata, is_agent: agent }, 'admin', app.clock.now(), client_id)
   return { ...made, client: { ...made.client, default_resource: uri, limits: limitsAfter(undefined, limits) } }

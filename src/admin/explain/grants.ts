@@ -1,5 +1,6 @@
 // What explain asks of each grant before its rules.
 import { authorizationCode } from '../../grants/authorization_code.ts'
+import { ciba } from '../../grants/ciba.ts'
 import { clientCredentials } from '../../grants/client_credentials.ts'
 import { deviceCode } from '../../grants/device_code.ts'
 import { jwtBearer } from '../../grants/jwt_bearer.ts'
@@ -41,6 +42,7 @@ const code = { before: [...ANY, ...REQUEST, CODE], user: true, signIn: true }
 export const EXPLAINED_GRANTS: ReadonlyMap<string, ExplainedGrant> = new Map([
   [authorizationCode.type, code],
   [deviceCode.type, code],
+  [ciba.type, { ...code, before: [...MACHINE, ...REQUEST, CODE] }],
   [refreshToken.type, { before: [...ANY, USER, RESOURCE, DETAILS, REFRESH_TOKEN], user: true, signIn: true }],
   [clientCredentials.type, { before: MACHINE, user: false, signIn: false }],
   [tokenExchange.type, { before: [...MACHINE, USER, SUBJECT_TOKEN, DETAILS], user: true, signIn: false }],

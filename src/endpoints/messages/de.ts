@@ -2,6 +2,7 @@
 import { html } from '../../lib/html.ts'
 import { consent } from './consent.ts'
 import type { Messages } from './en.ts'
+import { requests } from './requests.ts'
 
 export const de: Messages = {
   language: 'de',
@@ -50,6 +51,7 @@ export const de: Messages = {
   },
 
   consent: consent.de,
+  requests: requests.de,
 
   /** After a decision about a consent that the browser does not report to an application. */
   consentAlone: {

@@ -2,6 +2,7 @@
 // Names that others chose are Markup, made by isolated(); the parameters of titles and labels are plain text.
 import { html, type Markup } from '../../lib/html.ts'
 import { consent } from './consent.ts'
+import { requests } from './requests.ts'
 
 export const en = {
   /** The language tag (RFC 5646). */
@@ -50,6 +51,7 @@ export const en = {
   },
 
   consent: consent.en,
+  requests: requests.en,
 
   /** After a decision about a consent that the browser does not report to an application. */
   consentAlone: {

@@ -2,6 +2,7 @@
 import { html } from '../../lib/html.ts'
 import { consent } from './consent.ts'
 import type { Messages } from './en.ts'
+import { requests } from './requests.ts'
 
 export const es: Messages = {
   language: 'es',
@@ -49,6 +50,7 @@ export const es: Messages = {
   },
 
   consent: consent.es,
+  requests: requests.es,
 
   /** After a decision about a consent that the browser does not report to an application. */
   consentAlone: {

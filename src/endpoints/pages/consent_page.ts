@@ -26,8 +26,8 @@ export interface ShownRequest {
   request: AuthorizationRequest
   client: Client
   resource?: Resource
-  /** The device whose user code was entered. Without it the client gets the answer by redirect. */
-  device?: PolledRequest
+  /** The request that the client polls for. Without it the client gets the answer by redirect. */
+  polled?: PolledRequest
 }
 
 /** The purpose of the CSRF token of the form. */
@@ -36,7 +36,7 @@ export const consentForm = ({ id }: AuthorizationRequest): string => `consent ${
 /** The consent page: the client, the resource, and a box for each scope and each element of the details. */
 export function consentPage(app: App, http: Request, pending: ShownRequest, signedIn: SignedIn): Reply {
   const messages = messagesOf(http)
-  const { request, client, resource, device } = pending
+  const { request, client, resource, polled: device } = pending
   const details = request.authorization_details?.asked
   const { user } = signedIn
   const { consent: t } = messages
@@ -63,7 +63,7 @@ ${details && detailChoice(details, resource, messages)}
 </div>
 </form>
 <footer class="soft"><span>${messages.signedInAs(isolated(accountName(user)))}</span> ${another && html`<a href="${basePath(app)}${another}">${messages.useAnotherAccount}</a> `}<a href="${basePath(app)}${ACCOUNT_PATH}">${messages.account.title}</a></footer>`,
-    { place: pathAndQuery(http) },
+    { place: pathAndQuery(http), waiting: signedIn.waiting },
   )
 }
 
@@ -80,7 +80,11 @@ const namedBy = ({ client_id, registration_source }: Client, t: ConsentMessages)
   registration_source === 'cimd' ? t.ownDocument(isolated(new URL(client_id).host)) : t.ownName
 
 /** A box for each scope. */
-const scopeChoice = (scope: string, resource: Resource | undefined, messages: Messages): Markup => html`<fieldset>
+export const scopeChoice = (
+  scope: string,
+  resource: Resource | undefined,
+  messages: Messages,
+): Markup => html`<fieldset>
 <legend>${messages.consent.scopes}</legend>
 <ul>${scopeNames(scope).map((name) => scopeItem(name, resource, messages))}</ul>
 </fieldset>`
@@ -93,7 +97,7 @@ function scopeItem(name: string, resource: Resource | undefined, messages: Messa
 }
 
 /** A box for each element of authorization details, in the words of its type. Its value is the position of the element. */
-const detailChoice = (
+export const detailChoice = (
   details: readonly AuthorizationDetail[],
   resource: Resource | undefined,
   messages: Messages,

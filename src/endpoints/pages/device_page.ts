@@ -53,6 +53,7 @@ ${problem && html`<p class="note bad" role="alert" id="problem">${problem.kind =
 </form>
 <footer class="soft"><span>${messages.signedInAs(isolated(accountName(user)))}</span> <a href="${another}">${messages.useAnotherAccount}</a></footer>`,
     {
+      waiting: signedIn.waiting,
       place: `${PATHS.device}${user_code && !problem ? `?${new URLSearchParams({ user_code })}` : ''}`,
       ...(problem ? { status: STATUS[problem.kind] } : {}),
       ...(problem?.wait ? { headers: { 'retry-after': String(problem.wait) } } : {}),

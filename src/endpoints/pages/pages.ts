@@ -6,13 +6,15 @@ import type { OAuthError } from '../../lib/error.ts'
 import { html, type Markup } from '../../lib/html.ts'
 import type { Messages } from '../messages/en.ts'
 import { languageButtons } from './language_choice.ts'
-import { ACCOUNT_PATH, basePath } from './urls.ts'
+import { ACCOUNT_PATH, basePath, REQUESTS_PATH } from './urls.ts'
 
 interface PageOptions {
   status?: number
   headers?: Record<string, string | string[]>
   /** Whether the page has fields for passwords, or passkeys. */
   scripts?: boolean
+  /** The number of requests that wait for the decision of the person, for the line that leads there. */
+  waiting?: number
   /** The local path of the page, when it offers the other languages. */
   place?: string
 }
@@ -43,7 +45,7 @@ export function page(
   messages: Messages,
   title: string,
   body: Markup,
-  { status = 200, headers = {}, scripts = false, place }: PageOptions = {},
+  { status = 200, headers = {}, scripts = false, place, waiting = 0 }: PageOptions = {},
 ): Reply {
   const { branding, config } = app
   const script = scripts && branding.script
@@ -60,7 +62,11 @@ export function page(
 <body>
 <main>
 ${branding.header}
-${body}
+${
+  waiting > 0 &&
+  html`<p class="note"><a href="${basePath(app)}${REQUESTS_PATH}">${messages.requests.waiting(waiting)}</a></p>
+`
+}${body}
 </main>
 ${place !== undefined && languageButtons(app, messages, place)}${linksOf(config, messages)}${
   script &&

@@ -9,6 +9,9 @@ import { findAnySession, lacksFactor } from '../session.ts'
 /** The path of the account page. */
 export const ACCOUNT_PATH = '/account'
 
+/** The path of the page on which people decide about approvals. */
+export const REQUESTS_PATH = `${ACCOUNT_PATH}/requests`
+
 /** The path of the page that adds second factors. */
 export const FACTOR_PATH = '/second-factor'
 

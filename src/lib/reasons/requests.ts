@@ -73,13 +73,13 @@ export const BEFORE_SIGN_IN = [
     'Give the client a new secret, because this one is now in logs',
   ],
   [
-    'consent_denied access_denied device_denied',
+    'consent_denied access_denied device_denied approval_denied',
     'The user refused the request, or a policy does not allow it',
     'Nothing, if the user decided so. Otherwise the error description names the policy',
   ],
   [
-    'missing_client_id missing_response_type unsupported_response_type unsupported_response_mode request_object request_uri malformed_dpop_jkt bad_acr_values bad_max_age bad_id_token_hint bad_prompt bad_nonce authorization_details request_uri_pushed proof_key',
-    'A parameter of the authorization request is missing, malformed or not supported',
+    'missing_client_id missing_response_type unsupported_response_type unsupported_response_mode request_object request_uri malformed_dpop_jkt bad_acr_values bad_max_age bad_id_token_hint bad_prompt bad_nonce authorization_details request_uri_pushed proof_key bad_binding_message bad_requested_expiry bad_client_notification_token login_hint_token missing_login_hint',
+    'A parameter of the authorization request, or of the request for an approval, is missing, malformed or not supported',
     'Correct the client. The error description names the parameter',
   ],
   [
@@ -130,6 +130,11 @@ export const REGISTRATION = [
     'device_code_rate',
     'Too many device codes for one address. Clients that authenticate are not limited',
     'Wait a minute, or register the client with a secret or key',
+  ],
+  [
+    'approvals_too_many',
+    'The client has ten open requests to this person, or the person has denied five within an hour',
+    'The client waits as `Retry-After` says. If nobody decides, it may have named a person who does not exist',
   ],
   [
     'cimd_changes',

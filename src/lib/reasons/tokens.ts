@@ -153,14 +153,19 @@ export const TOKEN_ENDPOINT = [
     'Correct the client. The error description names the claim or the header',
   ],
   [
-    'device_code_expired device_pending device_slow_down',
-    'The user has not decided yet, the device asks too often, or its code has expired',
-    'Nothing, while the user decides. After that the device must request a new code',
+    'device_code_expired device_pending device_slow_down auth_req_id_expired approval_pending approval_slow_down',
+    'The user has not decided yet, the client polls too often, or its code has expired',
+    'Nothing, while the user decides. After that the client must begin again',
   ],
   [
     'unknown_device_code device_code_of_another_client device_approved device_client_not_admitted',
     'The device code is unknown, belongs to another client, or its approval was cancelled',
     'The device must request a new code with its own `client_id`',
+  ],
+  [
+    'unknown_auth_req_id auth_req_id_of_another_client approval_approved',
+    'The `auth_req_id` is unknown, belongs to another client, or what the person allowed was cancelled: the person was disabled or signed out, or an operator revoked it',
+    'The client asks again: [single actions](../guides/single-actions.md)',
   ],
   [
     'refresh_token_of_another_client refresh_retry_not_derivable',
@@ -178,7 +183,7 @@ export const TOKEN_ENDPOINT = [
     'Create the user, or map the subject to one: `service admin mapping create`',
   ],
   [
-    'missing_code missing_code_verifier missing_device_code missing_refresh_token missing_grant_type missing_token missing_client_assertion missing_assertion_type malformed_scope',
+    'missing_code missing_code_verifier missing_device_code missing_auth_req_id missing_refresh_token missing_grant_type missing_token missing_client_assertion missing_assertion_type malformed_scope',
     'A parameter of the request is missing or malformed',
     'Correct the client. The error description names the parameter',
   ],

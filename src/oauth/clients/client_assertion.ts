@@ -120,8 +120,9 @@ function readAssertion(app: App, request: Request, credentials: AssertionCredent
   }
 }
 
-/** An assertion for a pushed request may also be for the token endpoint (RFC 9126 §2). */
-const endpointsOf = ({ path }: Request): string[] => (path === PATHS.par ? [path, PATHS.token] : [path])
+/** Endpoints where an assertion may also be for the token endpoint (RFC 9126 §2, CIBA Core §7.1). */
+const LIKE_TOKEN: readonly string[] = [PATHS.par, PATHS.bcAuthorize]
+const endpointsOf = ({ path }: Request): string[] => (LIKE_TOKEN.includes(path) ? [path, PATHS.token] : [path])
 
 /** The key that the header names. */
 function readQuery({ jws }: SentAssertion, algs: readonly VerifiedAlg[]): WantedKey {

@@ -9,6 +9,7 @@ import { newId } from '../../lib/id.ts'
 import { isHttpUrl } from '../../lib/url.ts'
 import { AUTH_METHODS, type AuthMethod, type Client } from '../../records/client.ts'
 import { ID_TOKEN_ALGS, rareMembersOf } from '../../records/rare_members.ts'
+import { CIBA_GRANT } from '../sign_in/approval.ts'
 import { keyFields, keysFault } from './client_keys.ts'
 import { newClientSecret, secretRecord } from './client_secret.ts'
 import { redirectFault, redirectUri } from './redirect_uri.ts'
@@ -109,6 +110,9 @@ type Shape = Pick<
   'grant_types' | 'redirect_uris' | 'post_logout_redirect_uris' | 'token_endpoint_auth_method' | 'jwks' | 'jwks_uri'
 >
 
+/** Grants that a client must authenticate for. */
+const PROVING_GRANTS = ['client_credentials', CIBA_GRANT]
+
 /** The members that are lists of URIs to which the browser may be sent. */
 const URI_LISTS = ['redirect_uris', 'post_logout_redirect_uris'] as const
 
@@ -134,9 +138,10 @@ export function checkClient(client: Shape, offered: Offered, before?: Shape): vo
   )
   const problems = faults.flatMap(({ path, message }) => (message === undefined ? [] : { path, message }))
   if (problems.length > 0) throw refuseMetadata(problems)
-  if (client.token_endpoint_auth_method === 'none' && client.grant_types.includes('client_credentials'))
+  const proving = client.grant_types.find((type) => PROVING_GRANTS.includes(type))
+  if (client.token_endpoint_auth_method === 'none' && proving !== undefined)
     throw refuseMetadata([
-      { path: 'token_endpoint_auth_method', message: 'none cannot be used with the client_credentials grant' },
+      { path: 'token_endpoint_auth_method', message: `none cannot be used with the grant ${proving}` },
     ])
   const isRekeyed = client.jwks !== before?.jwks || client.jwks_uri !== before?.jwks_uri
   const fault = before && !isRekeyed ? undefined : keysFault(client, offered.http_keys)
@@ -157,9 +162,15 @@ export interface ClientRegistration {
   client_secret?: string
 }
 
-/** What a new client has. Only operators set federated credentials. */
+/** What a new client has. Only operators set federated credentials and notifications. */
 type NewClient = Omit<ClientMetadata, 'token_endpoint_auth_method'> &
-  Pick<Client, 'token_endpoint_auth_method' | 'federated_credentials'>
+  Pick<
+    Client,
+    | 'token_endpoint_auth_method'
+    | 'federated_credentials'
+    | 'backchannel_token_delivery_mode'
+    | 'backchannel_client_notification_endpoint'
+  >
 
 /** Makes the record of a new client. Only operators choose a `client_id`. */
 export function newClient(

@@ -28,6 +28,8 @@ const NO_RARE_MEMBERS: { [K in (typeof RARE_MEMBERS)[number]]: undefined } = {
   backchannel_logout_uri: undefined,
   backchannel_logout_session_required: undefined,
   require_pushed_authorization_requests: undefined,
+  backchannel_token_delivery_mode: undefined,
+  backchannel_client_notification_endpoint: undefined,
 }
 
 /** Version of a client that is not stored. */

@@ -32,12 +32,11 @@ const refuse = (name: 'acr_values' | 'id_token_hint' | 'max_age' | 'nonce' | 'pr
 /** Reads the parameters. Without `oauth.openid` they are ignored. Throws invalid_request. */
 export async function parseAuthenticationRequest(
   app: App,
-  { nonce, max_age, acr_values = '', id_token_hint }: Params,
+  { nonce, max_age, acr_values, id_token_hint }: Params,
   { client_id }: Client,
 ): Promise<AuthenticationRequest> {
   if (!app.config.oauth.openid) return NO_REQUIREMENTS
   if (nonce !== undefined && nonce.length > MAX_NONCE) throw refuse('nonce', 'is too long')
-  if (acr_values.length > MAX_ACR_VALUES) throw refuse('acr_values', 'is too long')
   if (max_age !== undefined && !/^\d{1,9}$/.test(max_age)) throw refuse('max_age', 'must be a number of seconds')
   const hint = id_token_hint === undefined ? undefined : await verifyIdTokenHint(app, id_token_hint)
   if (id_token_hint !== undefined && hint?.client_id !== client_id)
@@ -45,9 +44,15 @@ export async function parseAuthenticationRequest(
   return {
     nonce,
     max_age: max_age === undefined ? undefined : Number(max_age),
-    acr_values: acr_values.split(' ').filter(Boolean),
+    acr_values: parseClasses(acr_values),
     hinted: hint?.sub,
   }
+}
+
+/** The authentication context classes that `acr_values` names. Throws invalid_request. */
+export function parseClasses(acr_values = ''): string[] {
+  if (acr_values.length > MAX_ACR_VALUES) throw refuse('acr_values', 'is too long')
+  return acr_values.split(' ').filter(Boolean)
 }
 
 /** The values of `prompt`. Without `oauth.openid` unknown values are ignored. Throws invalid_request. */

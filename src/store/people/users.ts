@@ -189,7 +189,14 @@ export function* deleteUser({
   yield* deletePasswordLinks(id)
   yield* removeFromAccess(id, now)
   yield* change('DELETE FROM federated_sessions WHERE user_id = ?', id)
-  for (const table of ['scim_members', 'scim_emails', 'scim_users', 'recovery_codes', 'user_factors'])
+  for (const table of [
+    'scim_members',
+    'scim_emails',
+    'scim_users',
+    'recovery_codes',
+    'user_factors',
+    'device_requests',
+  ])
     yield* change(`DELETE FROM ${table} WHERE user_id = ?`, id)
   yield* change('DELETE FROM users WHERE id = ?', id)
   return 'deleted'

@@ -1,15 +1,17 @@
-// Operations on device authorization requests (RFC 8628). Every operation that changes a request and its authorization request locks the
+// Operations on the requests that clients poll for: those of devices (RFC 8628) and approvals (CIBA). Every operation that changes a request and its authorization request locks the
 // device request first, so that two of them never wait for each other.
 import type { AuthorizationRequest } from '../../records/authorization_request.ts'
-import type { PolledRequest } from '../../records/polled_request.ts'
+import type { ApprovalRequest, PolledRequest } from '../../records/polled_request.ts'
 import type { SingleUse } from '../../records/single_use.ts'
 import {
   change,
+  decoded,
   forUpdate,
   idBytes,
   idText,
   maybeDecoded,
   maybeEncoded,
+  maybeIdBytes,
   maybeStr,
   num,
   type Op,
@@ -26,9 +28,11 @@ import {
   denyAuthorizationRequest,
 } from './tokens.ts'
 
-const COLUMNS =
-  'id, hash, user_code_hash, client_id, scope, asked_scope, resource, dpop_jkt, ip, user_agent, wait, decision, authorization_details, created_at, expires_at'
-const readRequest = (row: Row): PolledRequest => ({
+/** The columns that readPolled() reads. */
+export const POLLED_COLUMNS =
+  'id, hash, user_code_hash, client_id, scope, asked_scope, resource, dpop_jkt, ip, user_agent, wait, decision, authorization_details, user_id, person, approval, created_at, expires_at'
+/** A polled request from its row. */
+export const readPolled = (row: Row): PolledRequest => ({
   id: idText(row.id),
   hash: idText(row.hash),
   user_code_hash: idText(row.user_code_hash),
@@ -41,19 +45,24 @@ const readRequest = (row: Row): PolledRequest => ({
   user_agent: maybeStr(row.user_agent),
   wait: num(row.wait),
   authorization_details: maybeDecoded(row.authorization_details),
+  approval: readApproval(row),
   decision: maybeStr(row.decision) as PolledRequest['decision'],
   created_at: num(row.created_at),
   expires_at: num(row.expires_at),
 })
+
+const readApproval = ({ user_id, person, approval }: Row): ApprovalRequest | undefined =>
+  person === null ? undefined : { user_id: maybeStr(user_id), person: idText(person), ...decoded<object>(approval) }
 
 /** A new request, with the DPoP proof and the client assertion that it consumes. */
 export type NewPolledRequest = Omit<PolledRequest, 'decision'> & { uses?: readonly SingleUse[] }
 
 /** Records a request. False when another request has the same user code. Throws when its proof or assertion was used before. */
 export function* createPolledRequest(r: NewPolledRequest): Op<boolean> {
+  const { user_id, person, ...approval } = r.approval ?? {}
   const added = yield* change(
-    `INSERT INTO device_requests (id, hash, user_code_hash, client_id, scope, asked_scope, resource, dpop_jkt, ip, user_agent, wait, created_at, expires_at, authorization_details)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_code_hash) DO NOTHING`,
+    `INSERT INTO device_requests (id, hash, user_code_hash, client_id, scope, asked_scope, resource, dpop_jkt, ip, user_agent, wait, created_at, expires_at, authorization_details, user_id, person, approval)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_code_hash) DO NOTHING`,
     idBytes(r.id),
     idBytes(r.hash),
     idBytes(r.user_code_hash),
@@ -68,6 +77,9 @@ export function* createPolledRequest(r: NewPolledRequest): Op<boolean> {
     r.created_at,
     r.expires_at,
     maybeEncoded(r.authorization_details),
+    orNull(user_id),
+    maybeIdBytes(person),
+    r.approval ? JSON.stringify(approval) : null,
   )
   if (added === 0) return false
   for (const use of r.uses ?? []) yield* recordUse(use)
@@ -76,8 +88,8 @@ export function* createPolledRequest(r: NewPolledRequest): Op<boolean> {
 
 /** A request in any state. */
 export function* findPolledRequest({ id }: { id: string }): Op<PolledRequest | undefined> {
-  const row = yield* one(`SELECT ${COLUMNS} FROM device_requests WHERE id = ?`, idBytes(id))
-  return row && readRequest(row)
+  const row = yield* one(`SELECT ${POLLED_COLUMNS} FROM device_requests WHERE id = ?`, idBytes(id))
+  return row && readPolled(row)
 }
 
 /** The request that waits for its user, by user code. */
@@ -89,11 +101,11 @@ export function* findPolledRequestByUserCode({
   now: number
 }): Op<PolledRequest | undefined> {
   const row = yield* one(
-    `SELECT ${COLUMNS} FROM device_requests WHERE user_code_hash = ? AND decision IS NULL AND expires_at > ?`,
+    `SELECT ${POLLED_COLUMNS} FROM device_requests WHERE user_code_hash = ? AND decision IS NULL AND expires_at > ?`,
     idBytes(user_code_hash),
     now,
   )
-  return row && readRequest(row)
+  return row && readPolled(row)
 }
 
 /** Seconds that a poll adds to the interval when it comes too early (RFC 8628 §3.5). */
@@ -115,7 +127,7 @@ export function* pollPolledRequest({ id, now_ms }: { id: string; now_ms: number 
 }
 
 /** Locks a request. Returns whether it still waits for a decision. */
-function* lockUndecided(id: string, now: number): Op<boolean> {
+export function* lockUndecided(id: string, now: number): Op<boolean> {
   const row = yield* forUpdate('SELECT decision, expires_at FROM device_requests WHERE id = ?', idBytes(id))
   return row !== undefined && row.decision === null && num(row.expires_at) > now
 }

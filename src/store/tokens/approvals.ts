@@ -1,0 +1,183 @@
+// Operations on approvals (CIBA): polled requests to a person whom the client names, and who decides without a code.
+import type { AuthorizationRequest } from '../../records/authorization_request.ts'
+import type { ApprovalRequest, PolledRequest } from '../../records/polled_request.ts'
+import {
+  all,
+  type Condition,
+  change,
+  forUpdate,
+  idBytes,
+  is,
+  num,
+  type Op,
+  one,
+  orNull,
+  type Row,
+  where,
+} from '../op.ts'
+import {
+  approvePolledRequest,
+  claimPolledRequest,
+  createPolledRequest,
+  lockUndecided,
+  type NewPolledRequest,
+  POLLED_COLUMNS,
+  readPolled,
+} from './polled_requests.ts'
+import type { Approval } from './tokens.ts'
+
+/** A polled request that is for an approval. */
+export type PolledApproval = PolledRequest & { approval: ApprovalRequest }
+const readApprovals = (rows: readonly Row[]): PolledApproval[] => rows.map((row) => readPolled(row) as PolledApproval)
+
+/** What a client may ask of one person: requests that are open at once, and requests that the person denied within some seconds. */
+export interface ApprovalBounds {
+  open: number
+  denied: number
+  within: number
+}
+
+/** Records a request. Returns 0, or the seconds until its person may be asked by this client again. Throws when its proof or assertion was used before. */
+export function* createApproval({
+  bounds,
+  ...r
+}: NewPolledRequest & { approval: ApprovalRequest; bounds: ApprovalBounds }): Op<number> {
+  const now = r.created_at
+  // Requests of a client wait for each other here: those that arrive at the same time cannot exceed the bounds.
+  yield* forUpdate('SELECT version FROM clients WHERE client_id = ?', r.client_id)
+  const wait = Math.max(
+    yield* waitFor('expires_at', bounds.open, ['decision IS NULL AND expires_at > ?', now], r),
+    yield* waitFor(`denied_at + ${bounds.within}`, bounds.denied, ['denied_at > ?', now - bounds.within], r),
+  )
+  if (wait > 0) return wait
+  yield* createPolledRequest(r)
+  return 0
+}
+
+/** Seconds until fewer than `most` requests to the same person count. `until` is when one of them counts no longer. */
+function* waitFor(
+  until: string,
+  most: number,
+  counts: Condition,
+  { client_id, approval: { person }, created_at }: NewPolledRequest & { approval: ApprovalRequest },
+): Op<number> {
+  const { sql, params } = where(['client_id = ? AND person = ?', client_id, idBytes(person)], counts)
+  const row = yield* one(
+    `SELECT ${until} AS until FROM device_requests ${sql} ORDER BY 1 DESC LIMIT 1 OFFSET ?`,
+    ...params,
+    most - 1,
+  )
+  return row ? num(row.until) - created_at : 0
+}
+
+/** The open requests that a person may decide about, oldest first. */
+export function* listOpenApprovals({
+  user_id,
+  now,
+  limit,
+}: {
+  user_id: string
+  now: number
+  limit: number
+}): Op<PolledApproval[]> {
+  return readApprovals(
+    yield* all(
+      `SELECT ${POLLED_COLUMNS} FROM device_requests WHERE user_id = ? AND decision IS NULL AND expires_at > ? ORDER BY id LIMIT ?`,
+      user_id,
+      now,
+      limit,
+    ),
+  )
+}
+
+/** The number of open requests that a person may decide about. */
+export function* countOpenApprovals({ user_id, now }: { user_id: string; now: number }): Op<number> {
+  const row = yield* one(
+    'SELECT count(*) AS n FROM device_requests WHERE user_id = ? AND decision IS NULL AND expires_at > ?',
+    user_id,
+    now,
+  )
+  return num(row?.n)
+}
+
+/** Allows a request: records the authorization request of the person and approves it. False when the request was decided before, or has expired. */
+export function* allowApproval({ request, ...a }: Approval & { request: AuthorizationRequest }): Op<boolean> {
+  return (yield* claimPolledRequest({ request, now: a.now })) && (yield* approvePolledRequest(a))
+}
+
+/** Denies a request. An operator does that without `denied_at`: only what the person denied counts. False when it was decided before, or has expired. */
+export function* denyApproval({ id, now, denied_at }: { id: string; now: number; denied_at?: number }): Op<boolean> {
+  if (!(yield* lockUndecided(id, now))) return false
+  yield* change(
+    "UPDATE device_requests SET decision = 'denied', denied_at = ? WHERE id = ?",
+    orNull(denied_at),
+    idBytes(id),
+  )
+  return true
+}
+
+/** Requests that have expired undecided, and whose end is not recorded yet. */
+export function* listExpiredApprovals({ now, limit }: { now: number; limit: number }): Op<PolledApproval[]> {
+  return readApprovals(
+    yield* all(
+      `SELECT ${POLLED_COLUMNS} FROM device_requests WHERE person IS NOT NULL AND decision IS NULL AND expires_at <= ? ORDER BY expires_at LIMIT ?`,
+      now,
+      limit,
+    ),
+  )
+}
+
+/** Records that a request has expired undecided. False when it was recorded before. */
+export function* expireApproval({ id }: { id: string }): Op<boolean> {
+  const expired = yield* change(
+    "UPDATE device_requests SET decision = 'expired' WHERE id = ? AND decision IS NULL",
+    idBytes(id),
+  )
+  return expired === 1
+}
+
+/** The states of a request, as operators see them. */
+export const APPROVAL_STATES = ['pending', 'granted', 'denied', 'expired'] as const
+export type ApprovalState = (typeof APPROVAL_STATES)[number]
+
+/** The condition of each state. Its parameter is the time. */
+const IS_IN: Readonly<Record<ApprovalState, (now: number) => Condition>> = {
+  pending: (now) => ['decision IS NULL AND expires_at > ?', now],
+  granted: () => ["decision = 'approved'"],
+  denied: () => ["decision = 'denied'"],
+  expired: (now) => ["(decision = 'expired' OR (decision IS NULL AND expires_at <= ?))", now],
+}
+
+export interface ApprovalFilter {
+  status?: ApprovalState
+  client_id?: string
+  user_id?: string
+  now: number
+  limit: number
+  offset?: number
+}
+
+/** The requests that are kept, newest first. */
+export function* listApprovals({
+  status,
+  client_id,
+  user_id,
+  now,
+  limit,
+  offset = 0,
+}: ApprovalFilter): Op<PolledApproval[]> {
+  const { sql, params } = where(
+    ['person IS NOT NULL'],
+    status && IS_IN[status](now),
+    is('client_id', client_id),
+    is('user_id', user_id),
+  )
+  return readApprovals(
+    yield* all(
+      `SELECT ${POLLED_COLUMNS} FROM device_requests ${sql} ORDER BY id DESC LIMIT ? OFFSET ?`,
+      ...params,
+      limit,
+      offset,
+    ),
+  )
+}
