@@ -1,5 +1,5 @@
 // POST /oauth/bc-authorize (CIBA Core §7): a client asks a person for an approval, and polls with the auth_req_id that it gets. A person who
-// does not exist, or may not sign in, is asked like any other, so that nobody finds accounts here.
+// does not exist, or may not sign in, is asked like any other: the answers do not tell which accounts exist.
 import type { App } from '../context.ts'
 import { ciba } from '../grants/ciba.ts'
 import type { Grant, GrantInput } from '../grants/grant.ts'
@@ -49,7 +49,7 @@ async function startApproval(app: App, _grant: Grant, input: GrantInput, uses: r
   const expires_in = parseExpiry(app, form)
   const notification_token = parseNotificationToken(form, client)
   const acr_values = parseClasses(form.acr_values)
-  // No session: whether anybody could satisfy the request.
+  // Without a session: whether any sign-in could satisfy the request.
   dueSignIn(app, { prompt: [], authentication: { acr_values } }, undefined, undefined)
   const resource = await requestedResource(app, form, client)
   const scope = (await authorizedScope(app, form.scope, resource, client)).join(' ')

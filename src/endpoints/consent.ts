@@ -5,7 +5,7 @@ import { PATHS } from '../oauth/metadata.ts'
 import { mayAnswer } from '../oauth/sign_in/pushed_request.ts'
 import { queryForAnother } from '../oauth/sign_in/required_login.ts'
 import type { AuthorizationRequest } from '../records/authorization_request.ts'
-import { answerIn, type Decision, isWithin, recordAllowed, recordDenied, shownOf } from './decision.ts'
+import { answerIn, isWithin, type PersonDecision, recordAllowed, recordDenied, shownOf } from './decision.ts'
 import { hasCookies, isForeign } from './origin.ts'
 import { consentForm, consentPage, type ShownRequest } from './pages/consent_page.ts'
 import { decidedPage } from './pages/device_page.ts'
@@ -53,7 +53,7 @@ async function asSomebodyElse(app: App, http: Request, place: string): Promise<R
   return toLogin(app, http, `${path}?${await queryForAnother(app, query)}`, true)
 }
 
-/** What the page shows of a request; undefined if nobody can decide about it now. */
+/** What the page shows of a request; undefined if it cannot be decided about now. */
 async function findShown(app: App, request: AuthorizationRequest): Promise<ShownRequest | undefined> {
   const { id, redirect_uri } = request
   return shownOf(app, request, redirect_uri === '' ? await app.store.findPolledRequest({ id }) : undefined)
@@ -107,7 +107,12 @@ async function decidedMeanwhile(
 }
 
 /** Records the consent. Undefined when the request was decided meanwhile. */
-async function allow(app: App, http: Request, pending: Decision, answer: ConsentAnswer): Promise<Reply | undefined> {
+async function allow(
+  app: App,
+  http: Request,
+  pending: PersonDecision,
+  answer: ConsentAnswer,
+): Promise<Reply | undefined> {
   const { request, polled } = pending
   const code = codeOfRequest(app, request)
   // Without a redirect URI no client gets the code of a consent.
@@ -122,7 +127,7 @@ async function allow(app: App, http: Request, pending: Decision, answer: Consent
 }
 
 /** Records the refusal. Undefined when the request was decided meanwhile. */
-async function deny(app: App, http: Request, pending: Decision): Promise<Reply | undefined> {
+async function deny(app: App, http: Request, pending: PersonDecision): Promise<Reply | undefined> {
   const { request, polled } = pending
   if (!(await recordDenied(app, http, pending))) return undefined
   return request.redirect_uri === ''

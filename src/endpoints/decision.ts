@@ -87,7 +87,7 @@ export const isWithin = (
   details.every((at) => authorization_details?.asked[at] !== undefined)
 
 /** A request with the person who decides about it. */
-export interface Decision extends ShownRequest {
+export interface PersonDecision extends ShownRequest {
   signedIn: SignedIn
 }
 
@@ -101,7 +101,7 @@ interface Redeemable {
 export async function recordAllowed(
   app: App,
   http: Request,
-  decision: Decision,
+  decision: PersonDecision,
   { approved, details }: ConsentAnswer,
   code: Redeemable,
 ): Promise<boolean> {
@@ -152,7 +152,7 @@ async function afterDecision(app: App, { request }: ShownRequest, resource_id: s
 }
 
 /** Records that a person denies a request. False when it was decided meanwhile. */
-export async function recordDenied(app: App, http: Request, decision: Decision): Promise<boolean> {
+export async function recordDenied(app: App, http: Request, decision: PersonDecision): Promise<boolean> {
   const { request, polled } = decision
   const { id } = request
   const now = app.clock.now()

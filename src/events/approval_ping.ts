@@ -40,10 +40,11 @@ async function attempt(app: App, url: string, polled: PolledRequest): Promise<st
   const auth_req_id = authReqIdOf(app, polled)
   const { token } = (auth_req_id && (await sealerFor(auth_req_id).open(polled.approval?.notification ?? ''))) || {}
   if (typeof token !== 'string') return 'the session secret of the request was removed'
+  const { pingFetcher: fetcher } = app
   try {
     checkReceiverUrl(app.config, url, 'ciba')
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` }
-    const { status } = await app.pingFetcher.fetch(url, { ...LIMITS, headers, body: JSON.stringify({ auth_req_id }) })
+    const { status } = await fetcher.fetch(url, { ...LIMITS, headers, body: JSON.stringify({ auth_req_id }) })
     return status >= 200 && status < 300 ? undefined : `HTTP ${status}`
   } catch (error) {
     if (!(error instanceof FetchError || error instanceof OAuthError)) throw error

@@ -6,7 +6,7 @@ import { type PolledKind, redeemPolled } from './polled.ts'
 import { codeKind } from './redemption.ts'
 
 const KIND: PolledKind = {
-  code: codeKind('ciba', 'auth_req_id'),
+  code: codeKind('ciba', 'auth_req_id', true),
   parameter: 'auth_req_id',
   prefix: AUTH_REQ_ID_PREFIX,
   isApproval: true,

@@ -27,15 +27,18 @@ export interface CodeKind {
   readonly grant_type: string
   refuse(reason: Reason): OAuthError
   readonly outcomes: Readonly<Record<'redeemed' | 'used', CommitOutcome>>
+  /** Whether a second use leaves the tokens of the first one valid: an authenticated client polls, and a notification may make it poll twice at the same time. */
+  readonly keeps: boolean
 }
 
 /** A kind of code by the name of its grant and its name in error descriptions. */
-export function codeKind(grant_type: string, title: string): CodeKind {
+export function codeKind(grant_type: string, title: string, keeps = false): CodeKind {
   const description = `the ${title} is not valid`
   // If another request was first, the store operation has already revoked the tokens of that request.
   const used: CommitOutcome = { refusal: { description, reason: 'code_reused' } }
   return {
     grant_type,
+    keeps,
     refuse: (reason) => new OAuthError('invalid_grant', description, { reason }),
     outcomes: { redeemed: ISSUED, used },
   }
@@ -79,9 +82,10 @@ async function noteApplicationOf({ store }: App, client: Client, request: Author
 async function reused(
   app: App,
   { request, client }: GrantInput,
-  { refuse }: CodeKind,
+  { refuse, keeps }: CodeKind,
   code: AuthorizationRequest,
 ): Promise<OAuthError> {
+  if (keeps) return refuse('code_reused')
   const { client_id } = client
   const event = newAuditEvent(app, {
     action: 'auth_code_reused',
@@ -102,7 +106,7 @@ const ofFamily = ({ nonce: _, required: __, ...sign_in }: RequestedSignIn): Sign
 function authorizationOf(
   app: App,
   input: GrantInput,
-  { grant_type, outcomes }: CodeKind,
+  { grant_type, outcomes, keeps }: CodeKind,
   request: AuthorizationRequest,
   { resource, scope, authorization_details, about, identity }: Decided,
 ): Authorization {
@@ -127,7 +131,7 @@ function authorizationOf(
   const refresh = mayRefresh ? newRefreshToken(app, family.id, now) : undefined
   const commit: Commit = {
     op: 'redeemCode',
-    input: { family, authorization_details: request.authorization_details, refresh: refresh?.stored, now },
+    input: { family, authorization_details: request.authorization_details, refresh: refresh?.stored, keeps, now },
     outcomes,
     refresh_token: refresh?.value,
   }

@@ -1,4 +1,5 @@
 // Every action of the audit trail; any other action does not compile. Operators depend on the names.
+import { APPROVAL_EVENTS } from './approval_events.ts'
 import type { DETAIL } from './audit_details.ts'
 
 interface Declared {
@@ -13,7 +14,6 @@ const changed = ['fields', 'changes'] as const
 const consent = ['scope', 'resource'] as const
 const connection = ['grant_id', 'user_id', 'provider'] as const
 const failedSignIn = ['provider', 'reason', 'expected', 'found', 'federated_subject', 'email', 'user_id'] as const
-const approval = ['approval_id', 'user_id', 'resource', 'scope'] as const
 const idp = ['idp_id', 'issuer'] as const
 const issued = ['jti', 'grant_type', 'scope', 'resource', 'provider', 'family', 'parent'] as const
 const link = ['source', 'target', 'scope_map'] as const
@@ -48,15 +48,9 @@ export const AUDIT_EVENTS = {
   admin_ui_logout: { doc: 'An operator signed out of the admin page.', detail: ['user_id'] },
   api_key_created: { doc: 'An operator created a key of the admin API.', detail: apiKey },
   api_key_revoked: { doc: 'An operator revoked a key of the admin API.', detail: apiKey },
-  approval_denied: { doc: 'The person who was asked, or an operator, denied an approval (CIBA).', detail: approval },
-  approval_expired: { doc: 'Nobody decided about an approval in time (CIBA).', detail: approval },
-  approval_granted: { doc: 'The person who was asked allowed an approval (CIBA), or a part of it.', detail: approval },
-  approval_requested: {
-    doc: 'A client asked a person for an approval (CIBA). `link` leads to the page where the person decides. `user_id` is absent if the client named nobody who could.',
-    detail: [...approval, 'link'],
-  },
+  ...APPROVAL_EVENTS,
   auth_code_reused: {
-    doc: 'An authorization code (with its verifier), a device code or an auth_req_id was used a second time. The tokens of the first use are revoked.',
+    doc: 'An authorization code (with its verifier) or a device code was used a second time. The tokens of the first use are revoked.',
     detail: [],
   },
   auth_locked_out: { doc: 'Too many failed logins from this address.', detail: [] },

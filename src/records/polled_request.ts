@@ -31,7 +31,7 @@ export interface PolledRequest {
 
 /** What only a request for an approval has (CIBA). */
 export interface ApprovalRequest {
-  /** The person who may decide. Absent: the hint names nobody who could. */
+  /** The person who may decide. Absent: the hint names no person who could. */
   user_id?: string
   /** MAC of the person, or of the hint: requests to the same one are counted together. */
   person: string

@@ -123,7 +123,7 @@ export const COUNTERS = {
   ext_mcp_calls_total: { help: 'Calls of tools by agents of operators', labels: ['tool'] },
   ext_audit_events_dropped_total: { help: 'Audit events that could not be written', labels: ['action'] },
   ext_event_deliveries_total: {
-    help: 'Attempts to send an event to a webhook or stream, or a logout to an application, by result; expired ones were never accepted in time',
+    help: 'Attempts to send an event to a webhook or stream, a logout to an application, or a notification of an approval to a client, by result; expired ones were never accepted in time',
     labels: ['kind', 'result'],
   },
   ext_telemetry_sent_total: {

@@ -125,6 +125,27 @@ export const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
       429: 'Too many requests of clients that any program can be, from the same address; with `Retry-After`.',
     },
   },
+  'POST /oauth/bc-authorize': {
+    doc: 'Asks a person for an approval (CIBA Core §7, [guide](../guides/single-actions.md#4-ask-a-person-who-is-elsewhere)). Only with `ciba.enabled`, and for confidential clients with the grant. The answers do not tell whether the person exists. With a `DPoP` header the tokens are bound to the key of the proof. An assertion may also be for the token endpoint.',
+    takes: {
+      login_hint: 'Verified email, or id, of a user. This or `id_token_hint` is required.',
+      id_token_hint: 'ID token of this service that the client got.',
+      scope: 'As in an authorization request.',
+      authorization_details: 'As in an authorization request (RFC 9396).',
+      resource: 'URI of the resource that the token is for (RFC 8707). One at most.',
+      binding_message: 'Message that the person sees: 1 to 128 visible characters.',
+      requested_expiry: 'Seconds that the person may take: 10 to 86400. Default: `ciba.expiry`.',
+      acr_values: 'Authentication context classes of which the person must reach one.',
+      client_notification_token: 'Bearer token of the notification. Required for a client with `ping`.',
+      ...CLIENT,
+    },
+    answers: {
+      200: '`auth_req_id`, `expires_in`, `interval`.',
+      400: '`invalid_binding_message`, `invalid_authorization_details`, `invalid_scope`, `invalid_target`, `unauthorized_client`, `unmet_authentication_requirements`, `invalid_dpop_proof`, `use_dpop_nonce`, `invalid_request`.',
+      401: AUTHENTICATION,
+      429: 'The client has ten open requests to this person, or the person has denied five within an hour; with `Retry-After`.',
+    },
+  },
   'POST /oauth/device_authorization': {
     doc: 'Starts a device authorization (RFC 8628 §3.1). Only with `device.enabled`. With a `DPoP` header the device code is bound to the key of the proof.',
     takes: {

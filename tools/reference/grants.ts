@@ -63,4 +63,12 @@ export const GRANTS: Readonly<Record<string, { doc: string; takes: Readonly<Reco
       authorization_details: 'Some of the granted elements (RFC 9396), for this access token only.',
     },
   },
+  'urn:openid:params:grant-type:ciba': {
+    doc: 'Exchanges the `auth_req_id` of an allowed approval for tokens (CIBA Core §10.1). Before the decision of the person the answer is `authorization_pending`, or `slow_down` when the client polls too often; after a denial it is `access_denied`, and after the lifetime of the request `expired_token`. A second use is refused.',
+    takes: {
+      auth_req_id: 'The `auth_req_id`. Required.',
+      resource: 'The resource of the request.',
+      authorization_details: 'Some of the granted elements (RFC 9396), for this access token only.',
+    },
+  },
 }

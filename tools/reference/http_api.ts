@@ -48,6 +48,7 @@ export function describedRoutes(): Route[] {
     SERVICE_AGENTS_ENABLE_JWKS_LISTING: 'true',
     SERVICE_UI_LOGO_FILE: 'logo.svg',
     SERVICE_DEVICE_ENABLED: 'true',
+    SERVICE_CIBA_ENABLED: 'true',
     SERVICE_OAUTH_OPENID: 'true',
     SERVICE_ADMIN_SIGN_IN_ENABLED: 'true',
     SERVICE_ADMIN_SIGN_IN_LOCAL: 'true',

@@ -144,6 +144,29 @@ export const PAGE_ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     },
     answers: { 200: PAGE, 303: TO_LOGIN },
   },
+  'GET /account/requests': {
+    doc: 'The page on which the signed-in user decides about approvals (CIBA). Only with `ciba.enabled`.',
+    takes: {
+      confirm: 'Id of a request that needs another sign-in, which follows.',
+      done: '`allowed` or `denied`: what the last form did. The page shows a text for it.',
+    },
+    answers: { 200: PAGE, 303: TO_LOGIN },
+  },
+  'POST /account/requests': {
+    doc: 'Accepts the form of one request. Only with `ciba.enabled`.',
+    takes: {
+      request_id: 'Id of the request. Required.',
+      action: '`allow` or `deny`. Required.',
+      scopes: 'Scopes that are allowed. May be repeated.',
+      details: 'Position of an element of the authorization details that is allowed, from 0. May be repeated.',
+      ...FORM,
+    },
+    answers: {
+      303: 'The decision is recorded: a redirect to the page. Or to a sign-in that the request requires.',
+      400: 'The request has expired, is already decided, or nothing was chosen.',
+      403: NOT_ITS_FORM,
+    },
+  },
   'POST /account/{section}': {
     doc: 'Accepts a form of the account page.',
     takes: {

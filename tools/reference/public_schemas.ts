@@ -147,6 +147,9 @@ export const PUBLIC_SCHEMAS: Readonly<Record<string, Schemas>> = {
   'GET /.well-known/ssf-configuration': { answers: { 200: transmitter } },
   'POST /oauth/token': { answers: { 200: token } },
   'POST /oauth/par': { answers: { 201: z.object({ request_uri: z.string(), expires_in: z.number() }) } },
+  'POST /oauth/bc-authorize': {
+    answers: { 200: z.object({ auth_req_id: z.string(), expires_in: count, interval: count }) },
+  },
   'POST /oauth/device_authorization': { answers: { 200: deviceCodes } },
   'POST /oauth/introspect': { answers: { 200: introspection } },
   'GET /oauth/userinfo': { answers: { 200: userinfo } },

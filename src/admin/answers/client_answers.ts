@@ -1,6 +1,7 @@
 // Schemas of the answers about clients that wait for approval, and about metadata documents.
 import { z } from 'zod'
 import { APPROVAL_STATES } from '../../store/tokens/approvals.ts'
+import { details } from './details.ts'
 
 export const clientRequest = z.strictObject({
   id: z.string(),
@@ -25,14 +26,14 @@ export const fetchedDocument = z.strictObject({ document: members.optional(), pr
 export const approval = z.strictObject({
   id: z.string(),
   client_id: z.string(),
-  user_id: z.string().optional().describe('The user who is asked. Absent if the client named nobody who could decide.'),
+  user_id: z
+    .string()
+    .optional()
+    .describe('The user who is asked. Absent if the client named no person who could decide.'),
   binding_message: z.string().optional().describe('Message of the client to the user.'),
   resource: z.string().optional().describe('URI of the resource.'),
   scope: z.string(),
-  authorization_details: z
-    .array(z.record(z.string(), z.unknown()))
-    .optional()
-    .describe('What the client asks for beside the scope (RFC 9396).'),
+  authorization_details: details.optional().describe('What the client asks for beside the scope (RFC 9396).'),
   status: z.enum(APPROVAL_STATES),
   created_at: z.iso.datetime(),
   expires_at: z.iso.datetime(),

@@ -11,7 +11,8 @@ import { rfc3339 } from '../../lib/time.ts'
 import { FetchError } from '../../net/error.ts'
 import type { Idp } from '../../records/idp.ts'
 import { type AdminResource, action } from '../action.ts'
-import * as answers from '../answers/answers.ts'
+import { refreshed } from '../answers/answers.ts'
+import * as answers from '../answers/federation.ts'
 import { newIdpForm } from '../forms/provider_forms.ts'
 import { changedFields, changesOf, conflict, invalid, notFound, retryStale } from '../outcome.ts'
 import { withHostWarning } from '../unreachable.ts'
@@ -195,7 +196,7 @@ export const idps: AdminResource = {
       method: 'POST',
       path: '/admin/idps/{id}/refresh-keys',
       doc: 'Fetches the keys of an identity provider now, and replaces the cached ones.',
-      answer: answers.refreshed,
+      answer: refreshed,
       tool: {
         ...{ name: 'refresh_provider_keys', title: 'Fetch the keys of an identity provider' },
         params: inStatus,

@@ -12,7 +12,7 @@ import { personOf } from '../../records/user.ts'
 import type { PolledApproval } from '../../store/tokens/approvals.ts'
 import { answerIn, isWithin, recordAllowed, recordDenied, requestOf, shownOf } from '../decision.ts'
 import { messagesOf } from '../pages/language.ts'
-import { approvalForm, type Hurdle, requestsPage, type Said, type ShownApproval } from '../pages/requests_page.ts'
+import { approvalForm, type Hurdle, type PageNote, requestsPage, type ShownApproval } from '../pages/requests_page.ts'
 import { basePath, pathAndQuery, REQUESTS_PATH, toLogin } from '../pages/urls.ts'
 import { checkForm, findSignedIn, type SignedIn } from '../session.ts'
 import { stepUp } from '../sign_in/step_up.ts'
@@ -63,7 +63,7 @@ function decided(app: App, { client, polled }: ShownApproval, done: 'allowed' | 
   return redirect(`${basePath(app)}${REQUESTS_PATH}?${new URLSearchParams({ done })}`)
 }
 
-async function showAll(app: App, http: Request, signedIn: SignedIn, said?: Said): Promise<Reply> {
+async function showAll(app: App, http: Request, signedIn: SignedIn, said?: PageNote): Promise<Reply> {
   const open = { user_id: signedIn.user.id, now: app.clock.now(), limit: SHOWN }
   const found = await app.store.listOpenApprovals(open)
   const shown = await Promise.all(found.map((polled) => shownTo(app, signedIn, polled)))

@@ -22,7 +22,7 @@ export interface ShownApproval extends ShownRequest {
 export const approvalForm = (id: string): string => `approval ${id}`
 
 /** What the last answer did, or why it was not accepted. */
-export interface Said {
+export interface PageNote {
   text: string
   /** Absent for an answer that was accepted. */
   status?: number
@@ -34,7 +34,7 @@ export function requestsPage(
   http: RequestHead,
   signedIn: SignedIn,
   shown: readonly ShownApproval[],
-  said?: Said,
+  said?: PageNote,
 ): Reply {
   const messages = messagesOf(http)
   const { requests: t } = messages

@@ -134,7 +134,7 @@ export const REGISTRATION = [
   [
     'approvals_too_many',
     'The client has ten open requests to this person, or the person has denied five within an hour',
-    'The client waits as `Retry-After` says. If nobody decides, it may have named a person who does not exist',
+    'The client waits as `Retry-After` says. A person who does not exist never decides',
   ],
   [
     'cimd_changes',

@@ -1,4 +1,4 @@
-// What approvals (CIBA) share: the auth_req_id, whom a request is for, and the ends of requests that nobody decides.
+// What approvals (CIBA) share: the auth_req_id, whom a request is for, and the ends of undecided requests.
 import type { App } from '../../context.ts'
 import { comparableEmail } from '../../lib/email.ts'
 import { type Bearer, bearerOf, equalSecrets } from '../../lib/id.ts'
@@ -25,7 +25,7 @@ export const authReqIdOf = (
     .map((mac) => bearerOf(AUTH_REQ_ID_PREFIX, id, mac))
     .find((each) => equalSecrets(each.hash, hash))?.value
 
-/** By what requests to a person are counted. A hint that names nobody counts like a person, in every form in which it would name the same one. */
+/** By what requests to a person are counted. A hint that names no person counts like a person, in every form in which it would name the same one. */
 export const personOfHint = (
   { successors }: Pick<App, 'successors'>,
   user: Pick<User, 'id'> | undefined,
@@ -35,7 +35,7 @@ export const personOfHint = (
 /** Requests whose end is recorded at once. */
 const EXPIRED_AT_ONCE = 100
 
-/** Records the end of requests that nobody decided in time. */
+/** Records the end of requests that were not decided in time. */
 export async function recordExpired(app: App): Promise<void> {
   const found = await app.store.listExpiredApprovals({ now: app.clock.now(), limit: EXPIRED_AT_ONCE })
   for (const { id, ...polled } of found)

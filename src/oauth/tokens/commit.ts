@@ -55,8 +55,8 @@ type Run<Op extends CommitOp> = (store: Store, input: Inputs[Op], issuance: NewI
  * object that begins with a spread and has further members, which costs about 1 us for each of them.
  */
 const RUN: { readonly [Op in CommitOp]: Run<Op> } = {
-  redeemCode: (store, { family, authorization_details, refresh, now }, issuance) =>
-    store.redeemCode({ family, authorization_details, refresh, now, issuance }),
+  redeemCode: (store, { family, authorization_details, refresh, keeps, now }, issuance) =>
+    store.redeemCode({ family, authorization_details, refresh, keeps, now, issuance }),
   rotateRefreshToken: (store, { used, next, retried_since, now }, issuance) =>
     store.rotateRefreshToken({ used, next, retried_since, now, issuance }),
   recordRetry: (store, { family_id }, issuance) =>

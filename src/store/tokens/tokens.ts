@@ -170,6 +170,8 @@ export function* redeemCode(r: {
   family: TokenFamily
   authorization_details?: AskedDetails
   refresh?: RefreshToken
+  /** Whether a second use leaves the tokens of the first one valid. */
+  keeps?: boolean
   issuance: NewIssuance
   now: number
 }): Op<'redeemed' | 'used'> {
@@ -181,6 +183,7 @@ export function* redeemCode(r: {
     family.scope,
     maybeEncoded(r.authorization_details) ?? '',
   )
+  if (taken === 0 && r.keeps) return 'used'
   if (taken === 0) {
     yield* revokeRedemption({ authorization_id: family.authorization_id, now: r.now })
     yield* recordReuse('auth_code_reused', r.issuance, {}, r.now)

@@ -1,14 +1,14 @@
 // Admin operations on approvals (CIBA): what clients ask people for.
 import { z } from 'zod'
-import { notifyDecided } from '../events/approval_ping.ts'
-import { int, name, word } from '../lib/field.ts'
-import { isId } from '../lib/id.ts'
-import { rfc3339 } from '../lib/time.ts'
-import { eventOf } from '../oauth/sign_in/approval.ts'
-import { APPROVAL_STATES, type ApprovalState, type PolledApproval } from '../store/tokens/approvals.ts'
-import { type AdminResource, action } from './action.ts'
-import { approval } from './answers/client_answers.ts'
-import { conflict, notFound } from './outcome.ts'
+import { notifyDecided } from '../../events/approval_ping.ts'
+import { int, name, word } from '../../lib/field.ts'
+import { isId } from '../../lib/id.ts'
+import { rfc3339 } from '../../lib/time.ts'
+import { eventOf } from '../../oauth/sign_in/approval.ts'
+import { APPROVAL_STATES, type ApprovalState, type PolledApproval } from '../../store/tokens/approvals.ts'
+import { type AdminResource, action } from '../action.ts'
+import { approval } from '../answers/client_answers.ts'
+import { conflict, notFound } from '../outcome.ts'
 
 const stateOf = ({ decision, expires_at }: PolledApproval, now: number): ApprovalState => {
   if (decision === undefined) return expires_at > now ? 'pending' : 'expired'
