@@ -7,6 +7,7 @@ import { codeKind } from './redemption.ts'
 
 const KIND: PolledKind = {
   code: codeKind('ciba', 'auth_req_id', true),
+  sent: (form) => form.auth_req_id,
   parameter: 'auth_req_id',
   prefix: AUTH_REQ_ID_PREFIX,
   isApproval: true,

@@ -7,6 +7,7 @@ import { codeKind } from './redemption.ts'
 
 const KIND: PolledKind = {
   code: codeKind('device_code', 'device code'),
+  sent: (form) => form.device_code,
   parameter: 'device_code',
   prefix: DEVICE_CODE_PREFIX,
   isApproval: false,

@@ -1,6 +1,7 @@
 // The grants whose client polls until a person has decided (RFC 8628 §3.4, CIBA §10.1). The approved request is redeemed in the same way as
 // that of an authorization code.
 import type { App } from '../context.ts'
+import type { Params } from '../http/message.ts'
 import { type ErrorCode, OAuthError } from '../lib/error.ts'
 import { equalSecrets, parseBearer } from '../lib/id.ts'
 import type { Reason } from '../lib/reasons/index.ts'
@@ -13,7 +14,8 @@ import { type CodeKind, redeemApproved } from './redemption.ts'
 /** A kind of request that is polled for. */
 export interface PolledKind {
   readonly code: CodeKind
-  /** The parameter that names the request, and the prefix of its values. */
+  /** The value that names the request, its parameter and its prefix. */
+  sent(form: Params): string | undefined
   readonly parameter: 'device_code' | 'auth_req_id'
   readonly prefix: string
   readonly isApproval: boolean
@@ -29,7 +31,7 @@ const answer = (code: ErrorCode, description: string, reason: Reason) =>
 export async function redeemPolled(app: App, input: GrantInput, kind: PolledKind): Promise<Authorization> {
   const { form, client } = input
   const { parameter, prefix, of, code } = kind
-  const value = form[parameter]
+  const value = kind.sent(form)
   if (value === undefined)
     throw new OAuthError('invalid_request', `${parameter} is missing`, { reason: `missing_${parameter}` })
   const bearer = parseBearer(prefix, value)

@@ -46,7 +46,10 @@ interface Explained {
 const explain = (grant: string, fields: object) =>
   okAdmin<Explained>(service, 'POST', '/admin/try/explain', { grant, ...fields })
 
-describe.each(grants.filter(({ name }) => name !== 'device_code'))('$name', ({ type, rules }) => {
+/** What a client polls for is redeemed by the rules of an authorization code. */
+const POLLED = ['device_code', 'ciba']
+
+describe.each(grants.filter(({ name }) => !POLLED.includes(name)))('$name', ({ type, rules }) => {
   test('explain names the rule that refuses a request, with the reason of the request', async () => {
     const { real, explained } = asks.get(type) as NonNullable<ReturnType<typeof asks.get>>
     const reasonOf = watchReasons(service)
@@ -70,7 +73,7 @@ describe.each(grants.filter(({ name }) => name !== 'device_code'))('$name', ({ t
   })
 })
 
-test('a device code is redeemed by the rules of an authorization code', () => {
+test.each(POLLED)('%s is redeemed by the rules of an authorization code', (name) => {
   const rulesOf = (wanted: string) => grants.find(({ name }) => name === wanted)?.rules
-  expect(rulesOf('device_code')).toBe(rulesOf('authorization_code'))
+  expect(rulesOf(name)).toBe(rulesOf('authorization_code'))
 })

@@ -9,9 +9,11 @@ import { STREAM_ACTIONS } from '../../src/events/security_events.ts'
 import { newId } from '../../src/lib/id.ts'
 import { AUDIT_ACTIONS } from '../../src/oauth/audit_events.ts'
 import { isLone } from '../../src/oauth/lone_events.ts'
+import { recordExpired } from '../../src/oauth/sign_in/approval.ts'
 import { KEY_REVOCATION } from '../../src/store/tokens/key_revocations.ts'
 import { accountPage, browserOf, press, userWith } from '../support/account.ts'
 import { eventsOf, okAdmin } from '../support/admin.ts'
+import { APPROVALS, approvalScene, decideOn } from '../support/approvals.ts'
 import { Browser } from '../support/browser.ts'
 import { DocumentServer, LOCAL_DOCUMENTS } from '../support/documents.ts'
 import { aPerson } from '../support/exchange.ts'
@@ -66,6 +68,7 @@ describe.each(storages())('on %s', (_name, env) => {
       ...SEALED,
       SERVICE_OIDC_SHOW_LOCAL_LOGIN: 'true',
       SERVICE_SCIM_ENABLED: 'true',
+      ...APPROVALS,
     }))
     loseEvents(service)
   })
@@ -149,6 +152,18 @@ describe.each(storages())('on %s', (_name, env) => {
       const { client_id } = (await (await register(service)).json()) as { client_id: string }
       await (await browserOf(service, user.email)).open(authorizeUrl(service, { client_id }))
       service.app.config.clients.approval = 'none'
+    },
+    approval_requested: async () => (await approvalScene(service)).begin(),
+    approval_granted: async () => {
+      const { browser, begin } = await approvalScene(service)
+      await begin()
+      await decideOn(service, browser)
+    },
+    approval_expired: async () => {
+      const { begin } = await approvalScene(service)
+      await begin({ requested_expiry: '10' })
+      service.advance(10)
+      await recordExpired(service.app)
     },
     consent_granted: () => decide('allow'),
     consent_denied: () => decide('deny'),

@@ -6,6 +6,7 @@ import { adminSessionRules } from './conformance/admin_sessions.ts'
 import { apiKeyRules } from './conformance/api_keys.ts'
 import { applicationSessionRules } from './conformance/application_sessions.ts'
 import { applicationRules } from './conformance/applications.ts'
+import { approvalRules } from './conformance/approvals.ts'
 import { tokenCountRules } from './conformance/client_token_counts.ts'
 import { clientRules } from './conformance/clients.ts'
 import { connectionRules } from './conformance/connections.ts'
@@ -76,6 +77,7 @@ export function conformance(open: Open): void {
   describe('users of upstream providers', () => federatedUserRules(bench))
   describe('codes and refresh tokens', () => tokenRules(bench))
   describe('device requests', () => deviceRequestRules(bench))
+  describe('approvals', () => approvalRules(bench))
   describe('consents', () => consentRules(bench))
   describe('applications', () => applicationRules(bench))
   describe('issued tokens', () => issuanceRules(bench))

@@ -7,7 +7,7 @@ import { addProvider as addProviderTo } from './broker.ts'
 import { DocumentServer } from './documents.ts'
 import { addFactor } from './factors.ts'
 import { TestIdp } from './idp.ts'
-import { aBrokerGrant, aLink, anIssuance, aProvider, aResource } from './records.ts'
+import { aBrokerGrant, aLink, anApproval, anIssuance, aProvider, aResource } from './records.ts'
 import { addClient, addResource, addUser, PASSWORD, type TestService } from './service.ts'
 import { Upstream } from './upstream.ts'
 import { addPolicy, mapSubject, trust } from './xaa.ts'
@@ -196,6 +196,12 @@ const MAKERS: Readonly<Record<string, Make>> = {
   'client-request.list': async () => ({}),
   'client-request.approve': clientRequest,
   'client-request.deny': clientRequest,
+  'approval.list': async () => ({}),
+  'approval.deny': async ({ app }) => {
+    const request = anApproval({ created_at: app.clock.now(), expires_at: app.clock.now() + 60 })
+    await app.store.createApproval({ ...request, bounds: { open: 10, denied: 5, within: 60 } })
+    return { params: { id: request.id } }
+  },
   'lockout.list': async () => ({}),
   'lockout.delete': async ({ app }) => {
     const now = app.clock.now()

@@ -10,6 +10,7 @@ import type { FrontingLink } from '../../src/records/fronting_link.ts'
 import type { Idp, SubjectMapping, XaaPolicy } from '../../src/records/idp.ts'
 import type { InstanceAbout } from '../../src/records/instance.ts'
 import type { Issuance } from '../../src/records/issuance.ts'
+import type { ApprovalRequest } from '../../src/records/polled_request.ts'
 import { EVERYONE, type Resource } from '../../src/records/resource.ts'
 import type { Session } from '../../src/records/session.ts'
 import type { RefreshToken, TokenFamily } from '../../src/records/token_family.ts'
@@ -305,6 +306,15 @@ export const aDeviceRequest = (more: Partial<NewPolledRequest> = {}): NewPolledR
     ...more,
   }
 }
+
+/** An approval that waits for its person. */
+export const anApproval = ({
+  approval,
+  ...more
+}: Partial<NewPolledRequest> = {}): NewPolledRequest & { approval: ApprovalRequest } => ({
+  ...aDeviceRequest(more),
+  approval: { user_id: `u_${newId()}`, person: newBearer('ap').hash, binding_message: 'W4SCT', ...approval },
+})
 
 export const anInstance: InstanceAbout = {
   version: '0.2.1',
