@@ -41,3 +41,7 @@ export interface ApprovalRequest {
   /** The client_notification_token, encrypted with the auth_req_id. */
   notification?: string
 }
+
+/** The states of an approval, as operators see them. */
+export const APPROVAL_STATES = ['pending', 'granted', 'denied', 'expired'] as const
+export type ApprovalState = (typeof APPROVAL_STATES)[number]

@@ -46,7 +46,7 @@ const asParam = (details: unknown) => ({ authorization_details: JSON.stringify(d
 const scopeOf = ({ body }: { body: Record<string, unknown> }) => body['scope']
 
 describe('a client that polls', () => {
-  test('waits, is told when it polls too often, and gets its tokens once; a second poll does not end them', async () => {
+  test('waits, must slow down when it polls too often, and gets its tokens once; a second poll does not end them', async () => {
     const { client, resource, user, browser, begin } = await approvalScene(service)
     const id = await begin()
     expect(id).toMatch(/^ar_[\w-]{64}$/)
@@ -70,7 +70,7 @@ describe('a client that polls', () => {
     expect(await eventsOf(service, 'auth_code_reused')).toEqual([])
   })
 
-  test('is told of a denial, and of the end of a request; both are audited', async () => {
+  test('learns of a denial, and of the end of a request; both are audited', async () => {
     const { client, user, browser, begin } = await approvalScene(service)
     const [denied, expired] = [await begin(), await begin({ requested_expiry: '10' })]
     await decideOn(service, browser, 'deny')

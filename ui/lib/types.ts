@@ -5,6 +5,7 @@ import type * as answers from '../../src/admin/answers/answers.ts'
 import type * as ofClients from '../../src/admin/answers/client_answers.ts'
 import type * as connect from '../../src/admin/answers/connect.ts'
 import type * as events from '../../src/admin/answers/events.ts'
+import type * as federation from '../../src/admin/answers/federation.ts'
 import type { found, names } from '../../src/admin/answers/found.ts'
 import type * as incidents from '../../src/admin/answers/incidents.ts'
 import type * as instances from '../../src/admin/answers/instances.ts'
@@ -38,9 +39,9 @@ export type TriedSignIn = z.output<typeof connect.triedSignIn>
 export type ResourceAnswer = z.output<typeof answers.resource>
 export type Provider = z.output<typeof answers.provider>
 export type Link = z.output<typeof answers.link>
-export type IdpAnswer = z.output<typeof answers.idp>
-export type XaaPolicyAnswer = z.output<typeof answers.xaaPolicy>
-export type Mapping = z.output<typeof answers.mapping>
+export type IdpAnswer = z.output<typeof federation.idp>
+export type XaaPolicyAnswer = z.output<typeof federation.xaaPolicy>
+export type Mapping = z.output<typeof federation.mapping>
 export type IssuanceAnswer = z.output<typeof answers.issuance>
 export type IssuanceDetail = Omit<z.output<typeof answers.issuanceDetail>, 'act'> & { act?: Actor }
 export type RevokedAnswer = z.output<typeof answers.revoked>

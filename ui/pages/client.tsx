@@ -37,6 +37,8 @@ const EDITABLE = [
   'id_token_signed_response_alg',
   'backchannel_logout_uri',
   'backchannel_logout_session_required',
+  'backchannel_token_delivery_mode',
+  'backchannel_client_notification_endpoint',
   'scope',
   'application_type',
   'agent_description',
@@ -224,6 +226,8 @@ const factsOf = (client: ClientAnswer) =>
       (['After a logout', <Lines key="returns" of={client.post_logout_redirect_uris} />] as const),
     client.backchannel_logout_uri !== undefined &&
       (['Notified of logouts', <Mono key="logouts" of={client.backchannel_logout_uri} />] as const),
+    client.backchannel_client_notification_endpoint !== undefined &&
+      (['Notified of approvals', <Mono key="pings" of={client.backchannel_client_notification_endpoint} />] as const),
     client.id_token_signed_response_alg && (['ID tokens', client.id_token_signed_response_alg] as const),
     ['Scope', <Mono key="scope" of={client.scope} or="none of its own" />],
     client.default_resource !== undefined &&

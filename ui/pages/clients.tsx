@@ -88,6 +88,8 @@ const FIELDS = [
   'id_token_signed_response_alg',
   'backchannel_logout_uri',
   'backchannel_logout_session_required',
+  'backchannel_token_delivery_mode',
+  'backchannel_client_notification_endpoint',
   'scope',
   'token_endpoint_auth_method',
   'jwks',

@@ -1,6 +1,6 @@
 // Schemas of the answers about clients that wait for approval, and about metadata documents.
 import { z } from 'zod'
-import { APPROVAL_STATES } from '../../store/tokens/approvals.ts'
+import { APPROVAL_STATES } from '../../records/polled_request.ts'
 import { details } from './details.ts'
 
 export const clientRequest = z.strictObject({

@@ -1,6 +1,6 @@
 // Operations on approvals (CIBA): polled requests to a person whom the client names, and who decides without a code.
 import type { AuthorizationRequest } from '../../records/authorization_request.ts'
-import type { ApprovalRequest, PolledRequest } from '../../records/polled_request.ts'
+import type { ApprovalRequest, ApprovalState, PolledRequest } from '../../records/polled_request.ts'
 import {
   all,
   type Condition,
@@ -135,10 +135,6 @@ export function* expireApproval({ id }: { id: string }): Op<boolean> {
   )
   return expired === 1
 }
-
-/** The states of a request, as operators see them. */
-export const APPROVAL_STATES = ['pending', 'granted', 'denied', 'expired'] as const
-export type ApprovalState = (typeof APPROVAL_STATES)[number]
 
 /** The condition of each state. Its parameter is the time. */
 const IS_IN: Readonly<Record<ApprovalState, (now: number) => Condition>> = {
