@@ -86,22 +86,27 @@ describe('try authorize', () => {
     expect((await callAdmin(service, 'GET', '/admin/clients/service-try')).status).toBe(404)
   })
 
-  test('try authorize signs a user in and shows the token, with a callback on a free port', async () => {
-    await runHere(['quickstart'], env)
-    const { email } = await addUser(service)
-    const sender = openSender({ config: service.app.config, env })
-    let walked: Promise<unknown> | undefined
-    const answer = await tryAuthorize(service.app.config, sender, { port: 0 }, (url) => {
-      walked = walk(service, url, { email }).then((callback) => fetch(callback))
-    })
-    await walked
-    await sender.close()
-    expect(answer).toMatchObject({
-      token_type: 'Bearer',
-      refresh_token: expect.any(String),
-      claims: { client_id: 'service-try', scope: 'quickstart:read' },
-    })
-  })
+  test.each([false, true])(
+    'try authorize signs a user in and shows the token, with a callback on a free port; pushed requests: %s',
+    async (pushed) => {
+      await runHere(['quickstart'], env)
+      service.app.config.oauth.require_pushed_requests = pushed
+      const { email } = await addUser(service)
+      const sender = openSender({ config: service.app.config, env })
+      let walked: Promise<unknown> | undefined
+      const answer = await tryAuthorize(service.app.config, sender, { port: 0 }, (url) => {
+        walked = walk(service, url, { email }).then((callback) => fetch(callback))
+      })
+      await walked
+      await sender.close()
+      service.app.config.oauth.require_pushed_requests = false
+      expect(answer).toMatchObject({
+        token_type: 'Bearer',
+        refresh_token: expect.any(String),
+        claims: { client_id: 'service-try', scope: 'quickstart:read' },
+      })
+    },
+  )
 
   test('try authorize with an unknown resource is a usage error that lists the existing resources', async () => {
     const { code, stderr } = await runHere(['try', 'authorize', '--resource', 'nope'], env)

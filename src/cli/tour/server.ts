@@ -1,17 +1,39 @@
 // Calls the public listener of the running server, as a client does.
 import type { Config } from '../../config/schema.ts'
+import { PATHS } from '../../oauth/metadata.ts'
 import { originOf } from '../origin.ts'
 
 const TIMEOUT_MS = 10_000
 
+interface Credentials {
+  id: string
+  secret: string
+}
+
 /** Requests tokens from the running server. Throws an Error with a suggested correction when no server answers, or when it refuses. */
-export async function requestToken(
-  { server }: Config,
+export const requestToken = (
+  config: Config,
   form: Record<string, string>,
-  credentials?: { id: string; secret: string },
+  credentials?: Credentials,
+): Promise<Record<string, unknown>> => postForm(config, PATHS.token, form, credentials)
+
+/** Pushes an authorization request to the running server (RFC 9126). Returns what the URL of the browser has in its place. Throws as requestToken() does. */
+export async function pushRequest(
+  config: Config,
+  form: Readonly<Record<'client_id', string>> & Record<string, string>,
+): Promise<Record<string, string>> {
+  const { request_uri } = await postForm(config, PATHS.par, form)
+  return { client_id: form.client_id, request_uri: String(request_uri) }
+}
+
+async function postForm(
+  { server }: Config,
+  path: string,
+  form: Record<string, string>,
+  credentials?: Credentials,
 ): Promise<Record<string, unknown>> {
   const basic = credentials && Buffer.from(`${credentials.id}:${credentials.secret}`).toString('base64')
-  const url = `${originOf(server.address)}/oauth/token`
+  const url = originOf(server.address) + path
   const response = await reach(url, {
     method: 'POST',
     headers: basic ? { authorization: `Basic ${basic}` } : {},
