@@ -154,6 +154,7 @@ async function proceed(
   const another = await loginUrl(app, request, `${request.path}?${await queryForAnother(app, request.query)}`, true)
   return answerAccessRefused(app, request, back, requested, {
     user: signedIn.user,
+    waiting: signedIn.waiting,
     resource,
     rule: refused_by,
     another,

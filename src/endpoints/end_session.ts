@@ -44,7 +44,7 @@ async function returnUri(app: App, { client_id }: IdTokenHint, params: Params): 
   return state === undefined ? uri : `${uri}${uri.includes('?') ? '&' : '?'}${new URLSearchParams({ state })}`
 }
 
-function askFirst(app: App, messages: Messages, { user }: SignedIn): Reply {
+function askFirst(app: App, messages: Messages, { user, waiting }: SignedIn): Reply {
   const { signOut: t } = messages
   return page(
     app,
@@ -54,6 +54,7 @@ function askFirst(app: App, messages: Messages, { user }: SignedIn): Reply {
 <p class="soft">${isolated(accountName(user))}</p>
 <form method="post" action="${basePath(app)}/logout?then=page"><button class="main wide">${t.submit}</button></form>
 <a class="button wide" href="${basePath(app)}/">${t.stay}</a>`,
+    { waiting },
   )
 }
 

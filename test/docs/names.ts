@@ -148,6 +148,7 @@ const TAKES_WORDS = new Set(['service bench'])
 const { config } = loadConfig(undefined, {
   SERVICE_AGENTS_ENABLE_JWKS_LISTING: 'true',
   SERVICE_DEVICE_ENABLED: 'true',
+  SERVICE_CIBA_ENABLED: 'true',
   SERVICE_OAUTH_OPENID: 'true',
 })
 

@@ -90,12 +90,12 @@ describe('a client that polls', () => {
     const about = (kind: string) =>
       eventsOf(service, kind).then((events) => events.filter(({ client_id }) => client_id === client.client_id))
     for (const [kind, count] of [
-      ['requested', 2],
-      ['denied', 1],
-      ['expired', 1],
-      ['granted', 0],
+      ['approval_requested', 2],
+      ['approval_denied', 1],
+      ['approval_expired', 1],
+      ['approval_granted', 0],
     ] as const) {
-      const events = await about(`approval_${kind}`)
+      const events = await about(kind)
       expect([kind, events.length]).toEqual([kind, count])
       for (const { detail } of events) expect(detail).toMatchObject({ user_id: user.id, scope: 'mcp:read mcp:write' })
     }
@@ -150,6 +150,8 @@ describe('a request', () => {
     ] as [Record<string, string | undefined>, string][])
       expectRefused(await ask(fields), error)
     expectRefused(await ask({}, await addClient(service)), 'unauthorized_client')
+    const [event] = await eventsOf(service, 'ciba_denied')
+    expect(event?.detail).toEqual({ reason: 'grant_not_registered' })
     const unproven = { ...valid, client_id: client.client_id }
     expectRefused(await askPerson(service, undefined, unproven), 'invalid_client', 401)
   })

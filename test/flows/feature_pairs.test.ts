@@ -21,7 +21,7 @@ const PROVIDER = 'http://localhost:9'
 const second = alsoFederating('second', 'http://localhost:9/second', {})
 const FEATURES: Record<string, Record<string, string>> = {
   openid: { SERVICE_OAUTH_OPENID: 'true' },
-  devices: { SERVICE_DEVICE_ENABLED: 'true' },
+  devices: { SERVICE_DEVICE_ENABLED: 'true', SERVICE_CIBA_ENABLED: 'true' },
   scim: { ...federating(PROVIDER), SERVICE_SCIM_ENABLED: 'true' },
   mfa: { SERVICE_MFA_REQUIRED: 'always' },
   broker: { ...SEALED, SERVICE_CONNECT_STATE_SECRET: 'a state secret of the tests, long enough' },

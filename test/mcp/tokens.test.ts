@@ -6,6 +6,7 @@ import type { User } from '../../src/records/user.ts'
 import { callAdmin } from '../support/admin.ts'
 import { adminSignIn, GROUPS, openAdminFederation } from '../support/admin_page.ts'
 import { WITH_MCP } from '../support/agent.ts'
+import { APPROVALS, addAgent, askPerson } from '../support/approvals.ts'
 import { Browser } from '../support/browser.ts'
 import { dpop, proofKey } from '../support/dpop.ts'
 import {
@@ -27,6 +28,7 @@ beforeAll(async () => {
   world = await openAdminFederation({
     ...WITH_MCP,
     SERVICE_DEVICE_ENABLED: 'true',
+    ...APPROVALS,
     SERVICE_TOKEN_EXCHANGE_ENABLED: 'true',
   })
   service = world.service
@@ -163,6 +165,11 @@ test('no other grant gets a token for it, and no resource can have its URI', asy
     ...{ resource: url, scope: 'admin:view' },
   })
   expectRefused(device, 'invalid_target')
+  const { email } = await person('staff')
+  const asked = await askPerson(service, await addAgent(service, { scope: ALL }), {
+    ...{ login_hint: email, resource: url, scope: 'admin:view' },
+  })
+  expectRefused(asked, 'invalid_target')
   const taken = await callAdmin(service, 'POST', '/admin/resources', {
     ...{
       slug: 'taken',

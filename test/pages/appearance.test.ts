@@ -36,6 +36,7 @@ const IN_EVERY_LANGUAGE = [
   'signed out',
   'error',
   'account',
+  'approvals',
   'account with long texts',
   'consent with long texts',
 ]

@@ -2,9 +2,11 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
+import { newId } from '../../src/lib/id.ts'
 import type { Client } from '../../src/records/client.ts'
 import { allow, browserOf, IPHONE } from '../support/account.ts'
 import { okAdmin } from '../support/admin.ts'
+import { APPROVALS, addAgent, askPerson, idIn } from '../support/approvals.ts'
 import { addDeviceClient, askForCode, codesOf, DEVICES } from '../support/device.ts'
 import { codeAt, secretOn } from '../support/factors.ts'
 import { authorizeUrl } from '../support/flow.ts'
@@ -22,6 +24,7 @@ export async function openWorld(): Promise<World> {
   const { server, origin } = await serve(PAGE)
   const service = await startService({
     ...DEVICES,
+    ...APPROVALS,
     SERVICE_OAUTH_OPENID: 'true',
     SERVICE_SERVER_ALLOWED_ORIGINS: origin,
     SERVICE_RATE_LIMIT_AUTH_FAIL_MAX: '0',
@@ -126,6 +129,36 @@ async function showDeviceConsent({ service }: World, page: Page) {
   await page.locator('button[value=allow]').waitFor()
 }
 
+/** Requests for approvals: two equal ones, one with long texts, and one that needs another sign-in. Shows the page, and that of the account. */
+async function showApprovals({ service }: World, page: Page, place: string): Promise<void> {
+  const resource = await addResource(service, {
+    uri: `https://${'r'.repeat(63)}.example.com/${newId()}`,
+    authorization_details_types: [PAYMENT],
+  })
+  const [agent, long, { email }] = [
+    await addAgent(service, { client_name: 'Invoice agent' }),
+    await addAgent(service, { client_name: LONG_NAME }),
+    await addUser(service),
+  ]
+  const ask = async (client: typeof agent, fields: Record<string, string>) =>
+    idIn(await askPerson(service, client, { login_hint: email, resource: resource.uri, ...fields }))
+  const authorization_details = JSON.stringify(
+    ['Ada Lovelace', 'W'.repeat(80)].map((creditor) => ({ type: 'payment', amount: '30 EUR', creditor })),
+  )
+  for (let i = 0; i < 2; i++) await ask(agent, { binding_message: 'INV-7', authorization_details })
+  await ask(long, { binding_message: 'W'.repeat(128) })
+  await ask(agent, { acr_values: 'mfa' })
+  await page.goto(`${service.issuer}${place}`)
+  await logIn(page, email)
+  await page.waitForURL(`**${place}`)
+}
+const PAYMENT = {
+  type: 'payment',
+  description: 'A payment',
+  display: ['Pay {amount} to {creditor}'],
+  schema: { properties: { amount: {}, creditor: {} } },
+}
+
 /** The page that adds a second factor, of a new user. */
 async function showFactors({ service }: World, page: Page): Promise<void> {
   const { email } = await addUser(service)
@@ -212,6 +245,19 @@ export const SCENES: Record<string, (world: World, page: Page) => Promise<unknow
     await showDeviceConsent(world, page)
     await page.locator('button[value=allow]').click()
     await page.locator('button').waitFor({ state: 'detached' })
+  },
+  approvals: (world, page) => showApprovals(world, page, '/account/requests'),
+  'approvals in a line': (world, page) => showApprovals(world, page, '/account'),
+  'approval without a choice': async (world, page) => {
+    await showApprovals(world, page, '/account/requests')
+    for (const box of await page.locator('form').first().getByRole('checkbox').all()) await box.uncheck()
+    await page.locator('button[value=allow]').first().click()
+    await page.getByRole('alert').waitFor()
+  },
+  'no approval': async ({ service }, page) => {
+    await page.goto(`${service.issuer}/account/requests`)
+    await logIn(page, (await addUser(service)).email)
+    await page.waitForURL('**/account/requests')
   },
   'password link': async (world, page) => page.goto(await newPasswordLink(world, await addUser(world.service))),
   'password link with a mistake': async (world, page) => {

@@ -57,6 +57,7 @@ beforeAll(async () => {
     ...SEALED,
     SERVICE_OAUTH_OPENID: 'true',
     SERVICE_DEVICE_ENABLED: 'true',
+    SERVICE_CIBA_ENABLED: 'true',
     SERVICE_SCIM_ENABLED: 'true',
     SERVICE_ADMIN_SIGN_IN_ENABLED: 'true',
     SERVICE_ADMIN_SIGN_IN_LOCAL: 'true',

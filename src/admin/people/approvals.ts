@@ -32,7 +32,6 @@ const shown = (polled: PolledApproval, now: number) => ({
 export const approvals: AdminResource = {
   name: 'approval',
   doc: 'Approvals that clients ask people for (CIBA), kept until a day after their end.',
-  enabled: ({ ciba }) => ciba.enabled,
   columns: ['id', 'client_id', 'user_id', 'status', 'binding_message', 'created_at'],
   actions: {
     list: action({

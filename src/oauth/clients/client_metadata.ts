@@ -141,7 +141,7 @@ export function checkClient(client: Shape, offered: Offered, before?: Shape): vo
   const proving = client.grant_types.find((type) => PROVING_GRANTS.includes(type))
   if (client.token_endpoint_auth_method === 'none' && proving !== undefined)
     throw refuseMetadata([
-      { path: 'token_endpoint_auth_method', message: `none cannot be used with the grant ${proving}` },
+      { path: 'token_endpoint_auth_method', message: `none cannot be used with the ${proving} grant` },
     ])
   const isRekeyed = client.jwks !== before?.jwks || client.jwks_uri !== before?.jwks_uri
   const fault = before && !isRekeyed ? undefined : keysFault(client, offered.http_keys)
