@@ -7,7 +7,7 @@ import { addClient, addResource, addUser, startService, type TestService } from 
 
 let service: TestService
 beforeAll(async () => {
-  service = await startService({ SERVICE_DEVICE_ENABLED: 'true' })
+  service = await startService({ SERVICE_DEVICE_ENABLED: 'true', SERVICE_CIBA_ENABLED: 'true' })
 })
 afterAll(() => service.close())
 
