@@ -8,7 +8,7 @@ import { UsageError } from '../output.ts'
 import type { AdminClient } from '../send.ts'
 import { openCallback } from './callback.ts'
 import { makeOnce } from './make.ts'
-import { checkRunning, decodeJwt, pushRequest, requestToken } from './server.ts'
+import { checkRunning, decodeJwt, pushedQuery, requestToken } from './server.ts'
 
 /** A public native client: its loopback redirect URI matches any port. */
 const CLIENT = {
@@ -55,7 +55,7 @@ export async function tryAuthorize(
       code_challenge: digest(code_verifier),
       code_challenge_method: 'S256',
     }
-    const query = config.oauth.require_pushed_requests ? await pushRequest(config, asked) : asked
+    const query = config.oauth.require_pushed_requests ? await pushedQuery(config, asked) : asked
     say(`${config.server.issuer}/oauth/authorize?${new URLSearchParams(query)}`)
     const code = readAnswer(
       await Promise.race([callback.answer(WAIT_MS), interruption.rejected]),

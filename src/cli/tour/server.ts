@@ -18,7 +18,7 @@ export const requestToken = (
 ): Promise<Record<string, unknown>> => postForm(config, PATHS.token, form, credentials)
 
 /** Pushes an authorization request to the running server (RFC 9126). Returns what the URL of the browser has in its place. Throws as requestToken() does. */
-export async function pushRequest(
+export async function pushedQuery(
   config: Config,
   form: Readonly<Record<'client_id', string>> & Record<string, string>,
 ): Promise<Record<string, string>> {
