@@ -1,6 +1,7 @@
 // Every action of the audit trail; any other action does not compile. Operators depend on the names.
-import { APPROVAL_EVENTS } from './approval_events.ts'
+
 import type { DETAIL } from './audit_details.ts'
+import { POLLED_EVENTS } from './polled_events.ts'
 
 interface Declared {
   /** One sentence that describes the event. */
@@ -48,7 +49,7 @@ export const AUDIT_EVENTS = {
   admin_ui_logout: { doc: 'An operator signed out of the admin page.', detail: ['user_id'] },
   api_key_created: { doc: 'An operator created a key of the admin API.', detail: apiKey },
   api_key_revoked: { doc: 'An operator revoked a key of the admin API.', detail: apiKey },
-  ...APPROVAL_EVENTS,
+  ...POLLED_EVENTS,
   auth_code_reused: {
     doc: 'An authorization code (with its verifier) or a device code was used a second time. The tokens of the first use are revoked.',
     detail: [],
@@ -69,10 +70,6 @@ export const AUDIT_EVENTS = {
   broker_provider_created: { doc: 'A provider was created.', detail: provider },
   broker_provider_deleted: { doc: 'A provider was deleted.', detail: [...provider, 'cascade'] },
   broker_provider_updated: { doc: 'A provider was changed.', detail: [...provider, ...changed] },
-  ciba_denied: {
-    doc: 'A request for an approval (CIBA), or an auth_req_id, of an authenticated client was refused.',
-    detail: ['reason'],
-  },
   client_approved: { doc: 'An operator approved a client that asked for it.', detail: ['client_name'] },
   client_authentication_failed: {
     doc: 'The assertion of a client was refused. If one client fails many times in a short time, only some failures are recorded.',
@@ -131,7 +128,6 @@ export const AUDIT_EVENTS = {
     detail: ['exported', 'filters'],
   },
   dcr_mode_updated: { doc: 'The client registration mode was changed.', detail: ['mode', 'before'] },
-  device_code_denied: { doc: 'A device code of an authenticated client was refused.', detail: ['reason'] },
   factor_added: { doc: 'A user added a second factor.', detail: ['kind'] },
   factor_removed: { doc: 'A user removed a second factor.', detail: ['kind'] },
   factors_reset: {
@@ -221,10 +217,6 @@ export const AUDIT_EVENTS = {
     detail: ['client_id', 'user_id', 'agent', 'kid', 'resource', 'since', 'until', ...toll],
   },
   upstream_token_issued: { doc: 'A token of a provider was returned to a client.', detail: issued },
-  user_code_rejected: {
-    doc: 'A signed-in user entered a user code that no device waits for. Many of these events of one user are an attempt to guess codes.',
-    detail: [],
-  },
   user_created: {
     doc: 'An operator, or a provider over SCIM, created a user.',
     detail: ['user_id', 'role', 'groups', 'provider'],

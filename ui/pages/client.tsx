@@ -211,7 +211,6 @@ const credentialLine = ({ claims = {}, ...members }: Credential): string =>
 
 const methodsOf = (client: ClientAnswer) =>
   client.token_endpoint_auth_methods_supported ?? [client.token_endpoint_auth_method]
-
 /** A key as its type and its kid. */
 const keyText = ({ kty, crv, kid }: Record<string, unknown>) => [crv ?? kty, kid ?? 'without kid'].map(String).join(' ')
 
@@ -226,8 +225,6 @@ const factsOf = (client: ClientAnswer) =>
       (['After a logout', <Lines key="returns" of={client.post_logout_redirect_uris} />] as const),
     client.backchannel_logout_uri !== undefined &&
       (['Notified of logouts', <Mono key="logouts" of={client.backchannel_logout_uri} />] as const),
-    client.backchannel_client_notification_endpoint !== undefined &&
-      (['Notified of approvals', <Mono key="pings" of={client.backchannel_client_notification_endpoint} />] as const),
     client.id_token_signed_response_alg && (['ID tokens', client.id_token_signed_response_alg] as const),
     ['Scope', <Mono key="scope" of={client.scope} or="none of its own" />],
     client.default_resource !== undefined &&
