@@ -21,6 +21,7 @@ const NOT_RUN: Readonly<Record<string, number>> = {
   'needs systemd': 2,
   'starts a second service': 7,
   'takes minutes': 5,
+  'test/examples/approval.test.ts runs it': 2,
   'test/tools/package.test.ts runs it': 1,
 }
 

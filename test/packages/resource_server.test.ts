@@ -255,3 +255,47 @@ describe('a sign-in with a second factor (RFC 9470)', () => {
     expect(await verifierOf({ acrValues: ['mfa'] }).verify(bearer(await tokenFor()))).toBeDefined()
   })
 })
+
+describe('single actions (RFC 9396)', () => {
+  const resource = 'https://bank.example.com/mcp'
+  const ADA = { type: 'payment', amount: '30.50', to: { iban: 'DE1', name: 'Ada' } }
+  test('a token allows the actions of its details, and nothing that differs in a member', async () => {
+    const schema = { properties: { amount: { type: 'string' }, to: { type: 'object' } } }
+    await addResource(service, {
+      uri: resource,
+      authorization_details_types: [{ type: 'payment', description: 'Payments', schema }],
+    })
+    const verifier = verifierOf({ resource })
+    const tokenWith = async (fields: Record<string, string>) =>
+      verifier.verify(bearer(await tokenFor({ resource, ...fields })))
+    const token = await tokenWith({ authorization_details: JSON.stringify([{ ...ADA, amount: '1.00' }, ADA]) })
+    verifier.requireDetails(token, ADA)
+    verifier.requireDetails(
+      token,
+      { type: 'payment', to: { name: 'Ada', iban: 'DE1' } },
+      { type: 'payment', amount: '1.00' },
+    )
+    for (const [from, ...needed] of [
+      [token, { ...ADA, amount: '30.5' }],
+      [token, { ...ADA, to: { name: 'Ada' } }],
+      [token, { ...ADA, to: { ...ADA.to, bic: 'X' } }],
+      [token, { ...ADA, reference: '7' }],
+      [token, { ...ADA, type: 'transfer' }],
+      [token, ADA, { type: 'payment', amount: '2.00' }],
+      [token, { type: 'payment', toString: ADA.to }],
+      [await tokenWith({}), ADA],
+    ] as const) {
+      const refusal = await failureOf(Promise.resolve().then(() => verifier.requireDetails(from, ...needed)))
+      if (!(refusal instanceof Refusal)) throw refusal
+      const error = 'insufficient_authorization_details'
+      expect([refusal.status, refusal.body.error, refusal.details]).toEqual([403, error, [needed.at(-1)]])
+      expect(refusal.headers['www-authenticate']).toContain(`error="${error}"`)
+      expect(refusal.draftDenial).toEqual({
+        authorization: {
+          reason: 'insufficient_authorization',
+          remediationHints: [{ type: 'oauth_authorization_details', authorization_details: refusal.details }],
+        },
+      })
+    }
+  })
+})

@@ -2,6 +2,7 @@
 import type { VerifierOptions } from './options.ts'
 import { Verifier } from './verifier.ts'
 
+export type { AuthorizationDetail } from './details.ts'
 export type {
   AccessToken,
   ClientCredentials,

@@ -1,4 +1,5 @@
 // A refused request: the status, the challenge of RFC 6750 or RFC 9449, and the parameter that MCP requires (RFC 9728 §5.1).
+import type { AuthorizationDetail } from './details.ts'
 
 /** The error code of a refusal. The refusal of a request without a token has no code (RFC 6750 §3.1). */
 export type RefusalCode =
@@ -6,6 +7,7 @@ export type RefusalCode =
   | 'invalid_token'
   | 'insufficient_scope'
   | 'insufficient_user_authentication'
+  | 'insufficient_authorization_details'
   | 'invalid_dpop_proof'
   | 'temporarily_unavailable'
 
@@ -15,18 +17,38 @@ export class Refusal extends Error {
   readonly code: RefusalCode | undefined
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>
+  /** The authorization details that the token lacks. */
+  readonly details: readonly AuthorizationDetail[]
 
-  constructor(status: number, code: RefusalCode | undefined, description: string, headers: Record<string, string>) {
+  constructor(
+    status: number,
+    code: RefusalCode | undefined,
+    description: string,
+    headers: Record<string, string>,
+    details: readonly AuthorizationDetail[] = [],
+  ) {
     super(description)
     this.name = 'Refusal'
     this.status = status
     this.code = code
     this.headers = headers
+    this.details = details
   }
 
   /** The body of the response as an object. */
   get body(): { error: string; error_description: string } {
     return { error: this.code ?? 'unauthorized', error_description: this.message }
+  }
+
+  /**
+   * `data` of a JSON-RPC error that tells an MCP client which details it needs, in the form of the draft SEP-2643, which may change. Undefined for
+   * other refusals.
+   */
+  get draftDenial(): object | undefined {
+    const hint = { type: 'oauth_authorization_details', authorization_details: this.details }
+    return this.details.length > 0
+      ? { authorization: { reason: 'insufficient_authorization', remediationHints: [hint] } }
+      : undefined
   }
 
   /** The response for servers that use the Fetch API. */
@@ -41,6 +63,7 @@ const STATUS: Readonly<Record<RefusalCode, number>> = {
   invalid_dpop_proof: 401,
   insufficient_scope: 403,
   insufficient_user_authentication: 401,
+  insufficient_authorization_details: 403,
   temporarily_unavailable: 503,
 }
 
@@ -79,6 +102,14 @@ export class Refusals {
       scope: scopes.join(' '),
     }
     return new Refusal(STATUS[error], error, description, { 'www-authenticate': this.challenge(scheme, parameters) })
+  }
+
+  /** A token that does not allow some single actions. */
+  needsDetails(scheme: 'Bearer' | 'DPoP', details: readonly AuthorizationDetail[]): Refusal {
+    const error = 'insufficient_authorization_details'
+    const description = `the token lacks authorization details of the type ${details.map(({ type }) => type).join(' ')}`
+    const challenge = this.challenge(scheme, { error, error_description: description })
+    return new Refusal(STATUS[error], error, description, { 'www-authenticate': challenge }, details)
   }
 
   private challenge(scheme: 'Bearer' | 'DPoP', parameters: Record<string, string>): string {

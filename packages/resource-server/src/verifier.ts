@@ -1,6 +1,7 @@
 // The verification of a request: its token, its proof, its scopes, and revocations.
 import { errors, type JWTVerifyGetKey, jwtVerify } from 'jose'
 import { AuthorizationServer, scopesOf } from './authorization_server.ts'
+import { type AuthorizationDetail, hasDetail } from './details.ts'
 import { Feed } from './feed.ts'
 import { Lru } from './lru.ts'
 import type { AccessToken, ClientCredentials, IncomingRequest, ResourceMetadata, VerifierOptions } from './options.ts'
@@ -81,6 +82,15 @@ export class Verifier {
     const missing = needed.filter((scope) => !verified.scopes.includes(scope))
     if (missing.length > 0) throw refuse('insufficient_scope', `the token lacks the scope ${missing.join(' ')}`)
     return verified
+  }
+
+  /**
+   * Throws a Refusal (403) unless a token that `verify` returned allows single actions (RFC 9396): for each of `needed`, one of its details must have
+   * all of these members with these values. That an action is done only once is for the caller to ensure, by the `jti` of the token.
+   */
+  requireDetails({ claims }: Pick<AccessToken, 'claims'>, ...needed: readonly AuthorizationDetail[]): void {
+    const missing = needed.filter((each) => !hasDetail(claims['authorization_details'], each))
+    if (missing.length > 0) throw this.refusals.needsDetails(claims['cnf'] === undefined ? 'Bearer' : 'DPoP', missing)
   }
 
   /** Processes an event that the authorization server pushed to `revocations.delivery.push`. Returns the response. */
