@@ -22,25 +22,6 @@ type Explained = z.output<typeof explainedReasons>
 /** Reasons that are explained in one result. */
 const MOST = 8
 
-/** The tool to call next, by reason. The first pattern that matches counts. */
-const NEXT_TOOLS: readonly (readonly [RegExp, string])[] = [
-  [/^client_suspended$/, 'reactivate_client'],
-  [/^user_(inactive|not_active)$/, 'enable_user'],
-  [/^client_requests_per_second$|^client_tokens_per_day$|^client_share$/, 'limit_client'],
-  [/^(rate_limited|address_limited)$/, 'waste'],
-  [/redirect|^grant_not_registered$|^unknown_client$|^resource_not_found$|^root_slash$/, 'find'],
-  [/^login_/, 'audit'],
-  [
-    /^client_document_gone$|^cimd_(url|not_https|status|timeout|\w+_failed|content_type|document|client_id)$/,
-    'explain',
-  ],
-  [/scope|consent|access|policy|cross_client|operator_gate|^fronting|^upstream_connection/, 'explain'],
-  [/secret|assertion|^no_credentials$/, 'audit'],
-  [/^refresh_|^family_|^code_/, 'audit'],
-  [/^(jwks|oidc|upstream)_/, 'status'],
-  [/_full$|^storage_/, 'doctor'],
-]
-
 /** Links of the runbook become the addresses of its resources, other links the paths of the documents. */
 const withoutLinks = (text: string): string =>
   text.replace(/\[([^\]]+)\]\(([^)]+)\)/g, (_, words: string, to: string) => {
@@ -55,7 +36,7 @@ export function explainReasons(result: object): Explained {
     .flatMap((reason) => {
       const advice = markdownAdviceOf(reason)
       if (!advice) return []
-      const [, next_tool] = NEXT_TOOLS.find(([pattern]) => pattern.test(reason)) ?? []
+      const { next_tool } = advice
       const [wrong, fix] = [withoutLinks(advice.why), withoutLinks(advice.todo)]
       return [{ reason, wrong, fix, ...(next_tool ? { next_tool } : {}) }]
     })

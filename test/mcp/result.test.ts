@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { own } from '../../src/admin/answers/own_words.ts'
 import { adminResources } from '../../src/admin/index.ts'
 import { unavailable } from '../../src/lib/error.ts'
+import { REASONS } from '../../src/lib/reasons/index.ts'
 import { refusalOf } from '../../src/mcp/call.ts'
 import { present } from '../../src/mcp/result.ts'
 import { type ObjectSchema, type SchemaPart, wordSchema } from '../../src/mcp/schema.ts'
@@ -95,4 +96,13 @@ test('a refusal is marked, cleaned and cut like a result', () => {
   expect(refusal).toMatchObject({ error: 'temporarily_unavailable', from_outside: ['error_description'] })
   expect(refusal['error_description']).toMatch(/^no server answers at <U\+202E>INJECTED<U\+E0041><U\+200B>/)
   expect(bytesOf(refusal)).toBeLessThanOrEqual(25_600)
+})
+
+test('every tool that the table of reasons names is a tool', () => {
+  const named = Object.values<readonly (readonly string[])[]>(REASONS).flatMap((rows) =>
+    rows.flatMap((row) => row[3] ?? []),
+  )
+  expect(named.length).toBeGreaterThan(50)
+  const known = new Set<string>(tools.map(([name]) => name))
+  expect(named.filter((name) => !known.has(name))).toEqual([])
 })

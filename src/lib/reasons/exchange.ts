@@ -6,18 +6,26 @@ export const EXCHANGE = [
     'cross_client_not_authorized',
     'The token was issued to another client, and no policy of the target names the caller',
     '`service admin resource policy exchange add`',
+    'explain',
   ],
   [
     'operator_gate_denied agent_attestation_required',
     'The same, for a [broker](../guides/broker.md) resource',
     'Add the client to the list of the broker resource, or of the mint resource that the client serves',
+    'explain',
   ],
   [
     'subject_scope_ceiling',
     'The subject token does not hold the scope',
     'Both resources must declare the scope, and the user must grant it first',
+    'explain',
   ],
-  ['consent_missing scope_insufficient', 'The user has not consented at the target', 'Send the user to `consent_url`'],
+  [
+    'consent_missing scope_insufficient',
+    'The user has not consented at the target',
+    'Send the user to `consent_url`',
+    'explain',
+  ],
   [
     'self_exchange_not_allowed',
     'The request names no `resource`',
@@ -52,31 +60,37 @@ export const EXCHANGE = [
     'fronting_link_missing',
     'No [link](../guides/fronting.md) leads to the broker resource',
     '`service admin fronting create`',
+    'explain',
   ],
   [
     'upstream_connection_missing upstream_scope_insufficient',
     'The user is not connected to the provider, or lacks a scope there',
     'Send the user to `consent_url`',
+    'explain',
   ],
   [
     'upstream_answer_lost',
     'With 503: the provider may have rotated its refresh token, and the response was lost. With `consent_required`: it did rotate, and the user must connect again',
     'The next request tries again; see [providers that rotate](../guides/broker.md#providers-that-rotate-refresh-tokens)',
+    'status',
   ],
   [
     'upstream_blocked_address',
     'The provider is at a private address',
     'Add its host to [`connect.allow_hosts`](deploy.md#private-networks)',
+    'status',
   ],
   [
     'upstream_unavailable upstream_refused',
     'The provider is unavailable, or refuses',
     '`service admin provider check --slug <slug>` shows the response of the provider. Correct the client id or secret, or wait for the provider',
+    'status',
   ],
   [
     'secret_missing secret_unusable',
     'The variable that `client_secret_ref` names is missing or unusable',
     'Set the variable in the environment of the server and restart it. `service admin provider check` confirms it',
+    'audit',
   ],
   [
     'unknown_issuer issuer_disabled',
@@ -97,6 +111,7 @@ export const EXCHANGE = [
     'policy_denied subject_not_mapped',
     'No policy matches; or `xaa.subject_mode` is `strict` and there is no mapping',
     '`service admin policy list`, `service admin mapping create`',
+    'explain',
   ],
   [
     'agent_attestation_ambiguous_actor',
@@ -107,11 +122,13 @@ export const EXCHANGE = [
     'fronting_caller_not_authorized',
     'The client is not a server of the source of the link',
     '`service admin resource policy runtime add` for the source, or list the client at the target',
+    'explain',
   ],
   [
     'fronting_scope_unmapped fronting_subject_scope_insufficient',
     'The scope map of the link does not lead from the scopes of the subject token to the requested scopes',
     '`service admin fronting update --scope-map`, or request less scope',
+    'explain',
   ],
   [
     'subject_not_user broker_actor_not_allowed',
@@ -133,7 +150,12 @@ export const EXCHANGE = [
     'The request names no resource, or others than its assertion or audience',
     'Let the client name one `resource`, which the assertion has',
   ],
-  ['assertion_key', 'The assertion is bound to another key', 'Send a DPoP proof with the key that the assertion names'],
+  [
+    'assertion_key',
+    'The assertion is bound to another key',
+    'Send a DPoP proof with the key that the assertion names',
+    'audit',
+  ],
   [
     'too_many_exchanges',
     'The subject token is the result of 32 successive exchanges',
@@ -153,6 +175,7 @@ export const EXCHANGE = [
     'upstream_*',
     'The provider refused, or could not be used',
     '`service admin provider check --slug <slug>` shows the response of the provider',
+    'status',
   ],
   [
     'connect_off bad_slug unknown_provider missing_return_url return_url_not_allowed no_connect_step no_resource resource_of_another_provider missing_state unknown_state state_used forged_state state_of_another_provider state_of_another_user',

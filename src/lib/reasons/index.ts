@@ -6,8 +6,11 @@ import { BEFORE_SIGN_IN, REGISTRATION } from './requests.ts'
 import { AGENTS, BUSY, SIGN_IN } from './service.ts'
 import { TOKEN_ENDPOINT } from './tokens.ts'
 
-/** The reasons, separated by spaces, what is wrong, and what to do, both in Markdown. `*` stands for any text at the begin or end of a reason. */
-type Row = readonly [reasons: string, why: string, todo: string]
+/**
+ * The reasons, separated by spaces; what is wrong, and what to do, both in Markdown; and the tool of operators' agents that shows more or corrects it.
+ * `*` stands for any text at the begin or end of a reason.
+ */
+type Row = readonly [reasons: string, why: string, todo: string, next_tool?: string]
 
 /** By the title of their section. */
 export const REASONS = {
@@ -38,11 +41,12 @@ export type Reason = Named<(typeof REASONS)[keyof typeof REASONS][number][0]>
 export interface Advice {
   why: string
   todo: string
+  next_tool?: string | undefined
 }
 
 const BY_NAME = new Map<string, Advice>()
-for (const [names, why, todo] of Object.values<readonly Row[]>(REASONS).flat())
-  for (const name of names.split(' ')) BY_NAME.set(name, { why, todo })
+for (const [names, why, todo, next_tool] of Object.values<readonly Row[]>(REASONS).flat())
+  for (const name of names.split(' ')) BY_NAME.set(name, { why, todo, next_tool })
 
 /** The advice for a reason, in Markdown. Undefined for a text that is no reason. */
 export const markdownAdviceOf = (reason: string): Advice | undefined =>

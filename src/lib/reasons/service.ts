@@ -6,11 +6,13 @@ export const SIGN_IN = [
     'login_no_cookies',
     'The browser sends no cookies: it blocks them, or the page is opened in an embedded window',
     'Allow cookies for this host, or open the page in the browser of the system',
+    'audit',
   ],
   [
     'login_failure login_locked_out',
     'A wrong password; too many wrong passwords from one address',
     'Wait for `rate_limit.auth_lockout`, or end the lockout: `service admin lockout list`, `service admin lockout delete --id <id>`. If all users are locked out at once, `server.trusted_proxies` does not name the proxy',
+    'audit',
   ],
   [
     'cross_site',
@@ -31,16 +33,19 @@ export const SIGN_IN = [
     'oidc_*',
     'The sign-in at the provider failed',
     '[Sign in with your identity provider](../guides/oidc-login.md#when-it-does-not-work)',
+    'status',
   ],
   [
     'login_invalid login_passkeyFailed bad_form no_cookies',
     'The form of a sign-in page cannot be used',
     'The user opens the sign-in page again, with cookies allowed',
+    'audit',
   ],
   [
     'login_required',
     'The request needs a sign-in that it does not allow to ask for, or that did not help',
     'Let the client leave out `prompt=none`, or the user sign in again',
+    'audit',
   ],
   [
     'password_link_invalid',
@@ -71,27 +76,32 @@ export const BUSY = [
     'storage_unavailable storage_thread_failed',
     'The database is unavailable or cannot be written',
     'The runbook: [StorageAway](runbook.md#storageaway)',
+    'doctor',
   ],
-  ['*_full', 'A queue, a thread or the memory is full', 'The runbook: [QueueFull](runbook.md#queuefull)'],
+  ['*_full', 'A queue, a thread or the memory is full', 'The runbook: [QueueFull](runbook.md#queuefull)', 'doctor'],
   [
     'rate_limited',
     'The limit `rate_limit.requests_per_second` is exceeded',
     'The runbook: [RateLimited](runbook.md#ratelimited)',
+    'waste',
   ],
   [
     'client_share',
     'One client uses more than four fifths of `rate_limit.requests_per_second` while other clients send requests, too',
     'Correct the loop in that client, raise the limit, or set `limits.requests_per_second` of the client',
+    'limit_client',
   ],
   [
     'address_limited',
     'One address, as the service sees it, uses more than four fifths of `rate_limit.requests_per_second` while others send requests, too; or all addresses from which no client of operators authenticated within ten minutes do',
     'Correct the loop at that address. If it is a proxy, add it to `server.trusted_proxies`',
+    'waste',
   ],
   [
     'client_requests_per_second client_tokens_per_day',
     'The client has reached its own limit',
     'The runbook: [ClientLimited](runbook.md#clientlimited)',
+    'limit_client',
   ],
   [
     'breaker_open',
@@ -112,11 +122,13 @@ export const BUSY = [
     'encryption_off provider_missing provider_config upstream_busy',
     'A provider is not set up, or is being renewed',
     'Search the log for the request id. `service admin provider check` shows what is missing',
+    'status',
   ],
   [
     'jwks_host_rate',
     'The keys of one host are requested too often',
     'Wait a minute. The service keeps keys that it has fetched',
+    'status',
   ],
   [
     'missing_key wrong_key repeated_key no_key_configured not_guarded scim_key',
@@ -151,6 +163,7 @@ export const AGENTS = [
     'beyond_scope',
     'The tool takes more scope than the access token has',
     'Let the client ask for the scopes of the challenge',
+    'explain',
   ],
   [
     'beyond_admin_view',

@@ -2,16 +2,18 @@
 
 /** At the token endpoint. */
 export const TOKEN_ENDPOINT = [
-  ['wrong_secret missing_secret', 'Client authentication failed', 'After a rotation, use the new secret'],
+  ['wrong_secret missing_secret', 'Client authentication failed', 'After a rotation, use the new secret', 'audit'],
   [
     'expired_secret',
     'The client still uses a secret whose overlap is over',
     'Use the new secret, or rotate again with an overlap: [rotate a client secret](../guides/rotate-secret.md)',
+    'audit',
   ],
   [
     'no_credentials',
     'The request has no `client_id`, in the form or in a Basic header',
     'Send `client_id`, also if you send a `client_secret`',
+    'audit',
   ],
   [
     'token_header',
@@ -22,6 +24,7 @@ export const TOKEN_ENDPOINT = [
     'missing_assertion secret_of_keyed_client',
     'The client is registered for `private_key_jwt` and sent no assertion',
     'The client must sign a `client_assertion` with its key',
+    'audit',
   ],
   [
     'method_not_registered',
@@ -32,33 +35,39 @@ export const TOKEN_ENDPOINT = [
     'assertion_unknown_key assertion_signature',
     'No key of the client has signed the assertion',
     'Compare `kid` and key with `jwks` or `jwks_uri` of the client',
+    'audit',
   ],
   [
     'assertion_key_alg',
     'The key that the assertion names is for another algorithm',
     'Sign with the algorithm of the registered key, or register a key for this one',
+    'audit',
   ],
-  ['assertion_audience', 'The assertion is for another server', '`aud` must be the issuer of this server'],
+  ['assertion_audience', 'The assertion is for another server', '`aud` must be the issuer of this server', 'audit'],
   [
     'assertion_endpoint',
     'The assertion is for another endpoint of this server, for example the token endpoint at introspection',
     '`aud` must be the issuer of this server, or the URL of the endpoint that receives the request',
+    'audit',
   ],
   [
     'assertion_subject assertion_claims assertion_several_clients assertion_spiffe_id',
     'No client, or more than one, has a credential for the token of a workload',
     '[A job in Kubernetes](../guides/kubernetes.md#when-it-is-refused)',
+    'audit',
   ],
   [
     'assertion_lifetime assertion_jti',
     'The assertion expires too late, or has no `jti`',
     'Change the client, or `oauth.assertion_max_lifetime`, `oauth.assertion_require_jti`',
+    'audit',
   ],
-  ['assertion_replay', 'The assertion was used before', 'Sign a new one for each request'],
+  ['assertion_replay', 'The assertion was used before', 'Sign a new one for each request', 'audit'],
   [
     'jwks_blocked_address jwks_bad_document',
     'The `jwks_uri` of the client leads to a private address, or to no key set',
     'Open the URL in a browser: it must be public and show a JWK set. Correct it: `service admin client update --jwks-uri`',
+    'status',
   ],
   [
     'public_client_not_allowed',
@@ -74,6 +83,7 @@ export const TOKEN_ENDPOINT = [
     'secret_of_public_client',
     'A client without a secret sent one',
     'Remove `client_secret` from the configuration of the client, or create a confidential client',
+    'audit',
   ],
   [
     'public_client',
@@ -89,41 +99,45 @@ export const TOKEN_ENDPOINT = [
     'unknown_code code_expired',
     'The code is unknown, or older than `oauth.code_expiry`',
     'The client must redeem it at once. For slow clients raise `oauth.code_expiry`',
+    'audit',
   ],
   [
     'code_reused',
     'The code was used twice. Its family was revoked',
     'Find out whether the client sends requests twice; otherwise the code was stolen',
+    'audit',
   ],
   [
     'code_of_another_client redirect_uri_mismatch pkce_mismatch',
     'The code belongs to another request',
     'The client must send `client_id`, `redirect_uri` and `code_verifier` of the same authorization request. Often two sign-ins in two tabs share one stored verifier',
+    'audit',
   ],
   [
     'unknown_refresh_token refresh_token_expired',
     'The token is unknown, or older than `dcr.default_refresh_expiry`',
     'The user signs in again. For longer sign-ins raise `dcr.default_refresh_expiry`',
+    'audit',
   ],
   [
     'refresh_token_reused',
     'The token was used before, and its [family](../concepts/consent.md#families) was revoked',
     'The client must store each new refresh token, and only one copy of the client may run. See also `oauth.refresh_grace`',
+    'audit',
   ],
   [
     'family_revoked',
     'The sign-in has ended: its refresh token was reused, or an operator or the user ended it',
     '`service admin audit list --client-id <id>` and `--action user_signed_out` show what ended it. The user signs in again',
+    'audit',
   ],
-  [
-    'consent_revoked user_inactive',
-    'The consent was revoked, or the user was disabled',
-    'The user consents again, or an operator enables the user',
-  ],
+  ['consent_revoked', 'The user or an operator revoked the consent', 'The user consents again', 'explain'],
+  ['user_inactive', 'The user was disabled', 'An operator enables the user', 'enable_user'],
   [
     'access_refused',
     'The user may not use the resource, or may not have any of the scopes. The audit event `access_refused` names the user and the rule',
     'Change `access` or the groups of the scopes of the resource, or the groups of the user',
+    'explain',
   ],
   [
     'no_resource_named',
@@ -135,11 +149,17 @@ export const TOKEN_ENDPOINT = [
     'The resource is not the authorized one. Nothing was used up',
     'The client must name the same `resource` in both requests',
   ],
-  ['beyond_granted_scope', 'The request exceeds the scope of the refresh token', 'Request it at `/oauth/authorize`'],
+  [
+    'beyond_granted_scope',
+    'The request exceeds the scope of the refresh token',
+    'Request it at `/oauth/authorize`',
+    'explain',
+  ],
   [
     'scope_is_gone default_scope_empty',
     'No scope is left, because scopes were removed from the resource or the client',
     'Add the scopes again, or correct the client',
+    'explain',
   ],
   [
     'repeated_param repeated_resource',
@@ -151,6 +171,7 @@ export const TOKEN_ENDPOINT = [
     'bad_authorization_header assertion_alg assertion_client_id assertion_exp assertion_expired assertion_iat assertion_iss assertion_kid assertion_malformed assertion_nbf assertion_sub assertion_typ assertion_type',
     'The client sent credentials that are malformed or expired',
     'Correct the client. The error description names the claim or the header',
+    'audit',
   ],
   [
     'device_code_expired device_pending device_slow_down auth_req_id_expired approval_pending approval_slow_down',
@@ -171,6 +192,7 @@ export const TOKEN_ENDPOINT = [
     'refresh_token_of_another_client refresh_retry_not_derivable',
     'The refresh token belongs to another client, or was derived with a session secret that was removed',
     'The user signs in again. The client must keep its tokens apart from those of other clients',
+    'audit',
   ],
   [
     'broker_resource',
