@@ -29,6 +29,7 @@ const NAMES = [
     'audit',
     'webhooks',
     'streams',
+    'approvals',
     'lockouts',
     'keys',
     'settings',
@@ -92,6 +93,7 @@ describe(`in ${CHROMIUM}`, () => {
         'policies',
         'mappings',
         'issuances',
+        'approvals',
         'lockouts',
       ]) {
         const { page } = await openAdmin(reopen, empty, place)

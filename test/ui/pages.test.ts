@@ -4,10 +4,12 @@ import { newId } from '../../src/lib/id.ts'
 import { approved } from '../store/conformance/scenes.ts'
 import { browserOf, IPHONE, isSignedIn } from '../support/account.ts'
 import { eventsOf, okAdmin } from '../support/admin.ts'
+import { APPROVALS, approvalScene } from '../support/approvals.ts'
+import { addAxe, findingsOf } from '../support/axe.ts'
 import { CHROMIUM, test } from '../support/chromium.ts'
 import { machineToken } from '../support/flow.ts'
 import { anIssuance } from '../support/records.ts'
-import { addClient, addResource, addUser, PASSWORD } from '../support/service.ts'
+import { addClient, addResource, addUser, PASSWORD, startService } from '../support/service.ts'
 import { field, openAdmin, press, pressNew, rowsOf } from './open.ts'
 import { openWorld, type World } from './world.ts'
 
@@ -83,6 +85,26 @@ describe(`in ${CHROMIUM}`, () => {
     await account.waitFor({ state: 'detached' })
     expect(await read('/admin/lockouts')).toMatchObject([{ address: '203.0.113.7' }])
     expect((await eventsOf(world.service, 'lockout_deleted'))[0]?.detail).toEqual({ user_id: world.user.id })
+  })
+
+  test('approvals: shows what a client asks a person for, and denies it', async ({ reopen }) => {
+    const service = await startService(APPROVALS)
+    try {
+      const { client, user, begin } = await approvalScene(service)
+      await begin({ binding_message: 'Invoice 7' })
+      const { page, complaints } = await openAdmin(reopen, service, 'approvals?status=pending')
+      const row = page.getByRole('row', { name: new RegExp(`${client.client_id} ${user.id} Invoice 7`) })
+      await row.waitFor()
+      await addAxe(page)
+      expect(await findingsOf(page)).toEqual([])
+      await row.getByRole('button', { name: 'Deny' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Deny' }).click()
+      await row.waitFor({ state: 'detached' })
+      expect(await okAdmin<Row[]>(service, 'GET', '/admin/approvals')).toMatchObject([{ status: 'denied' }])
+      expect(complaints).toEqual([])
+    } finally {
+      await service.close()
+    }
   })
 
   test('users: creates a user who can sign in, resets the password, disables the user, and logs the user out', async ({

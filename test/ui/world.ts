@@ -118,6 +118,7 @@ export const placesOf = ({ machine, user, resource, delegated }: World): Readonl
   audit: 'audit',
   webhooks: 'webhooks',
   streams: 'streams',
+  approvals: 'approvals',
   lockouts: 'lockouts',
   keys: 'keys',
   settings: 'settings',

@@ -21,6 +21,7 @@ export type NewSecret = z.output<typeof answers.newSecretAnswer>
 export type NewClientAnswer = z.output<typeof answers.newClientAnswer>
 export type FetchedDocument = z.output<typeof ofClients.fetchedDocument>
 export type ClientRequestAnswer = z.output<typeof ofClients.clientRequest>
+export type ApprovalAnswer = z.output<typeof ofClients.approval>
 export type RefreshedDocument = z.output<typeof ofClients.refreshedDocument>
 export type UserAnswer = z.output<typeof answers.user>
 export type UserInFull = z.output<typeof people.userInFull>

@@ -49,6 +49,7 @@ export const PAGES: readonly PageEntry[] = [
   { name: 'try', title: 'Try it', group: 'Clients', needs: 'try.token', keeps: true, show: Try },
   { name: 'users', title: 'Users', group: 'People', show: Users },
   { name: 'groups', title: 'Groups', group: 'People', show: GroupsPage },
+  { name: 'approvals', title: 'Approvals', group: 'People', needs: 'approval.list', show: rarely('Approvals') },
   { name: 'lockouts', title: 'Lockouts', group: 'People', show: rarely('Lockouts') },
   { name: 'providers', title: 'Providers', group: 'Trust', needs: 'provider.list', show: rarely('Providers') },
   { name: 'idps', title: 'Identity providers', group: 'Trust', needs: 'idp.list', show: rarely('Idps') },

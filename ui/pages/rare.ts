@@ -1,5 +1,6 @@
 // Pages that are opened seldom. Their code is loaded together, when the first of them is opened.
 export { ApiKeys } from './api_keys.tsx'
+export { Approvals } from './approvals.tsx'
 export { ClientRequests } from './client_requests.tsx'
 export { Connect } from './connect.tsx'
 export { FrontingPage } from './fronting.tsx'
