@@ -1,6 +1,7 @@
 // Capacity: the utilisation of each part of the process, and the request rate at which the busiest part would be saturated. When the
 // configuration names a benchmark report of this machine, utilisation is relative to the rates that it measured.
 import { type Clock, DAY } from '../lib/time.ts'
+import type { GrantLabel } from './metric_names.ts'
 import type { Metrics } from './metrics.ts'
 import { CORES, machineMicros, threadMicros } from './proc.ts'
 
@@ -50,7 +51,7 @@ const MIN_MACHINE_SHARE = 0.5
 const WEIGHT = 0.3
 
 /** Name of each kind of work in a report: by the grant_type label, and by the path of a POST. */
-const WORK_OF_GRANT: Readonly<Record<string, string>> = {
+const WORK_OF_GRANT: Readonly<Record<GrantLabel, string>> = {
   client_credentials: 'client_credentials',
   authorization_code: 'authorization_code',
   device_code: 'authorization_code',
@@ -205,7 +206,7 @@ export class Headroom {
     }
     let [requests, refused] = [0, 0]
     for (const { labels, held } of metrics.counted('core_tokens_issued_total'))
-      add(WORK_OF_GRANT[labels['grant_type'] ?? ''], held.value)
+      add(WORK_OF_GRANT[labels['grant_type'] as GrantLabel], held.value)
     for (const { labels, held } of metrics.counted('core_http_requests_total')) {
       const path = labels['path'] ?? ''
       if (ADMIN.test(path)) continue

@@ -223,6 +223,8 @@ export const READINGS = {
 } as const
 
 export type CounterName = keyof typeof COUNTERS
+/** The names of the grants. */
+export type GrantLabel = (typeof COUNTERS.core_tokens_issued_total.zero)[number]
 export type HistogramName = keyof typeof HISTOGRAMS
 export type GaugeName = keyof typeof GAUGES
 export type ReadingName = keyof typeof READINGS

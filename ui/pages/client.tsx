@@ -26,26 +26,8 @@ import {
   sentence,
   Time,
 } from '../parts/text.tsx'
-import { GRANTS, limitsText, SOURCES } from './client_parts.tsx'
+import { EDITABLE, GRANTS, limitsText, SOURCES } from './client_parts.tsx'
 import { SecretsCard } from './client_secrets.tsx'
-
-const EDITABLE = [
-  'client_name',
-  'grant_types',
-  'redirect_uris',
-  'post_logout_redirect_uris',
-  'id_token_signed_response_alg',
-  'backchannel_logout_uri',
-  'backchannel_logout_session_required',
-  'backchannel_token_delivery_mode',
-  'backchannel_client_notification_endpoint',
-  'scope',
-  'application_type',
-  'agent_description',
-  'dpop_bound_access_tokens',
-  'default_resource',
-  'limits',
-]
 
 /** Whether operators set the keys. The keys of a client with a metadata document come from the document. */
 const hasOwnKeys = ({ token_endpoint_auth_method, registration_source }: ClientAnswer) =>

@@ -10,7 +10,28 @@ export const GRANTS = [
   ['urn:ietf:params:oauth:grant-type:token-exchange', 'Token exchange'],
   ['urn:ietf:params:oauth:grant-type:jwt-bearer', 'ID-JAG assertions (jwt-bearer)'],
   ['urn:ietf:params:oauth:grant-type:device_code', 'Devices without a browser (device_code)'],
+  ['urn:openid:params:grant-type:ciba', 'Approval by a person who is elsewhere (CIBA)'],
 ] as const
+
+/** The members of a client that its form has. */
+export const EDITABLE = [
+  'client_name',
+  'grant_types',
+  'redirect_uris',
+  'post_logout_redirect_uris',
+  'id_token_signed_response_alg',
+  'backchannel_logout_uri',
+  'backchannel_logout_session_required',
+  'backchannel_token_delivery_mode',
+  'backchannel_client_notification_endpoint',
+  'require_pushed_authorization_requests',
+  'scope',
+  'application_type',
+  'agent_description',
+  'dpop_bound_access_tokens',
+  'default_resource',
+  'limits',
+]
 
 /** How a client was registered, in words. */
 export const SOURCES = { admin: 'Created by an operator', dcr: 'Registered itself', cimd: 'Metadata document' } as const

@@ -90,6 +90,7 @@ const FIELDS = [
   'backchannel_logout_session_required',
   'backchannel_token_delivery_mode',
   'backchannel_client_notification_endpoint',
+  'require_pushed_authorization_requests',
   'scope',
   'token_endpoint_auth_method',
   'jwks',

@@ -72,6 +72,9 @@ export const creatable = clientRecord.in
     when: ({ value }) => typeof value === 'object' && value !== null,
   })
 
+/** A member that null removes. `nullable` loses the description. */
+const removable = <T extends z.ZodType>(field: T) => field.nullable().describe(`${field.description} null: none.`)
+
 const mutable = {
   client_name: clientFields.client_name,
   grant_types: clientFields.grant_types,
@@ -80,15 +83,11 @@ const mutable = {
   id_token_signed_response_alg: clientFields.id_token_signed_response_alg
     .nullable()
     .describe('Algorithm of the ID tokens and logout tokens of the client. null: `oauth.id_token_alg`.'),
-  backchannel_logout_uri: clientFields.backchannel_logout_uri
-    .nullable()
-    .describe(`${clientFields.backchannel_logout_uri.description} null: none.`),
-  backchannel_logout_session_required: clientFields.backchannel_logout_session_required.nullable(),
-  require_pushed_authorization_requests: clientFields.require_pushed_authorization_requests.nullable(),
-  backchannel_token_delivery_mode: deliveryFields.backchannel_token_delivery_mode.nullable(),
-  backchannel_client_notification_endpoint: deliveryFields.backchannel_client_notification_endpoint
-    .nullable()
-    .describe(`${deliveryFields.backchannel_client_notification_endpoint.description} null: none.`),
+  backchannel_logout_uri: removable(clientFields.backchannel_logout_uri),
+  backchannel_logout_session_required: removable(clientFields.backchannel_logout_session_required),
+  require_pushed_authorization_requests: removable(clientFields.require_pushed_authorization_requests),
+  backchannel_token_delivery_mode: removable(deliveryFields.backchannel_token_delivery_mode),
+  backchannel_client_notification_endpoint: removable(deliveryFields.backchannel_client_notification_endpoint),
   scope: clientFields.scope,
   application_type: clientFields.application_type,
   agent_description: clientFields.agent_description,

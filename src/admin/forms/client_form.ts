@@ -2,6 +2,7 @@
 import type { FormRules } from './form.ts'
 
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
+const CIBA = 'urn:openid:params:grant-type:ciba'
 const DEVICE = 'urn:ietf:params:oauth:grant-type:device_code'
 
 /** How the fields of a client are arranged. */
@@ -22,6 +23,9 @@ const fields: FormRules['fields'] = {
   id_token_signed_response_alg: { advanced: true, when: ['grant_types', 'authorization_code'] },
   backchannel_logout_uri: { advanced: true, when: ['grant_types', 'authorization_code'] },
   backchannel_logout_session_required: { advanced: true, when: ['grant_types', 'authorization_code'] },
+  backchannel_token_delivery_mode: { advanced: true, when: ['grant_types', CIBA] },
+  backchannel_client_notification_endpoint: { advanced: true, when: ['grant_types', CIBA] },
+  require_pushed_authorization_requests: { advanced: true, when: ['grant_types', 'authorization_code'] },
   dpop_bound_access_tokens: { advanced: true },
   limits: { advanced: true },
   client_id: { advanced: true },

@@ -4,27 +4,8 @@ import type { AuthorizationDetail } from '../../records/authorization_details.ts
 import type { Client } from '../../records/client.ts'
 import type { Resource } from '../../records/resource.ts'
 import type { ClaimsAbout } from './access.ts'
+import type { RuleName } from './rule_name.ts'
 import type { Subject, SubjectAccess } from './subject_access.ts'
-
-/** The name of a rule, as explain shows it. */
-export type RuleName =
-  | 'grant_enabled'
-  | 'client_active'
-  | 'client_confidential'
-  | 'grant_registered'
-  | 'user_active'
-  | 'resource_known'
-  | 'fronting_link'
-  | 'exchange_list'
-  | 'scope'
-  | 'policy'
-  | 'access'
-  | 'scope_groups'
-  | 'authorization_details'
-  | 'consent'
-  | 'actor_chain'
-  | 'connection'
-  | 'openid'
 
 /** What rules decide on, and what they have found. Each grant adds its own members. */
 export interface GrantFacts extends Omit<Subject, 'client_id'> {

@@ -1,6 +1,6 @@
 // "Explain": would this user get a token for this resource, and why? For readers who do not know OAuth.
 import { useState } from 'preact/hooks'
-import { words } from '../../lib/format.ts'
+import type { RuleName } from '../../../src/oauth/tokens/rule_name.ts'
 import type { Explained } from '../../lib/types.ts'
 import { OperationForm } from '../../parts/forms/form.tsx'
 import type { Pairs } from '../../parts/forms/values.ts'
@@ -13,10 +13,11 @@ const GRANTS: Pairs = [
   ['urn:ietf:params:oauth:grant-type:token-exchange', 'Another application exchanges the token of the user'],
   ['urn:ietf:params:oauth:grant-type:jwt-bearer', 'The identity provider of the company asserts who the user is'],
   ['urn:ietf:params:oauth:grant-type:device_code', 'The user enters the code of a device and allows the application'],
+  ['urn:openid:params:grant-type:ciba', 'The application asks the user, who decides on another device'],
 ]
 
 /** Each rule as a question that is answered with yes when it passed. */
-const QUESTIONS: Readonly<Record<string, string>> = {
+const QUESTIONS: Readonly<Record<RuleName, string>> = {
   grant_enabled: 'Does this service offer this way to get access?',
   client_active: 'Is the application registered and active?',
   client_confidential: 'Does the application have a secret or a key of its own?',
@@ -25,11 +26,13 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   resource_known: 'Is the resource registered?',
   scope: 'May the application ask for these permissions?',
   fronting_link: 'Does a link lead to the resource from the one that the access is for, if it is for another one?',
+  actor_chain: 'Is the chain of those who act for the user short enough?',
   connection: 'Is the account of the user at the provider connected, if the resource needs one?',
   exchange_list: 'May the application pass access on to this resource?',
   policy: 'Does a policy of the identity provider allow it?',
   access: 'Is the user one of those who may use the resource?',
   scope_groups: 'Is the user in a group that gets these permissions?',
+  authorization_details: 'May it get these single actions?',
   consent: 'Has the user allowed the application?',
   openid: 'Does the application get an ID token, which tells it who the user is?',
 }
@@ -114,4 +117,4 @@ function Answer({ of: { ok, steps, claims, id_token } }: { of: Explained }) {
   )
 }
 
-const questionOf = (rule: string) => QUESTIONS[rule] ?? `${words(rule)}?`
+const questionOf = (rule: string) => QUESTIONS[rule as RuleName]
