@@ -1,6 +1,5 @@
 // Pages that are opened seldom. Their code is loaded together, when the first of them is opened.
 export { ApiKeys } from './api_keys.tsx'
-export { Approvals } from './approvals.tsx'
 export { ClientRequests } from './client_requests.tsx'
 export { Connect } from './connect.tsx'
 export { FrontingPage } from './fronting.tsx'
@@ -12,5 +11,6 @@ export { Policies } from './policies.tsx'
 export { Providers } from './providers.tsx'
 export { SettingsPage } from './settings.tsx'
 export { Streams } from './streams.tsx'
+export { Approvals } from './users/approvals.tsx'
 export { WastePage } from './waste.tsx'
 export { Webhooks } from './webhooks.tsx'

@@ -1,12 +1,12 @@
 // Approvals (CIBA): what clients ask people for, and what the people decided.
-import { call, segment } from '../lib/api.ts'
-import { href } from '../lib/router.ts'
-import type { ApprovalAnswer } from '../lib/types.ts'
-import { ConfirmButton } from '../parts/dialog.tsx'
-import { useVersion } from '../parts/entity.tsx'
-import type { Filter } from '../parts/filters.tsx'
-import { type Column, List } from '../parts/list.tsx'
-import { Badge, Empty, PageHead, Time } from '../parts/text.tsx'
+import { call, segment } from '../../lib/api.ts'
+import { href } from '../../lib/router.ts'
+import type { ApprovalAnswer } from '../../lib/types.ts'
+import { ConfirmButton } from '../../parts/dialog.tsx'
+import { useVersion } from '../../parts/entity.tsx'
+import type { Filter } from '../../parts/filters.tsx'
+import { type Column, List } from '../../parts/list.tsx'
+import { Badge, Empty, PageHead, Time } from '../../parts/text.tsx'
 
 const PATH = '/admin/approvals'
 
