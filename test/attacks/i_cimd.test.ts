@@ -175,9 +175,10 @@ test('I08 documents that are too large, endless, decompression bombs or too slow
       { answer: ({ socket }) => void floods.push(flood(socket, framing)) },
     ),
   )
-  const asked = [big, endless, bomb, ...framed, drip, hang]
-  const outcomes = await Promise.all(asked.map((client_id) => refused(local, client_id)))
-  const reasons = ['too_large', 'too_large', 'too_large', 'too_large', 'too_large', 'timeout', 'timeout']
+  const outcomes = await Promise.all([big, endless, bomb, drip, hang].map((client_id) => refused(local, client_id)))
+  // One after the other: beside each other they can take longer than the time of a fetch on a busy machine.
+  for (const client_id of framed) outcomes.push(await refused(local, client_id))
+  const reasons = ['too_large', 'too_large', 'too_large', 'timeout', 'timeout', 'too_large', 'too_large']
   expect(outcomes).toEqual(reasons.map((reason) => `400 invalid_client, cimd_${reason}`))
   expect(floods.length).toBe(2)
   for (const { sent } of floods) expect(sent).toBeLessThan(16_000_000)

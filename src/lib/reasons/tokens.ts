@@ -131,8 +131,18 @@ export const TOKEN_ENDPOINT = [
     '`service admin audit list --client-id <id>` and `--action user_signed_out` show what ended it. The user signs in again',
     'audit',
   ],
-  ['consent_revoked', 'The user or an operator revoked the consent', 'The user consents again', 'explain'],
-  ['user_inactive', 'The user was disabled', 'An operator enables the user', 'enable_user'],
+  [
+    'consent_revoked',
+    'The user or an operator revoked the consent',
+    'The user signs in at the client and consents again',
+    'explain',
+  ],
+  [
+    'user_inactive',
+    'The user was disabled',
+    'An operator enables the user: `service admin user enable --id`',
+    'enable_user',
+  ],
   [
     'access_refused',
     'The user may not use the resource, or may not have any of the scopes. The audit event `access_refused` names the user and the rule',
