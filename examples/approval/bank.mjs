@@ -13,6 +13,11 @@ const verifier = createVerifier({ issuer: ISSUER, resource: RESOURCE })
 const app = createMcpExpressApp()
 app.get(new URL(verifier.resourceMetadataUrl).pathname, resourceMetadata(verifier))
 
+// The SDK still takes lists of requests, which MCP has abolished. They would hide calls from what follows.
+app.post(pathname, (request, response, next) =>
+  Array.isArray(request.body) ? response.status(400).json({ error: 'invalid_request' }) : next(),
+)
+
 // 1. Every request needs a token for this server.
 app.post(pathname, requireToken(verifier))
 

@@ -21,6 +21,10 @@ app.get(new URL(verifier.resourceMetadataUrl).pathname, resourceMetadata(verifie
 
 // 3. Authorization. Without a token the 401 response names the metadata. If the token lacks the scope of a tool, the 403 response
 // names the scope. The 401 names no scope: a client then requests all of `scopes_supported`, and the user decides.
+// The SDK still takes lists of requests, which MCP has abolished. They would hide calls from what follows.
+app.post(pathname, (request, response, next) =>
+  Array.isArray(request.body) ? response.status(400).json({ error: 'invalid_request' }) : next(),
+)
 const guards = {
   list_notes: requireToken(verifier, { scopes: ['notes:read'] }),
   save_note: requireToken(verifier, { scopes: ['notes:write'] }),

@@ -5,8 +5,9 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { packageRoot } from '../../src/lib/paths.ts'
 import { APPROVALS, addAgent, decideOn, inboxOf, requestsOn } from '../support/approvals.ts'
 import { signedIn } from '../support/documents.ts'
+import { machineToken } from '../support/flow.ts'
 import { freePort } from '../support/free_port.ts'
-import { addResource, addUser, startService, type TestService } from '../support/service.ts'
+import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 
 const PAYMENT = {
   type: 'payment',
@@ -55,6 +56,32 @@ function startAgent(client: { client_id: string; client_secret?: string }, ...ar
     })
   return run
 }
+
+test('a call without the details of its payment is refused, also in a list of requests', async () => {
+  const client = await addClient(service, { grant_types: ['client_credentials'] })
+  const ada = { amount: '1.00', currency: 'EUR', creditor: 'Ada' }
+  const details = JSON.stringify([{ type: 'payment', ...ada }])
+  const { body } = await machineToken(service, client, { resource: bank.uri, authorization_details: details })
+  const headers = {
+    authorization: `Bearer ${body['access_token']}`,
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+  }
+  const call = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'pay', arguments: { ...ada, amount: '9.00' } },
+  }
+  const send = (message: unknown) => fetch(bank.uri, { method: 'POST', headers, body: JSON.stringify(message) })
+  const refused = await send(call)
+  expect([refused.status, (await send([call])).status]).toEqual([403, 400])
+  expect(await refused.json()).toMatchObject({
+    error: { data: { authorization: { remediationHints: [{ authorization_details: [{ ...ada, amount: '9.00' }] }] } } },
+  })
+  const pay = async () => (await send({ ...call, params: { name: 'pay', arguments: ada } })).text()
+  expect([await pay(), await pay()]).toEqual([expect.stringContaining('Paid 1.00'), expect.stringContaining('already')])
+})
 
 test('the agent pays what the person has approved, and nothing if the person denies it', async () => {
   const [client, user] = [await addAgent(service), await addUser(service)]

@@ -7,10 +7,10 @@ import { packageRoot } from '../../src/lib/paths.ts'
 import { GENERATIONS, Provider } from '../interop/mcp_client.ts'
 import { Browser } from '../support/browser.ts'
 import { proofKey } from '../support/dpop.ts'
-import { decide, signIn, walk } from '../support/flow.ts'
+import { decide, machineToken, signIn, walk } from '../support/flow.ts'
 import { freePort } from '../support/free_port.ts'
 import { signed, TestIdp } from '../support/idp.ts'
-import { addResource, addUser, startService, type TestService } from '../support/service.ts'
+import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 
 interface Example {
   uri: string
@@ -75,6 +75,26 @@ describe('the example of an MCP server', () => {
     await second.finish(await walk(service, String(provider.saved.url), { email }, browser))
     expect(provider.saved.tokens).toMatchObject({ scope: 'notes:read notes:write' })
     await second.close()
+  })
+
+  test('a list of requests is refused: a call in it would need a scope of its own', async () => {
+    const client = await addClient(service, { grant_types: ['client_credentials'], scope: 'notes:read notes:write' })
+    const asked = { resource: example.uri, scope: 'notes:read' }
+    const { body } = await machineToken(service, client, asked)
+    const call = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'save_note', arguments: { text: 'x' } },
+    }
+    const headers = {
+      authorization: `Bearer ${body['access_token']}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    }
+    const send = async (message: unknown) =>
+      (await fetch(example.uri, { method: 'POST', headers, body: JSON.stringify(message) })).status
+    expect([await send(call), await send([call])]).toEqual([403, 400])
   })
 
   test('the resource metadata of the example equals the registered resource', async () => {
