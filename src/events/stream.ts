@@ -10,7 +10,7 @@ import { newId } from '../lib/id.ts'
 import type { Reason } from '../lib/reasons/index.ts'
 import { parseHttpUrl } from '../lib/url.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
-import { type EventReceiver, MAX_RECEIVERS, type ReceiverSettings } from '../records/event_receiver.ts'
+import type { EventReceiver, ReceiverSettings } from '../records/event_receiver.ts'
 import { POLL, PUSH, STREAM_EVENTS } from './event_types.ts'
 import { feedEnd } from './feed_end.ts'
 import { checkReceiverUrl } from './receiver_url.ts'
@@ -100,7 +100,7 @@ export async function createStream(
   if (outcome === 'too_many_streams')
     throw refuse('the client has too many streams already: delete one', 'too_many_receivers', 'conflict')
   if (outcome === 'too_many')
-    throw refuse(`there are ${MAX_RECEIVERS} webhooks and streams already`, 'too_many_receivers', 'conflict')
+    throw refuse('there are too many webhooks and streams already', 'too_many_receivers', 'conflict')
   return receiver
 }
 

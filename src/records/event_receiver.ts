@@ -1,5 +1,7 @@
 /** Maximum number of receivers, webhooks and streams together. Each has at most one request in flight. */
 export const MAX_RECEIVERS = 200
+/** Maximum number of streams. Clients create their own, and must leave places for the webhooks of operators. */
+export const MAX_ALL_STREAMS = 150
 /** Maximum number of streams of one client. It is enough for one stream per process. */
 export const MAX_STREAMS = 10
 

@@ -2,6 +2,7 @@
 import {
   type EventCursor,
   type EventReceiver,
+  MAX_ALL_STREAMS,
   MAX_RECEIVERS,
   MAX_STREAMS,
   SENDER,
@@ -77,11 +78,12 @@ export function* createReceiver({
 }): Op<'created' | 'too_many' | 'too_many_streams'> {
   yield* oneAtATime('event_receivers')
   const counts = yield* one(
-    'SELECT count(*) AS n, count(CASE WHEN client_id = ? THEN 1 END) AS own FROM event_receivers',
+    "SELECT count(*) AS n, count(CASE WHEN kind = 'stream' THEN 1 END) AS streams, count(CASE WHEN client_id = ? THEN 1 END) AS own FROM event_receivers",
     r.client_id ?? '',
   )
   if (num(counts?.own) >= MAX_STREAMS) return 'too_many_streams'
-  if (num(counts?.n) >= MAX_RECEIVERS) return 'too_many'
+  const isFull = r.kind === 'stream' && num(counts?.streams) >= MAX_ALL_STREAMS
+  if (isFull || num(counts?.n) >= MAX_RECEIVERS) return 'too_many'
   yield* change(
     `INSERT INTO event_receivers (url, events, status, secret, secret_clear, settings, updated_at, id, kind, client_id, version, created_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,

@@ -2,7 +2,14 @@
 import { describe, expect, test } from 'vitest'
 import { feedEnd } from '../../../src/events/feed_end.ts'
 import { newId } from '../../../src/lib/id.ts'
-import { type EventReceiver, type FeedPlace, MAX_STREAMS, SENDER } from '../../../src/records/event_receiver.ts'
+import {
+  type EventReceiver,
+  type FeedPlace,
+  MAX_ALL_STREAMS,
+  MAX_RECEIVERS,
+  MAX_STREAMS,
+  SENDER,
+} from '../../../src/records/event_receiver.ts'
 import type { Store } from '../../../src/store/index.ts'
 import { anEvent, aReceiver, NOW } from '../../support/records.ts'
 import type { Bench } from '../conformance.ts'
@@ -43,6 +50,17 @@ export function eventReceiverRules(bench: Bench): void {
       expect(outcomes.filter((each) => each === 'created')).toHaveLength(MAX_STREAMS)
       expect(new Set(outcomes)).toEqual(new Set(['created', 'too_many_streams']))
       await other.close()
+      await close()
+    })
+
+    test('streams leave places for webhooks', async () => {
+      const { store, close } = await bench.open()
+      const create = (more: Partial<EventReceiver>) => store.createReceiver({ receiver: aReceiver(more), start: 0 })
+      const stream = (client: number) => create({ kind: 'stream', url: undefined, client_id: `rs-${client}` })
+      for (let i = 0; i < MAX_ALL_STREAMS; i++) expect(await stream(Math.floor(i / MAX_STREAMS))).toBe('created')
+      expect(await stream(-1)).toBe('too_many')
+      for (let i = MAX_ALL_STREAMS; i < MAX_RECEIVERS; i++) expect(await create({})).toBe('created')
+      expect(await create({})).toBe('too_many')
       await close()
     })
 
