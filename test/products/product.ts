@@ -7,7 +7,10 @@ import { afterAll, describe, test } from 'vitest'
 import { packageRoot } from '../../src/lib/paths.ts'
 import type { ProductRow } from '../../tools/reference/products.ts'
 import type { Toolchain } from '../interop/toolchain.ts'
+import { Browser } from '../support/browser.ts'
 import { atEndOfFile } from '../support/end_of_file.ts'
+import { walk } from '../support/flow.ts'
+import { addUser, type TestService } from '../support/service.ts'
 import { pause } from '../support/wire.ts'
 
 type Product = Omit<ProductRow, 'worked' | 'date'>
@@ -61,4 +64,12 @@ export async function startProgram(
     if (child.exitCode !== null) throw new Error(`${program} has ended: ${said}`)
     await pause(100)
   }
+}
+
+/** Signs a new user in at an application, from one of its pages and back. Returns the user and the page. */
+export async function signInAt(service: TestService, url: string) {
+  const [user, browser] = [await addUser(service), new Browser({ accept: 'text/html, */*' })]
+  const { location = '' } = await browser.follow(url)
+  const callback = await walk(service, location, user, browser)
+  return { user, page: await browser.follow(callback.href) }
 }

@@ -2,11 +2,9 @@
 import path from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { maven } from '../interop/toolchain.ts'
-import { Browser } from '../support/browser.ts'
-import { walk } from '../support/flow.ts'
 import { freePort } from '../support/free_port.ts'
-import { addClient, addUser, startService, type TestService } from '../support/service.ts'
-import { commandOf, describeProduct, startProgram } from './product.ts'
+import { addClient, startService, type TestService } from '../support/service.ts'
+import { commandOf, describeProduct, signInAt, startProgram } from './product.ts'
 
 const toolchain = await maven(
   'quarkus',
@@ -49,11 +47,8 @@ describeProduct(
       }
       const options = Object.entries(oidc).map(([name, value]) => `-Dquarkus.oidc.${name}=${value}`)
       await startProgram([java, `-Dquarkus.http.port=${new URL(origin).port}`, ...options, ...jar], `${origin}/me`)
-      const [user, browser] = [await addUser(service), new Browser({ accept: 'text/html, */*' })]
-      const { location = '' } = await browser.follow(`${origin}/me`)
-      const callback = await walk(service, location, user, browser)
-      const { text } = await browser.follow(callback.href)
-      expect(text).toBe(user.id)
+      const { user, page } = await signInAt(service, `${origin}/me`)
+      expect(page.text).toBe(user.id)
     })
   },
 )

@@ -2,11 +2,9 @@
 import path from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { java } from '../interop/toolchain.ts'
-import { Browser } from '../support/browser.ts'
-import { walk } from '../support/flow.ts'
 import { freePort } from '../support/free_port.ts'
-import { addClient, addUser, startService, type TestService } from '../support/service.ts'
-import { commandOf, describeProduct, startProgram } from './product.ts'
+import { addClient, startService, type TestService } from '../support/service.ts'
+import { commandOf, describeProduct, signInAt, startProgram } from './product.ts'
 
 const here = path.join(import.meta.dirname, 'spring')
 const toolchain = await java(path.join(here, 'App.java'), path.join(here, 'pom.xml'))
@@ -46,11 +44,8 @@ describeProduct(
         ),
       ]
       await startProgram([...commandOf(toolchain), ...options], `${origin}/me`)
-      const [user, browser] = [await addUser(service), new Browser({ accept: 'text/html' })]
-      const { location = '' } = await browser.follow(`${origin}/me`)
-      const callback = await walk(service, location, user, browser)
-      const { text } = await browser.follow(callback.href)
-      expect(text).toBe(`${user.id}, ${user.name}, ${user.email}`)
+      const { user, page } = await signInAt(service, `${origin}/me`)
+      expect(page.text).toBe(`${user.id}, ${user.name}, ${user.email}`)
     }
 
     works('sign-in of a client with a secret', () => signIn('client_secret_basic'))

@@ -1,13 +1,7 @@
 // Descriptions of the pages for users and of the health checks, in addition to the declarations of their routes.
+import { CONNECTION_ENDPOINTS, PROVIDER, SENT_BACK } from './connection_endpoints.ts'
 import { type Endpoint, FORM, NOT_ITS_FORM, PAGE, TO_LOGIN } from './endpoint.ts'
 
-const PROVIDER = { provider: 'Slug of the provider.' } as const
-/** The parameters of the redirect from a provider. */
-const SENT_BACK = {
-  code: 'The authorization code of the provider.',
-  state: 'The state that was sent to the provider.',
-  error: 'The error, if there is no code.',
-} as const
 const HINTS = {
   login_hint: 'The email address that an application expects.',
   acr_values: 'The authentication context classes that an application requires.',
@@ -231,61 +225,7 @@ export const PAGE_ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     },
   },
 
-  'GET /connect/{provider}': {
-    doc: 'Redirects the signed-in user to a provider ([broker](../guides/broker.md)). A browser (`Sec-Fetch-Dest`) first gets a page that names the account. If the provider uses API keys, the page asks for one.',
-    takes: {
-      ...PROVIDER,
-      resource: 'Slug or URI of the broker resource. Optional if there is only one.',
-      return_url: 'Target after the connection. It must be an allowed return URL. Required.',
-    },
-    answers: {
-      200: 'The page that names the account.',
-      303: 'Redirect to the provider, or to the login page.',
-      400: '`invalid_request` or `invalid_target`.',
-      503: '`temporarily_unavailable`: `data_encryption.driver` or `connect.state_secret` is not set.',
-    },
-  },
-  'POST /connect/{provider}': {
-    doc: 'Accepts the form of the page of `GET /connect/{provider}`. Redirects to the provider, or stores the API key that the user entered.',
-    takes: {
-      ...PROVIDER,
-      resource: 'As above.',
-      return_url: 'As above.',
-      api_key: 'The key, if the provider uses API keys.',
-      ...FORM,
-    },
-    answers: {
-      303: 'Redirect to the provider, or to `return_url` once a key is stored.',
-      403: NOT_ITS_FORM,
-      422: 'The value is not a valid key.',
-    },
-  },
-  'GET /connect/{provider}/callback': {
-    doc: 'The redirect URI at a provider.',
-    takes: {
-      ...PROVIDER,
-      ...SENT_BACK,
-    },
-    answers: {
-      303: 'Redirect to `return_url`, with `error` if the connection failed.',
-      400: 'The state is unknown, used or expired.',
-      403: 'Another user started this connection.',
-    },
-  },
-  'GET /connections': {
-    doc: 'The connections of the signed-in user as JSON. A browser is sent to the account page.',
-    takes: { error: 'Error code. The account page shows a text for it.' },
-    answers: {
-      200: 'A list with `provider`, `display_name`, `scopes_granted`, `created_at`, `updated_at`.',
-      303: 'A browser: redirect to `/account`.',
-      401: '`unauthorized`: no user is signed in.',
-    },
-  },
-  'DELETE /connections/{provider}': {
-    doc: 'Ends a connection, for a program with the session of the user.',
-    takes: PROVIDER,
-    answers: { 204: 'Ended.', 401: 'No user is signed in.', 404: 'There is no such connection.' },
-  },
+  ...CONNECTION_ENDPOINTS,
 
   'GET /ui/script/{version}': {
     doc: 'The script of the pages for users: it shows passwords, sends responses to applications (`form_post`), and answers for passkeys. Not with `webauthn.enabled: false`.',
