@@ -47,8 +47,11 @@ async function getPerson({ store }: App, id: string, { provider }: ScimCaller): 
   return person
 }
 
-const showPerson = async (app: App, request: Request, id: string, caller: ScimCaller, status = 200): Promise<Reply> => {
-  const json = personJson(app, await getPerson(app, id, caller))
+const showPerson = async (app: App, request: Request, id: string, caller: ScimCaller): Promise<Reply> =>
+  answerPerson(app, request, await getPerson(app, id, caller))
+
+const answerPerson = (app: App, request: Request, person: ScimUser, status = 200): Reply => {
+  const json = personJson(app, person)
   const location = status === 201 ? { location: json.meta.location } : undefined
   return scimReply(status, shownBy(scimParams(request)).of(json), location)
 }
@@ -64,7 +67,7 @@ export async function createPerson(app: App, request: Request, caller: ScimCalle
   const input = { provider: caller.provider, user, person, live_from: liveFrom(app) }
   const done = await app.store.recorded('createScimUser', input, caller.event())
   if (typeof done === 'string') throw taken(done)
-  return showPerson(app, request, done.id, caller, 201)
+  return answerPerson(app, request, done.person, 201)
 }
 
 /** The account of a new person. Its email is not verified before a sign-in vouches for it. */

@@ -67,8 +67,8 @@ export function* listScimUsers({
 
 /** A person of a provider. */
 export function* findScimUser({ id, provider }: { id: string; provider: string }): Op<ScimUser | undefined> {
-  const { people } = yield* listScimUsers({ id, provider, limit: 1, offset: 0 })
-  return people[0]
+  const row = yield* one(`SELECT ${COLUMNS} FROM ${FROM} WHERE s.user_id = ? AND s.provider = ?`, id, provider)
+  return row && readPersonRow(row, (yield* groupsOfPeople([id])).get(id))
 }
 
 const AT_ONCE = 64

@@ -7,6 +7,7 @@ import {
   type ScimAttributes,
   type ScimPerson,
   type ScimProvider,
+  type ScimUser,
 } from '../../records/scim.ts'
 import type { User } from '../../records/user.ts'
 import { all, change, forUpdate, idBytes, insertRows, maybeStr, num, type Op, one, orNull, type Row } from '../op.ts'
@@ -35,8 +36,7 @@ function* takenBy(provider: string, { userName, externalId }: ScimPerson, id = '
   return rows.some(({ user_name_key }) => user_name_key === nameKey(userName)) ? 'userName' : 'externalId'
 }
 
-function* writeEmails(provider: string, user_id: string, person: ScimPerson): Op<void> {
-  yield* change('DELETE FROM scim_emails WHERE user_id = ?', user_id)
+function* addEmails(provider: string, user_id: string, person: ScimPerson): Op<void> {
   const primary = primaryEmail(person)
   const keys = new Set((person.emails ?? []).map(({ value }) => nameKey(value)))
   yield* insertRows(
@@ -57,8 +57,13 @@ interface NewPerson {
   live_from: string
 }
 
-/** Adds a person. Who signed in before at the provider keeps the account. Returns the attribute that is taken, or what was done. */
-export function* createScimUser({ provider, user, person, live_from }: NewPerson): Op<ScimChange | Taken> {
+/** Adds a person. Who signed in before at the provider keeps the account. Returns the attribute that is taken, or the person and what was done. */
+export function* createScimUser({
+  provider,
+  user,
+  person,
+  live_from,
+}: NewPerson): Op<(ScimChange & { person: ScimUser }) | Taken> {
   const { slug } = provider
   const now = user.created_at
   const taken = yield* takenBy(slug, person)
@@ -82,14 +87,19 @@ export function* createScimUser({ provider, user, person, live_from }: NewPerson
     now,
     now,
   )
-  yield* writeEmails(slug, account.id, person)
+  yield* addEmails(slug, account.id, person)
   const about = { user_id: account.id, provider: slug }
-  if (!known) return { id: account.id, events: [{ action: 'user_created', detail: { ...about, role: user.role } }] }
+  const added = (active: boolean, ...events: ScimChange['events']) => {
+    const written = { ...person, id: account.id, provider: slug, active, version: 1, created_at: now, updated_at: now }
+    return { id: account.id, events, person: { ...written, groups: [] } }
+  }
+  if (!known) return added(user.status === 'active', { action: 'user_created', detail: { ...about, role: user.role } })
   const linked = { action: 'user_updated', detail: { ...about, fields: ['scim'] } }
-  if (user.status === 'active' || known.status !== 'active') return { id: known.id, events: [linked] }
+  const isActive = known.status === 'active'
+  if (user.status === 'active' || !isActive) return added(isActive, linked)
   yield* updateUser({ user: { ...known, status: 'disabled', updated_at: now }, signOut: true, now })
   yield* endAccess({ id: known.id, now, live_from })
-  return { id: known.id, events: [linked, { action: 'user_disabled', detail: about }] }
+  return added(false, linked, { action: 'user_disabled', detail: about })
 }
 
 /** Adds an account, without its email if another account has it, or gets it at the same time. Undefined when the subject is taken. */
@@ -188,7 +198,10 @@ export function* updateScimUser(c: ChangedPerson): Op<ScimChange | Taken | 'stal
     ...(next.status === known.status ? [] : [{ action: isLeaving ? 'user_disabled' : 'user_enabled', detail: about }]),
   ]
   if (events.length === 0) return { id, events }
-  if (fields.includes('emails')) yield* writeEmails(provider.slug, id, person)
+  if (fields.includes('emails')) {
+    yield* change('DELETE FROM scim_emails WHERE user_id = ?', id)
+    yield* addEmails(provider.slug, id, person)
+  }
   yield* change(
     'UPDATE scim_users SET user_name = ?, user_name_key = ?, external_id = ?, display_key = ?, attributes = ?, version = version + 1, updated_at = ? WHERE user_id = ?',
     person.userName,

@@ -61,8 +61,14 @@ export class Performer {
     await begin(client, job.op)
     const value = await steps(job, (statement) => execute(client, statement))
     const invalidation = invalidationOf(job.op, job.input)
-    if (invalidation) await execute(client, this.options.announcement(invalidation))
-    await command(client, 'COMMIT')
+    if (!invalidation) await command(client, 'COMMIT')
+    else {
+      // The announcement locks the row of a version, for which all other writers wait, so that the COMMIT is sent without waiting for its
+      // answer. If it fails, PostgreSQL rolls back at the COMMIT.
+      const sent = [execute(client, this.options.announcement(invalidation)), command(client, 'COMMIT')]
+      await Promise.allSettled(sent)
+      await Promise.all(sent)
+    }
     return value
   }
 }
