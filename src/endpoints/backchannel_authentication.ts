@@ -15,8 +15,7 @@ import { eventOf, newAuthReqId, personOfHint } from '../oauth/sign_in/approval.t
 import { dueSignIn, parseClasses } from '../oauth/sign_in/authentication_request.ts'
 import { verifyIdTokenHint } from '../oauth/sign_in/id_token_hint.ts'
 import { sealerFor } from '../oauth/sign_in/pending_value.ts'
-import { requestedDetails } from '../oauth/tokens/authorization_details.ts'
-import { authorizedScope, parseScope, requestedResource } from '../oauth/tokens/requested_scope.ts'
+import { askedGrant, ELSEWHERE, storedAsked } from '../oauth/tokens/request_rules.ts'
 import type { Client } from '../records/client.ts'
 import type { SingleUse } from '../records/single_use.ts'
 import type { User } from '../records/user.ts'
@@ -51,14 +50,7 @@ async function startApproval(app: App, _grant: Grant, input: GrantInput, uses: r
   const acr_values = parseClasses(form.acr_values)
   // Without a session: whether any sign-in could satisfy the request.
   dueSignIn(app, { prompt: [], authentication: { acr_values } }, undefined, undefined)
-  const resource = await requestedResource(app, form, client)
-  const scope = (await authorizedScope(app, form.scope, resource, client)).join(' ')
-  const asked = {
-    scope,
-    asked_scope: parseScope(form.scope ?? '').join(' ') || scope,
-    resource: resource?.uri,
-    authorization_details: await requestedDetails(app, form.authorization_details, resource),
-  }
+  const asked = storedAsked(await askedGrant(app, form, client, ELSEWHERE))
   const { user, hint } = await parseHint(app, form, client)
   const id = newId()
   const auth_req_id = newAuthReqId(app, id)

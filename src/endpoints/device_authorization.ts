@@ -10,8 +10,7 @@ import { isPublic } from '../oauth/clients/client_metadata.ts'
 import { effectiveDcrMode } from '../oauth/clients/registration_mode.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { DEVICE_CODE_PREFIX, newUserCode, shownUserCode, userCodeHash } from '../oauth/sign_in/device.ts'
-import { requestedDetails } from '../oauth/tokens/authorization_details.ts'
-import { authorizedScope, parseScope, requestedResource } from '../oauth/tokens/requested_scope.ts'
+import { askedGrant, ELSEWHERE, storedAsked } from '../oauth/tokens/request_rules.ts'
 import type { Client } from '../records/client.ts'
 import type { SingleUse } from '../records/single_use.ts'
 import type { NewPolledRequest } from '../store/tokens/polled_requests.ts'
@@ -26,16 +25,8 @@ async function startDevice(app: App, _grant: Grant, input: GrantInput, uses: rea
   const { request, form, client } = input
   await takeCode(app, request, client)
   await checkSelfDescribed(app, client)
-  const resource = await requestedResource(app, form, client)
-  const scope = (await authorizedScope(app, form.scope, resource, client)).join(' ')
-  const asked_scope = parseScope(form.scope ?? '').join(' ') || scope
-  const { device_code, user_code, expires_in, interval } = await createCodes(app, input, {
-    scope,
-    asked_scope,
-    resource: resource?.uri,
-    authorization_details: await requestedDetails(app, form.authorization_details, resource),
-    uses,
-  })
+  const asked = storedAsked(await askedGrant(app, form, client, ELSEWHERE))
+  const { device_code, user_code, expires_in, interval } = await createCodes(app, input, { ...asked, uses })
   app.metrics.count('ext_device_authorizations_total')
   const verification_uri = app.config.server.issuer + PATHS.device
   return {

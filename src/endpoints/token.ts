@@ -14,7 +14,7 @@ import type { SingleUse } from '../records/single_use.ts'
 import { inSpan } from '../telemetry/trace.ts'
 import { answerClient } from './client_request.ts'
 
-const BY_TYPE = new Map(grants.map((grant) => [grant.type, grant]))
+const BY_TYPE = new Map<string, Grant>(grants.map((grant) => [grant.type, grant]))
 
 /** Answers a token request (RFC 6749 §3.2). */
 export async function token(app: App, request: Request): Promise<Reply> {

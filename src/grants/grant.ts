@@ -8,6 +8,7 @@ import type { Authorization } from '../oauth/tokens/issue.ts'
 import type { GrantFacts, GrantRule } from '../oauth/tokens/rule.ts'
 import type { Client } from '../records/client.ts'
 import type { CounterName } from '../telemetry/metric_names.ts'
+import type { GrantType } from './grant_type.ts'
 
 export interface GrantInput {
   request: Request
@@ -19,7 +20,7 @@ export interface GrantInput {
 
 export interface Grant {
   /** The grant_type on the wire. */
-  readonly type: string
+  readonly type: GrantType
   /** The name in records and metric labels. */
   readonly name: string
   /** The clients that may use it. */

@@ -2,6 +2,7 @@
 
 import { useState } from 'preact/hooks'
 import { call, get, segment } from '../lib/api.ts'
+import { grantOptions } from '../lib/grants.ts'
 import { useLoad } from '../lib/load.ts'
 import { go, href } from '../lib/router.ts'
 import type { ClientAnswer, ClientWithSecrets, FetchedDocument, RefreshedDocument } from '../lib/types.ts'
@@ -26,7 +27,7 @@ import {
   sentence,
   Time,
 } from '../parts/text.tsx'
-import { EDITABLE, GRANTS, limitsText, SOURCES } from './client_parts.tsx'
+import { EDITABLE, limitsText, SOURCES } from './client_parts.tsx'
 import { SecretsCard } from './client_secrets.tsx'
 
 /** Whether operators set the keys. The keys of a client with a metadata document come from the document. */
@@ -238,7 +239,7 @@ function Actions({ client, path, onChange }: { client: ClientAnswer; path: strin
         params={{ client_id }}
         stored={client}
         fields={editable(client)}
-        options={{ grant_types: GRANTS }}
+        options={{ grant_types: grantOptions('client') }}
         onChange={onChange}
       />
       {client.status === 'active' ? (

@@ -1,17 +1,6 @@
-// What the pages of clients share: grants and sources in words, and the dialog that shows a secret.
+// What the pages of clients share: sources in words, and the dialog that shows a secret.
 import type { ClientAnswer } from '../lib/types.ts'
 import { ShownOnce } from '../parts/shown_once.tsx'
-
-/** What a client may ask the token endpoint for, in words. */
-export const GRANTS = [
-  ['authorization_code', 'Sign-in of a user (authorization_code)'],
-  ['refresh_token', 'Staying signed in (refresh_token)'],
-  ['client_credentials', 'Machine tokens (client_credentials)'],
-  ['urn:ietf:params:oauth:grant-type:token-exchange', 'Token exchange'],
-  ['urn:ietf:params:oauth:grant-type:jwt-bearer', 'ID-JAG assertions (jwt-bearer)'],
-  ['urn:ietf:params:oauth:grant-type:device_code', 'Devices without a browser (device_code)'],
-  ['urn:openid:params:grant-type:ciba', 'Approval by a person who is elsewhere (CIBA)'],
-] as const
 
 /** The members of a client that its form has. */
 export const EDITABLE = [

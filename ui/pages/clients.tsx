@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import { call, get, segment } from '../lib/api.ts'
 import { number } from '../lib/format.ts'
+import { grantOptions } from '../lib/grants.ts'
 import { useLoad } from '../lib/load.ts'
 import { go, href, type Location } from '../lib/router.ts'
 import type { ClientAnswer, NewClientAnswer, Stats } from '../lib/types.ts'
@@ -12,7 +13,7 @@ import { FormButton } from '../parts/forms/form.tsx'
 import type { Column } from '../parts/list.tsx'
 import { Badge, Caution, Name, Time } from '../parts/text.tsx'
 import { ClientDetail } from './client.tsx'
-import { GRANTS, SecretDialog, SOURCES } from './client_parts.tsx'
+import { SecretDialog, SOURCES } from './client_parts.tsx'
 
 const FILTERS: readonly Filter[] = [
   { name: 'q', label: 'Search by name or client_id', search: true },
@@ -124,7 +125,7 @@ function ClientList() {
       operation="client.create"
       verb="Create"
       fields={FIELDS}
-      options={{ grant_types: GRANTS }}
+      options={{ grant_types: grantOptions('client') }}
       onDone={done}
     />
   )

@@ -7,20 +7,11 @@ import { jwtBearer } from '../../grants/jwt_bearer.ts'
 import { refreshToken } from '../../grants/refresh_token.ts'
 import { tokenExchange } from '../../grants/token_exchange.ts'
 import { accessRules } from '../../oauth/tokens/common_rules.ts'
+import { ELSEWHERE, IN_BROWSER } from '../../oauth/tokens/request_rules.ts'
 import type { GrantRule } from '../../oauth/tokens/rule.ts'
 import { SUBJECT_TOKEN } from './exchange.ts'
 import type { Scene } from './rules.ts'
-import {
-  ASSERTED_USER,
-  AUTHORIZED,
-  CLIENT,
-  CODE,
-  CONFIDENTIAL,
-  DETAILS,
-  REFRESH_TOKEN,
-  REGISTERED,
-  USER,
-} from './steps.ts'
+import { ASSERTED_USER, CLIENT, CODE, CONFIDENTIAL, DETAILS, REFRESH_TOKEN, REGISTERED, USER } from './steps.ts'
 
 interface ExplainedGrant {
   /** Asked before the rules of the grant. They say what a code, token or assertion would contain. */
@@ -33,17 +24,17 @@ interface ExplainedGrant {
 
 const ANY = [...CLIENT, REGISTERED]
 const MACHINE = [...CLIENT, CONFIDENTIAL, REGISTERED]
-const [RESOURCE] = AUTHORIZED as [GrantRule<Scene>]
-/** The rules of the authorization request, which are asked before there is a code. */
-const REQUEST = [...AUTHORIZED, DETAILS, USER, ...accessRules('access_denied')]
-const code = { before: [...ANY, ...REQUEST, CODE], user: true, signIn: true }
+const [RESOURCE] = IN_BROWSER as [GrantRule<Scene>]
+/** The rules of the request to the person, which are asked before there is a code. */
+const asked = (rules: readonly GrantRule<Scene>[]) => [...rules, DETAILS, USER, ...accessRules('access_denied'), CODE]
+const BY_PERSON = { user: true, signIn: true }
 
 /** By grant_type. */
 export const EXPLAINED_GRANTS: ReadonlyMap<string, ExplainedGrant> = new Map([
-  [authorizationCode.type, code],
-  [deviceCode.type, code],
-  [ciba.type, { ...code, before: [...MACHINE, ...REQUEST, CODE] }],
-  [refreshToken.type, { before: [...ANY, USER, RESOURCE, DETAILS, REFRESH_TOKEN], user: true, signIn: true }],
+  [authorizationCode.type, { before: [...ANY, ...asked(IN_BROWSER)], ...BY_PERSON }],
+  [deviceCode.type, { before: [...ANY, ...asked(ELSEWHERE)], ...BY_PERSON }],
+  [ciba.type, { before: [...MACHINE, ...asked(ELSEWHERE)], ...BY_PERSON }],
+  [refreshToken.type, { before: [...ANY, USER, RESOURCE, DETAILS, REFRESH_TOKEN], ...BY_PERSON }],
   [clientCredentials.type, { before: MACHINE, user: false, signIn: false }],
   [tokenExchange.type, { before: [...MACHINE, USER, SUBJECT_TOKEN, DETAILS], user: true, signIn: false }],
   [jwtBearer.type, { before: [...MACHINE, ASSERTED_USER], user: true, signIn: false }],

@@ -11,10 +11,8 @@ import { checkPublic } from '../../oauth/clients/token_auth.ts'
 import { isNamed } from '../../oauth/federation/xaa_policy.ts'
 import { isSignIn } from '../../oauth/openid.ts'
 import { signInOf } from '../../oauth/sign_in/authentication_request.ts'
-import { adminScope } from '../../oauth/tokens/admin_resource.ts'
 import { requestedDetails } from '../../oauth/tokens/authorization_details.ts'
-import { authorizedScope } from '../../oauth/tokens/requested_scope.ts'
-import { resolveMint, scopeNames } from '../../oauth/tokens/resource.ts'
+import { scopeNames } from '../../oauth/tokens/resource.ts'
 import type { GrantRule } from '../../oauth/tokens/rule.ts'
 import type { Client } from '../../records/client.ts'
 import { USERINFO_CONSENT } from '../../records/consent.ts'
@@ -88,24 +86,6 @@ export const ASSERTED_USER: GrantRule<Scene> = {
     })
   },
 }
-
-/** The resource of an authorization request, and the scopes that it may ask for. */
-export const AUTHORIZED: readonly GrantRule<Scene>[] = [
-  {
-    name: 'resource_known',
-    async check(app, scene) {
-      if (scene.uri !== undefined) scene.resource = await resolveMint(app, scene.uri, 'sign_in')
-    },
-  },
-  {
-    name: 'scope',
-    async check(app, scene) {
-      const { uri, resource, client, asked } = scene
-      const names = await authorizedScope(app, asked, resource, client)
-      scene.names = adminScope(app.config, uri, client, asked, names)
-    },
-  },
-]
 
 /** The details that the request asks for. The user allows all of them. */
 export const DETAILS: GrantRule<Scene> = {

@@ -4,16 +4,12 @@ import type { App } from '../../context.ts'
 import type { Params } from '../../http/message.ts'
 import { type ErrorCode, OAuthError } from '../../lib/error.ts'
 import type { Reason } from '../../lib/reasons/index.ts'
-import type { AuthorizationDetail } from '../../records/authorization_details.ts'
 import type { Client } from '../../records/client.ts'
-import type { Resource } from '../../records/resource.ts'
 import { isUrlShaped, resolveDocumentClient } from '../clients/cimd.ts'
 import type { Asker } from '../clients/client_standing.ts'
 import { resolveClient } from '../clients/find_client.ts'
 import { hasRedirectUri } from '../clients/redirect_uri.ts'
-import { adminScope } from '../tokens/admin_resource.ts'
-import { requestedDetails } from '../tokens/authorization_details.ts'
-import { authorizedScope, parseScope, requestedResource } from '../tokens/requested_scope.ts'
+import { type AskedGrant, askedGrant, IN_BROWSER } from '../tokens/request_rules.ts'
 import { type AuthenticationRequest, parseAuthenticationRequest, parsePrompt } from './authentication_request.ts'
 
 /** Where the response may be sent: a client and one of its registered redirect URIs. */
@@ -35,13 +31,7 @@ export type ResponseAddress = Pick<ReturnAddress, 'redirect_uri' | 'state' | 're
 export const RESPONSE_MODES = ['query', 'form_post'] as const
 
 /** What a valid request asks for. */
-export interface Requested {
-  scope: readonly string[]
-  /** The scope parameter as it was sent: it contains more than `scope` if scopes were omitted. */
-  asked_scope: string[]
-  resource?: Resource
-  /** What it asks for beside the scope (RFC 9396). */
-  authorization_details?: AuthorizationDetail[]
+export interface Requested extends AskedGrant {
   code_challenge: string
   /** Key that the code is to be bound to (RFC 9449 §10). */
   dpop_jkt?: string
@@ -107,13 +97,8 @@ export async function parseRequested(app: App, params: Params, client: Client): 
   if (!client.grant_types.includes('authorization_code'))
     throw refuse('unauthorized_client', 'the client may not use authorization_code', 'grant_not_registered')
   const code_challenge = parseChallenge(params)
-  const resource = await requestedResource(app, params, client, 'sign_in')
-  const names = await authorizedScope(app, params.scope, resource, client)
   return {
-    scope: adminScope(app.config, resource?.uri, client, params.scope, names),
-    asked_scope: parseScope(params.scope ?? ''),
-    resource,
-    authorization_details: await requestedDetails(app, params.authorization_details, resource),
+    ...(await askedGrant(app, params, client, IN_BROWSER)),
     code_challenge,
     dpop_jkt: app.config.dpop.enabled ? parseJkt(params.dpop_jkt) : undefined,
     prompt: parsePrompt(app, params.prompt),

@@ -12,7 +12,6 @@ import {
   checkWithin,
   declares,
   listAllResources,
-  resolveMint,
   scopeCeiling,
   scopeNames,
 } from './resource.ts'
@@ -86,20 +85,6 @@ export async function authorizedScope(
   }
   const names = await scopeAtResource(app, scope, resource, client)
   return openid.length === 0 ? names : [...new Set([...openid, ...names])]
-}
-
-/**
- * The mint resource of a request: the one that it names, else the default_resource of its client. A request whose only scopes are those of
- * OpenID has no default. `use` is that of resolveMint(). Throws invalid_target.
- */
-export async function requestedResource(
-  app: App,
-  { resource, scope }: { resource?: string; scope?: string },
-  { default_resource }: Client,
-  use?: 'sign_in',
-): Promise<Resource | undefined> {
-  const uri = requestedUri(app, { resource, scope }, { default_resource })
-  return uri === undefined ? undefined : resolveMint(app, uri, use)
 }
 
 /** The URI of the resource that a request names, or else that of its client (default_resource), unless it has only scopes of OpenID. Throws invalid_scope. */

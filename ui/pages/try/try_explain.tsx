@@ -1,20 +1,10 @@
 // "Explain": would this user get a token for this resource, and why? For readers who do not know OAuth.
 import { useState } from 'preact/hooks'
 import type { RuleName } from '../../../src/oauth/tokens/rule_name.ts'
+import { grantOptions } from '../../lib/grants.ts'
 import type { Explained } from '../../lib/types.ts'
 import { OperationForm } from '../../parts/forms/form.tsx'
-import type { Pairs } from '../../parts/forms/values.ts'
 import { Badge, Card, CopyButton, JsonText } from '../../parts/text.tsx'
-
-const GRANTS: Pairs = [
-  ['authorization_code', 'The user signs in and allows the application'],
-  ['refresh_token', 'The application renews the access of the user'],
-  ['client_credentials', 'The application acts for itself, without a user'],
-  ['urn:ietf:params:oauth:grant-type:token-exchange', 'Another application exchanges the token of the user'],
-  ['urn:ietf:params:oauth:grant-type:jwt-bearer', 'The identity provider of the company asserts who the user is'],
-  ['urn:ietf:params:oauth:grant-type:device_code', 'The user enters the code of a device and allows the application'],
-  ['urn:openid:params:grant-type:ciba', 'The application asks the user, who decides on another device'],
-]
 
 /** Each rule as a question that is answered with yes when it passed. */
 const QUESTIONS: Readonly<Record<RuleName, string>> = {
@@ -50,7 +40,7 @@ export function ExplainAccess() {
           <OperationForm<Explained>
             operation="try.explain"
             fields={['grant', 'client_id', 'user', 'resource', 'scope', 'actor', 'source']}
-            options={{ grant: GRANTS }}
+            options={{ grant: grantOptions('plain') }}
             start={{ grant: 'authorization_code' }}
             verb="Explain"
             onDone={setExplained}
