@@ -16,8 +16,8 @@ import { createRouter, type RouterOptions } from '../http/router.ts'
 import { loadNative, openUws } from '../http/uws.ts'
 import type { OAuthError } from '../lib/error.ts'
 import { MAX_SCIM_BODY, scimRoutes } from '../scim/routes.ts'
-import { type ActivityStep, countsOf } from '../telemetry/client_activity.ts'
-import { shownSent, shownText } from '../telemetry/client_failures.ts'
+import { type ActivityStep, countsOf, type RequestCounts } from '../telemetry/client_activity.ts'
+import { type ClientFailure, shownSent, shownText } from '../telemetry/client_failures.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { openFrontPool } from './front_pool.ts'
 import { requestRate, shareWhileEnabled, whileEnabled } from './request_limit.ts'
@@ -96,18 +96,12 @@ const detailOf = ({ message, more: { sent } }: OAuthError): string =>
   sent?.parameter === 'redirect_uri' ? `${message}: ${shownText(sent.value)}` : message
 
 /** Adds the outcome of a step to the client activity, with the error message that the client received. */
-function recordStep(
-  { activity, sums, failures, clock }: App,
-  step: ActivityStep,
-  request: Request,
-  reply: Reply,
-  error?: OAuthError,
-): void {
+function recordStep(app: App, step: ActivityStep, request: Request, reply: Reply, error?: OAuthError): void {
   const { client_id = '', issued, inactive, remark } = request.notes
-  const at = clock.now()
+  const at = app.clock.now()
   const status = error?.status ?? reply.status
   const sent = error?.more.sent && shownSent(error.more.sent)
-  activity.record(client_id, request.remote, {
+  app.activity.record(client_id, request.remote, {
     step,
     at,
     status,
@@ -118,27 +112,25 @@ function recordStep(
     request_id: request.id,
   })
   const user = issued && issued.sub !== issued.client_id ? issued.sub : undefined
-  sums.record(
-    at,
-    { client: isInvented(error) ? undefined : client_id, resource: issued?.resource, user },
-    countsOf({ step, status, error: error?.code }),
-  )
-  if (error && client_id && !isInvented(error))
-    failures.add({
-      client_id,
-      address: request.remote,
-      step,
-      status,
-      request_id: request.id,
-      ...failureOf(error, at),
-      ...sent,
-    })
+  const counts = countsOf({ step, status, error: error?.code })
+  app.sums.record(at, { client: error ? undefined : client_id, resource: issued?.resource, user }, counts)
+  if (!error || !client_id) return
+  const { remote: address, id: request_id } = request
+  const failure = { client_id, address, step, status, request_id, ...failureOf(error, at), ...sent }
+  void recordRefusal(app, failure, counts)
 }
 
-/** Whether no client may have the id of a request: callers can invent any number of ids, which would displace the sums and failures of clients. */
-const isInvented = (error?: OAuthError): boolean =>
-  error !== undefined && (INVENTED.includes(error.reason) || error.reason.startsWith('cimd_'))
-const INVENTED: readonly string[] = ['unknown_client', 'unknown_request_uri']
+/**
+ * Adds a refusal to the sums and failures of its client. Only a client that exists has any: callers can invent any number of ids, which would
+ * displace those of clients, and many refusals come before the client is looked up. The request does not wait, and the lookup is cached.
+ */
+async function recordRefusal({ store, sums, failures }: App, failure: ClientFailure, counts: RequestCounts) {
+  const { client_id, last_at: at } = failure
+  const client = await store.findClient({ client_id }).catch(() => undefined)
+  if (!client) return
+  sums.add({ at, sums: [{ kind: 'client', name: client_id, ...counts }] })
+  failures.add(failure)
+}
 
 const failureOf = (error: OAuthError, at: number) => ({
   error: error.code,
