@@ -94,6 +94,8 @@ export interface Client extends DocumentFields, ClientAuthentication, RareMember
   document?: DocumentFields
   /** Only for a client with a metadata document. An operator keeps a stored one: it is never fetched. Absent: fetched. */
   document_source?: 'fetched' | 'stored'
+  /** The stored document as it was given, also with what the client does not have from it. Absent for a fetched one. */
+  kept_document?: Record<string, unknown>
   /** When the document that the client has was fetched. Absent for one that no host sent, and for a client of an older version. */
   document_fetched_at?: number
   /** Why the last fetch of the document failed, with the reason. Absent when it succeeded. */

@@ -1,6 +1,6 @@
 // Operations on clients.
 import type { Client } from '../../records/client.ts'
-import { type RareMembers, rareMembersOf } from '../../records/rare_members.ts'
+import { RARE_MEMBERS, type RareMembers, rareMembersOf } from '../../records/rare_members.ts'
 import { type Found, type ListPage, type ListSpec, listPage, type Search, searchRows } from '../list.ts'
 import {
   all,
@@ -23,7 +23,7 @@ import { deleteReceiver } from './event_receivers.ts'
 import { indexSubjects, unindexSubjects } from './federated_subjects.ts'
 import { readSecrets, type SecretUses, secretsText } from './stored_secrets.ts'
 
-const CLIENTS = recordTable<Client, keyof RareMembers>(
+const CLIENTS = recordTable<Client, keyof RareMembers | 'kept_document'>(
   'clients',
   'client_id',
   {
@@ -58,12 +58,24 @@ const CLIENTS = recordTable<Client, keyof RareMembers>(
     document_fetched_at: column.maybeInt,
     document_error: column.maybeText(),
   },
-  { secret_uses: {}, openid: { read: maybeDecoded<RareMembers>, write: openIdText } },
+  { secret_uses: {}, openid: { read: maybeDecoded<Together>, write: togetherText } },
 )
 
-function openIdText(client: Client): string | null {
-  const text = JSON.stringify(rareMembersOf(client))
+/** The members that share a column, which has the name of the first ones. */
+type Together = Pick<Client, keyof RareMembers | 'kept_document'>
+const TOGETHER: readonly string[] = [...RARE_MEMBERS, 'kept_document']
+
+function togetherText(client: Client, others: object = {}): string | null {
+  const { kept_document } = client
+  const text = JSON.stringify({ ...others, ...rareMembersOf(client), kept_document })
   return text === '{}' ? null : text
+}
+
+/** The members in the shared column that this version does not know: a newer instance stored them, and they are kept. */
+function* othersOf({ client_id }: Client): Op<object> {
+  const row = yield* one('SELECT openid FROM clients WHERE client_id = ?', client_id)
+  const stored = (row && maybeDecoded<object>(row.openid)) ?? {}
+  return Object.fromEntries(Object.entries(stored).filter(([name]) => !TOGETHER.includes(name)))
 }
 
 /** The client with this id, suspended or not. */
@@ -137,7 +149,8 @@ export function* createClient(client: Client): Op<'created' | 'exists'> {
 
 /** Writes a client that was read at `client.version`. The stored version is incremented. */
 export function* updateClient(client: Client): Op<'updated' | 'stale'> {
-  if ((yield* CLIENTS.update(client)) === 0) return 'stale'
+  const openid = togetherText(client, yield* othersOf(client))
+  if ((yield* CLIENTS.update(client, { openid })) === 0) return 'stale'
   if (client.federated_credentials) {
     yield* unindexSubjects(client.client_id)
     yield* indexSubjects(client)

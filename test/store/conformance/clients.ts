@@ -146,6 +146,25 @@ export function clientRules(bench: Bench): void {
     await close()
   })
 
+  test('a member that only a newer version knows survives an update', async () => {
+    const { store, sql, close } = await bench.open()
+    const client = aClient({ backchannel_logout_uri: 'https://a.example/out' })
+    await store.createClient(client)
+    const { client_id } = client
+    const stored = (members: object) => JSON.stringify({ ...members, of_a_newer_version: ['x'] })
+    await sql(`UPDATE clients SET openid = '${stored({ id_token_signed_response_alg: 'ES256' })}'`)
+    const { backchannel_logout_uri: _, ...changed } = client
+    await store.updateClient({ ...changed, kept_document: { client_name: 'Kept' } })
+    const found = await store.findClient({ client_id })
+    expect(found).toEqual({
+      ...changed,
+      version: 2,
+      kept_document: { client_name: 'Kept' },
+      of_a_newer_version: ['x'],
+    })
+    await close()
+  })
+
   test('returns the ids of existing clients among the given ids', async () => {
     const [one, two] = [await created(), await created()]
     const client_ids = [two.client_id, 'nobody', one.client_id]
