@@ -23,6 +23,10 @@ export const documentState = {
     .describe(
       'Only for a client with a metadata document. stored: an operator keeps the document, and it is never fetched.',
     ),
+  document: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('The document that an operator keeps, as it was given.'),
   document_fetched_at: z.iso.datetime().optional().describe('When the document that the client has was fetched.'),
   document_error: z
     .string()

@@ -1,11 +1,17 @@
 // Admin operations on the metadata documents of clients: an operator keeps one, or has one fetched now.
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import type { App } from '../../context.ts'
 import { OAuthError } from '../../lib/error.ts'
 import { jsonBool } from '../../lib/field.ts'
 import { isUrlShaped } from '../../oauth/clients/cimd.ts'
 import { auditedFields, documentChanges, withDocument } from '../../oauth/clients/document_client.ts'
-import { clientOfFetched, clientOfKept, inspectDocument } from '../../oauth/clients/operator_document.ts'
+import {
+  clientOfFetched,
+  clientOfKept,
+  type DescribedClient,
+  inspectDocument,
+} from '../../oauth/clients/operator_document.ts'
 import type { Client } from '../../records/client.ts'
 import { action } from '../action.ts'
 import * as answers from '../answers/client_answers.ts'
@@ -23,9 +29,11 @@ const asInvalid = (error: unknown): unknown =>
     : error
 
 /** The client of a document that an operator sends, or of the one at its URL. Throws invalid_request that says what is wrong. */
-async function described(app: App, client_id: string, document: Creatable['document']): Promise<Client> {
+async function described(app: App, client_id: string, document: Creatable['document']): Promise<DescribedClient> {
   try {
-    return document ? clientOfKept(app, client_id, document) : await clientOfFetched(app, client_id)
+    return document
+      ? { client: clientOfKept(app, client_id, document), document }
+      : await clientOfFetched(app, client_id)
   } catch (error) {
     throw asInvalid(error)
   }
@@ -49,9 +57,9 @@ export async function newDocumentClient(app: App, body: Creatable): Promise<Clie
     )
   // Nothing is fetched for a client that exists.
   if (await app.store.findClient({ client_id })) throw clientExists()
-  const client = await described(app, client_id, document)
+  const { client } = await described(app, client_id, document)
   // An operator's settings, even if empty, protect the client from the purge of unused clients.
-  return { ...client, operator_set: {}, version: 1 }
+  return { ...client, kept_document: document, operator_set: {}, version: 1 }
 }
 
 /** A client with a document that the operator keeps from now on, and the names of the members that change. Throws invalid_request. */
@@ -62,13 +70,16 @@ export async function withKeptDocument(
 ): Promise<{ next: Client; fields: string[] }> {
   if (client.registration_source !== 'cimd')
     throw invalid('document is only for a client_id that is a URL', 'document_without_url')
-  const kept = await described(app, client.client_id, document)
+  const { client: kept } = await described(app, client.client_id, document)
   const source = client.document_source === 'stored' ? [] : ['document_source']
-  return {
-    next: { ...withDocument(client, kept), document_source: 'stored' },
-    fields: [...documentChanges(client, kept), ...source],
-  }
+  const fields = [...documentChanges(client, kept), ...source]
+  const next: Client = { ...withDocument(client, kept), document_source: 'stored', kept_document: document }
+  return { next, fields: fields.length === 0 && isGivenAnew(client, next) ? ['kept_document'] : fields }
 }
+
+/** Whether a document that an operator keeps differs, also in what the client does not have from it. */
+const isGivenAnew = (before: Client, next: Client): boolean =>
+  !isDeepStrictEqual(before.kept_document, next.kept_document)
 
 const noDocument = () => invalid('the client has no metadata document', 'no_document')
 
@@ -109,13 +120,14 @@ export const refreshDocument = action({
   async run(app, { params: { client_id }, body: { dry_run } }, by) {
     const before = await getClient(app, client_id)
     if (before.registration_source !== 'cimd') throw noDocument()
-    const fetched = await described(app, client_id, undefined)
+    const { client: fetched, document } = await described(app, client_id, undefined)
     return retryStale(async () => {
       const client = await getClient(app, client_id)
       const changed = documentChanges(client, fetched)
       if (dry_run) return { shown: { dry_run, changed } }
-      const next = { ...withDocument(client, fetched), updated_at: app.clock.now() }
-      if (changed.length === 0) {
+      const kept_document = client.document_source === 'stored' ? document : undefined
+      const next = { ...withDocument(client, fetched), kept_document, updated_at: app.clock.now() }
+      if (changed.length === 0 && !isGivenAnew(client, next)) {
         await app.store.noteDocument({ client_id, fetched_at: next.document_fetched_at })
         return { shown: { dry_run, changed } }
       }

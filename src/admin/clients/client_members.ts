@@ -131,14 +131,17 @@ export const clientJson = (client: Client) => ({
 })
 
 /** Where the document of a client comes from, and whether it can be fetched. Only for a client that has one. */
-const documentJson = ({ registration_source, document_source, document_fetched_at, document_error }: Client) =>
-  registration_source === 'cimd'
+const documentJson = (client: Client) => {
+  const { registration_source, document_source, kept_document, document_fetched_at, document_error } = client
+  return registration_source === 'cimd'
     ? {
         document_source: document_source ?? 'fetched',
+        ...(kept_document ? { document: kept_document } : {}),
         ...(document_fetched_at === undefined ? {} : { document_fetched_at: rfc3339(document_fetched_at) }),
         document_error: document_error ?? null,
       }
     : {}
+}
 
 /** The secrets of a client that are accepted. A client whose authentication method has no secret has no such member. */
 export async function secretsJson({ store, clock }: App, client: Client) {

@@ -120,7 +120,7 @@ async function setUpOf(sender: AdminClient, kinds: readonly Kind[], issuer: stri
     // Sorted, so that exports can be compared line by line.
     const present = [...(await presentOf(kind))].sort(([a], [b]) => (a < b ? -1 : 1))
     const items = present
-      .filter(([, { item }]) => isExported(kind, item))
+      .filter(([, each]) => isExported(kind, each))
       .map(([, { item }]) => withoutDefaults(kind, kind.issuer ? without(item, kind.issuer, issuer) : item))
     if (items.length > 0) document[kind.name] = items
   }

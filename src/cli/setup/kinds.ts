@@ -1,12 +1,14 @@
 // The kinds of items that a set-up document can contain. Each item is identified by its key.
 import { z } from 'zod'
 import type { Action } from '../../admin/action.ts'
+import { documentFields } from '../../admin/answers/parts.ts'
 import { actionNamed, findAction } from '../../admin/index.ts'
 import type { Config } from '../../config/schema.ts'
 import { POLL } from '../../events/event_types.ts'
 import { comparableEmail } from '../../lib/email.ts'
 import { groupNames, text } from '../../lib/field.ts'
 import { rootTwin } from '../../lib/url.ts'
+import { isUrlShaped } from '../../oauth/clients/cimd.ts'
 
 export type Item = Record<string, unknown>
 
@@ -43,12 +45,16 @@ export interface Kind {
   readonly merged?: readonly string[]
   /** Members of the key that an item may omit. */
   readonly optional?: readonly string[]
-  /** Members that refer to items which are created later. They are set when all items exist. */
-  readonly late?: readonly string[]
+  /** Members of an item that a change sets when all items exist: those that refer to later items, and those that its creation does not take. */
+  readonly late?: (item: Item) => readonly string[]
+  /** Members of an item that an export contains also when they have the default of its creation. */
+  readonly always?: (item: Item) => readonly string[]
   /** The members of items that a document changes and never creates. It need not list all of them. */
   readonly changes?: z.ZodType
-  /** Whether an operator set up an item. Default: always true. */
+  /** Whether a document can list an item: an operator set it up, or may take it over. Default: always true. */
   readonly ours?: (shown: Item) => boolean
+  /** Whether an export lists an item that exists, and `--prune` removes it. Default: always true. */
+  readonly exported?: (shown: Item) => boolean
   /** The kinds of the items without which an item cannot exist, by the member that has their key. */
   readonly parents?: Readonly<Record<string, string>>
   /** Other members that name items, which must exist. */
@@ -66,6 +72,17 @@ const ofIdp = {
   parents: { idp: 'idps' },
 } as const
 
+const isDocumentClient = ({ client_id }: Item): boolean => isUrlShaped(String(client_id))
+/** The members of a client with a metadata document that the document does not set. */
+const BESIDE_DOCUMENT: readonly string[] = [
+  ...['client_id', 'document', 'agent_description', 'dpop_bound_access_tokens', 'default_resource', 'limits'],
+]
+/** What an operator gave for such a client: the document is listed as a whole, and of its members only those that limit it. */
+const givenBeside = ({ operator_set, ...shown }: Item): Item => ({
+  ...Object.fromEntries(BESIDE_DOCUMENT.map((name) => [name, shown[name]])),
+  ...(isItem(operator_set) ? operator_set : {}),
+})
+
 /** In the order of creation: an item comes after the items that it refers to. */
 export const KINDS: readonly Kind[] = [
   {
@@ -81,11 +98,16 @@ export const KINDS: readonly Kind[] = [
     resource: 'client',
     key: ['client_id'],
     at: ({ client_id }) => ({ client_id: String(client_id) }),
-    late: ['default_resource'],
+    read: (shown) => (isDocumentClient(shown) ? givenBeside(shown) : shown),
+    late: (item) =>
+      isDocumentClient(item)
+        ? Object.keys(item).filter((name) => name !== 'client_id' && name !== 'document')
+        : ['default_resource'],
+    always: (item) => (isDocumentClient(item) ? Object.keys(documentFields.shape) : []),
     names: [{ member: 'default_resource', kind: 'resources', by: 'uri' }],
     merged: ['limits'],
-    without: ['document'],
-    ours: ({ registration_source }) => registration_source === 'admin',
+    ours: ({ registration_source }) => registration_source !== 'dcr',
+    exported: ({ registration_source, document }) => registration_source === 'admin' || document !== undefined,
     removal: { force: true },
   },
   {

@@ -82,7 +82,7 @@ export async function extraOf(
   for (const kind of kinds) {
     const listed = new Set(wanted.filter((each) => each.kind === kind).map(({ key }) => key))
     for (const [key, present] of await presentOf(kind))
-      if (!listed.has(key) && isExported(kind, present.item)) extra.push({ kind, key, present })
+      if (!listed.has(key) && isExported(kind, present)) extra.push({ kind, key, present })
   }
   return extra
 }
@@ -134,7 +134,7 @@ export async function* carryOut(
 
 /** Sets the members that refer to items which come later in the document. */
 async function setLate({ wanted: { kind, item }, fields }: SetupChange, sender: AdminClient): Promise<void> {
-  const late = fields.filter((name) => kind.late?.includes(name))
+  const late = fields.filter((name) => kind.late?.(item).includes(name))
   const update = updateOf(kind)
   if (late.length === 0 || !update) return
   const body = Object.fromEntries(late.map((name) => [name, item[name]]))
@@ -151,7 +151,9 @@ async function idOfReference({ kind, item }: WantedSetup, made: Map<string, stri
 async function carryOutOne(change: SetupChange, sender: AdminClient, id: string | undefined): Promise<Item> {
   const { wanted, present, fields } = change
   const { kind } = wanted
-  const item = Object.fromEntries(Object.entries(wanted.item).filter(([name]) => !kind.late?.includes(name)))
+  const item = Object.fromEntries(
+    Object.entries(wanted.item).filter(([name]) => !kind.late?.(wanted.item).includes(name)),
+  )
   const update = updateOf(kind)
   if (present && update) {
     const body = Object.fromEntries(fields.filter((name) => name in item).map((name) => [name, item[name]]))

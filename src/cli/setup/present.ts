@@ -55,7 +55,7 @@ function itemOf({ reference, read }: Kind, members: readonly string[], shown: It
 export function withoutDefaults(kind: Kind, item: Item): Item {
   const body = bodyOf(kind)
   const plain = ([name, value]: [string, unknown]) => {
-    if (kind.key.includes(name)) return false
+    if (kind.key.includes(name) || kind.always?.(item).includes(name)) return false
     const { [name]: _, ...others } = item
     const made = body.safeParse(asBody(kind, others))
     return made.success && isDeepStrictEqual((made.data as Item)[name], value)
@@ -64,5 +64,5 @@ export function withoutDefaults(kind: Kind, item: Item): Item {
 }
 
 /** Whether an export lists an item: of items that a document only changes, those that differ from the defaults. */
-export const isExported = (kind: Kind, item: Item): boolean =>
-  !kind.changes || Object.keys(withoutDefaults(kind, item)).length > kind.key.length
+export const isExported = (kind: Kind, { item, shown }: Present): boolean =>
+  kind.exported?.(shown) ?? (!kind.changes || Object.keys(withoutDefaults(kind, item)).length > kind.key.length)

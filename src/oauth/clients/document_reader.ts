@@ -25,7 +25,8 @@ import {
   usableTypes,
 } from './self_description.ts'
 
-const MAX_BYTES = 64 * 1024
+/** Maximum size of a document, in bytes. */
+export const MAX_DOCUMENT = 64 * 1024
 /** The statuses with which a host says that the document no longer exists. */
 const GONE = [404, 410]
 
@@ -47,7 +48,7 @@ export async function fetchClientDocument(
   try {
     const reply = await fetcher.fetch(client_id, {
       accept: 'application/client-id+json, application/json',
-      maxBytes: MAX_BYTES,
+      maxBytes: MAX_DOCUMENT,
       timeoutMs: app.config.cimd.fetch_timeout * 1000,
       allowHttp: !app.config.cimd.require_https,
     })

@@ -9,25 +9,41 @@ import type { Client } from '../../records/client.ts'
 import { approvalOf } from './approval.ts'
 import { checkUrl, fetchClient, takeTurn } from './cimd.ts'
 import { keepDocumentClient } from './document_client.ts'
-import { checkSize, fetchClientDocument, readClientDocument, readReply, refuseCimd } from './document_reader.ts'
+import {
+  checkSize,
+  fetchClientDocument,
+  MAX_DOCUMENT,
+  readClientDocument,
+  readReply,
+  refuseCimd,
+} from './document_reader.ts'
+
+/** A client and its document, as it was given. */
+export interface DescribedClient {
+  client: Client
+  document?: Record<string, unknown>
+}
 
 /** The client of a document that an operator keeps. The document is judged as if it had been fetched. Throws invalid_client. */
 export function clientOfKept(app: App, client_id: string, document: Record<string, unknown>): Client {
   checkUrl(app, client_id)
   if (literalFault(new URL(client_id), addressRules(app.config, 'cimd')))
     throw refuseCimd('the client document cannot be fetched', 'blocked_address')
+  if (Buffer.byteLength(JSON.stringify(document)) > MAX_DOCUMENT)
+    throw refuseCimd(`the client document has more than ${MAX_DOCUMENT} bytes`, 'too_large')
   const client = readClientDocument(app, client_id, document)
   checkSize(client)
   return { ...client, document_source: 'stored', document_fetched_at: undefined }
 }
 
-/** The client of the document at its URL now. Throws invalid_client when its host does not send one, and slow_down. */
-export async function clientOfFetched(app: App, client_id: string): Promise<Client> {
+/** The document at a URL now, and its client. Throws invalid_client when its host does not send one, and slow_down. */
+export async function clientOfFetched(app: App, client_id: string): Promise<DescribedClient> {
   checkUrl(app, client_id)
-  const client = readReply(app, client_id, await fetchNow(app, client_id))
+  const reply = await fetchNow(app, client_id)
+  const client = readReply(app, client_id, reply)
   checkSize(client)
   app.documents.known.delete(client_id)
-  return client
+  return { client, document: jsonObjectOf(reply) }
 }
 
 async function fetchNow(app: App, client_id: string): Promise<FetchReply> {
