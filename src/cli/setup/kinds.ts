@@ -45,8 +45,10 @@ export interface Kind {
   readonly merged?: readonly string[]
   /** Members of the key that an item may omit. */
   readonly optional?: readonly string[]
-  /** Members of an item that a change sets when all items exist: those that refer to later items, and those that its creation does not take. */
-  readonly late?: (item: Item) => readonly string[]
+  /** Members that refer to items which are created later. They are set when all items exist. */
+  readonly late?: readonly string[]
+  /** The members that the creation of an item takes, if not all of them. The others are set right afterwards. */
+  readonly creates?: (item: Item) => readonly string[] | undefined
   /** Members of an item that an export contains also when they have the default of its creation. */
   readonly always?: (item: Item) => readonly string[]
   /** The members of items that a document changes and never creates. It need not list all of them. */
@@ -99,10 +101,8 @@ export const KINDS: readonly Kind[] = [
     key: ['client_id'],
     at: ({ client_id }) => ({ client_id: String(client_id) }),
     read: (shown) => (isDocumentClient(shown) ? givenBeside(shown) : shown),
-    late: (item) =>
-      isDocumentClient(item)
-        ? Object.keys(item).filter((name) => name !== 'client_id' && name !== 'document')
-        : ['default_resource'],
+    late: ['default_resource'],
+    creates: (item) => (isDocumentClient(item) ? ['client_id', 'document'] : undefined),
     always: (item) => (isDocumentClient(item) ? Object.keys(documentFields.shape) : []),
     names: [{ member: 'default_resource', kind: 'resources', by: 'uri' }],
     merged: ['limits'],

@@ -134,7 +134,7 @@ export async function* carryOut(
 
 /** Sets the members that refer to items which come later in the document. */
 async function setLate({ wanted: { kind, item }, fields }: SetupChange, sender: AdminClient): Promise<void> {
-  const late = fields.filter((name) => kind.late?.(item).includes(name))
+  const late = fields.filter((name) => kind.late?.includes(name))
   const update = updateOf(kind)
   if (late.length === 0 || !update) return
   const body = Object.fromEntries(late.map((name) => [name, item[name]]))
@@ -151,18 +151,29 @@ async function idOfReference({ kind, item }: WantedSetup, made: Map<string, stri
 async function carryOutOne(change: SetupChange, sender: AdminClient, id: string | undefined): Promise<Item> {
   const { wanted, present, fields } = change
   const { kind } = wanted
-  const item = Object.fromEntries(
-    Object.entries(wanted.item).filter(([name]) => !kind.late?.(wanted.item).includes(name)),
-  )
+  const item = partOf(wanted.item, (name) => !kind.late?.includes(name))
   const update = updateOf(kind)
   if (present && update) {
-    const body = Object.fromEntries(fields.filter((name) => name in item).map((name) => [name, item[name]]))
+    const body = partOf(item, (name) => fields.includes(name))
     return (await sender.send(update, { params: kind.at(present.shown), query: {}, body })) as Item
   }
   if (present) await sender.send(actionNamed(kind.resource, 'delete'), { params: kind.at(present.shown), query: {} })
-  const body = asBody(kind, { ...present?.item, ...item }, id)
-  return (await sender.send(actionNamed(kind.resource, 'create'), { params: {}, query: {}, body })) as Item
+  const whole = { ...present?.item, ...item }
+  const first = kind.creates?.(whole) ?? Object.keys(whole)
+  const body = asBody(
+    kind,
+    partOf(whole, (name) => first.includes(name)),
+    id,
+  )
+  const made = (await sender.send(actionNamed(kind.resource, 'create'), { params: {}, query: {}, body })) as Item
+  const rest = partOf(whole, (name) => !first.includes(name))
+  if (update && Object.keys(rest).length > 0)
+    await sender.send(update, { params: kind.at(whole), query: {}, body: rest })
+  return made
 }
+
+const partOf = (item: Item, isPart: (name: string) => boolean): Item =>
+  Object.fromEntries(Object.entries(item).filter(([name]) => isPart(name)))
 
 /** The text of a change. */
 export function describe(change: SetupChange): Item {
