@@ -1,4 +1,6 @@
 // What the pages of clients share: sources in words, and the dialog that shows a secret.
+import { type Credentials, handOver } from '../lib/handed_over.ts'
+import { go, href } from '../lib/router.ts'
 import type { ClientAnswer } from '../lib/types.ts'
 import { ShownOnce } from '../parts/shown_once.tsx'
 
@@ -25,16 +27,18 @@ export const EDITABLE = [
 /** How a client was registered, in words. */
 export const SOURCES = { admin: 'Created by an operator', dcr: 'Registered itself', cimd: 'Metadata document' } as const
 
-/** Shows a secret, once. */
+/** Shows a secret, once. A machine can get its first token with it at once. */
 export const SecretDialog = ({
   title,
   client_id,
   client_secret = '',
+  grant_types = [],
   onClose,
 }: {
   title: string
   client_id: string
   client_secret?: string
+  grant_types?: readonly string[]
   onClose: () => void
 }) => (
   <ShownOnce
@@ -44,9 +48,18 @@ export const SecretDialog = ({
       { label: 'client_id', what: 'client_id', value: client_id },
       { label: 'client_secret', what: 'client_secret', value: client_secret },
     ]}
+    next={grant_types.includes('client_credentials') ? firstToken({ client_id, client_secret }) : undefined}
     onClose={onClose}
   />
 )
+
+const firstToken = (credentials: Credentials) => ({
+  text: 'Get a token with it',
+  open() {
+    handOver(credentials)
+    go(href(['try']))
+  },
+})
 
 /** The limits of a client in words. */
 export const limitsText = ({ requests_per_second, tokens_per_day }: NonNullable<ClientAnswer['limits']>) =>

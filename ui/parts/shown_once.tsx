@@ -2,16 +2,18 @@
 import { Dialog } from './dialog.tsx'
 import { Copy } from './text.tsx'
 
-/** Shows values with their labels, each with a button that copies it. The note says why they are shown only now. Escape does not close it. */
+/** Shows values with their labels, each with a button that copies it, and a button for what they are needed for next. The note says why they are shown only now. Escape does not close it. */
 export const ShownOnce = ({
   title,
   note,
   values,
+  next,
   onClose,
 }: {
   title: string
   note: string
   values: readonly { label: string; what: string; value: string }[]
+  next?: { text: string; open: () => void } | undefined
   onClose: () => void
 }) => (
   <Dialog title={title} stays={() => true} onClose={onClose}>
@@ -23,6 +25,11 @@ export const ShownOnce = ({
       </div>
     ))}
     <div class="form-foot">
+      {next && (
+        <button type="button" onClick={next.open}>
+          {next.text}
+        </button>
+      )}
       <button type="button" class="primary" onClick={onClose}>
         I have stored it
       </button>

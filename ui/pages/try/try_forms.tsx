@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { get } from '../../lib/api.ts'
 import { explain } from '../../lib/explain.ts'
+import { takeHandedOver } from '../../lib/handed_over.ts'
 import { useLoad } from '../../lib/load.ts'
 import { href } from '../../lib/router.ts'
 import { quotedArgument } from '../../lib/schema.ts'
@@ -39,6 +40,7 @@ const Refused = ({ of }: { of: Refusal }) => {
 /** Issues a client_credentials token. */
 export function MintToken({ onToken }: Props) {
   const [minted, setMinted] = useState<Minted>()
+  const [start] = useState(takeHandedOver)
   const config = useLoad('config', () => get<{ server: { issuer: string } }>('/admin/system/config'))
   const done = (answer: Minted) => {
     setMinted(answer)
@@ -52,6 +54,7 @@ export function MintToken({ onToken }: Props) {
           <OperationForm<Minted>
             operation="try.token"
             fields={['client_id', 'client_secret', 'resource', 'scope']}
+            start={start}
             verb="Mint a token"
             onDone={done}
           />
