@@ -1,14 +1,14 @@
 // The credentials of a new client, for the form that opens next. They are in memory only, and no address has them.
 
-export type Credentials = Readonly<Record<'client_id' | 'client_secret', string>>
+export type NewCredentials = Readonly<Record<'client_id' | 'client_secret', string>>
 
-let handed: Credentials | undefined
+let handed: NewCredentials | undefined
 /** Keeps credentials for the form that opens next. */
-export const handOver = (credentials: Credentials): void => {
+export const handOver = (credentials: NewCredentials): void => {
   handed = credentials
 }
 /** The credentials that were handed over, once. */
-export function takeHandedOver(): Credentials | undefined {
+export function takeHandedOver(): NewCredentials | undefined {
   const taken = handed
   handed = undefined
   return taken
