@@ -109,8 +109,9 @@ export interface App {
   readonly branding: Branding
   /** The upstream providers that users sign in at, in the order of the login page. */
   readonly oidc: readonly OidcProvider[]
-  /** Limits on the bytes of what browsers come back for. */
-  readonly pending: readonly { readonly address: SharedBuckets; readonly all: SharedBuckets }[]
+  /** Limits on the bytes of what browsers come back for, and of what clients push that any program can be. */
+  readonly pending: readonly Room[]
+  readonly pushed: readonly Room[]
   /** Limit on registrations by address, which applies while `rate_limit.enabled` is true. */
   readonly registrations: SharedBuckets
   /** The limits of single clients. */
@@ -248,6 +249,13 @@ export interface OidcProvider {
   look(): Promise<{ keys: number }>
   /** Checks that the provider accepts the client id and secret of this service. */
   checkClient(): Promise<void>
+}
+
+/** Limits on the kilobytes that are kept for one address, for one client and for all of them, at all instances together. */
+export interface Room {
+  readonly address: SharedBuckets
+  readonly client: SharedBuckets
+  readonly all: SharedBuckets
 }
 
 /** What an application wants of a sign-in at a provider. */

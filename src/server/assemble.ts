@@ -253,7 +253,7 @@ export function assemble(
     registrations: openRegistrationLimit(config, store),
     deviceCodes: openDeviceCodeLimit(store),
     userCodes: openUserCodeLimit(store),
-    pending: openPendingRooms(store),
+    ...openPendingRooms(store),
     knownTokens: new KnownTokens(),
     details: new DetailsSchemas(),
     admission: new Admission(crypto.refusal, loopBusyMs, crypto.busyMs),

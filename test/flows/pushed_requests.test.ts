@@ -1,6 +1,8 @@
 // Pushed authorization requests (RFC 9126), over HTTP.
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { newId } from '../../src/lib/id.ts'
+import { keepValue } from '../../src/oauth/sign_in/pending_value.ts'
 import { metricOf, okAdmin } from '../support/admin.ts'
 import { addKeyedClient, proving } from '../support/assertion.ts'
 import { Browser, type Page } from '../support/browser.ts'
@@ -76,7 +78,7 @@ const expectDead = ({ status, location, text }: Page) => {
 }
 
 describe('a pushed request', () => {
-  test('is opened by client_id and request_uri alone, and other parameters of the URL count for nothing', async () => {
+  test('Z12: is opened by client_id and request_uri alone, and other parameters of the URL count for nothing', async () => {
     const client = await addClient(service)
     const pushed = await push(client)
     const request_uri = uriOf(pushed)
@@ -121,7 +123,7 @@ describe('a pushed request', () => {
     expectDead(await (await person()).browser.follow(openingUrl(client, request_uri)))
   })
 
-  test('has one answer: another page of it leads to none, and neither does its request_uri', async () => {
+  test('Z13: has one answer: another page of it leads to none, and neither does its request_uri', async () => {
     const client = await addClient(service)
     for (const action of ['allow', 'deny'] as const) {
       const request_uri = uriOf(await push(client))
@@ -156,7 +158,7 @@ describe('a pushed request', () => {
     expectDead(await browser.open(openingUrl(client, silent)))
   })
 
-  test('belongs to its client, and an unknown one leads nowhere', async () => {
+  test('Z13: belongs to its client, and an unknown one leads nowhere', async () => {
     const client = await addClient(service)
     const request_uri = uriOf(await push(client))
     const { browser } = await person()
@@ -254,7 +256,7 @@ describe('the endpoint', () => {
     for (const secret of [client_secret, key, 'a-hint@example.com']) expect(stored).not.toContain(secret)
   })
 
-  test('what clients push that any program can be is bounded by address; a client of an operator is not', async () => {
+  test('Z11: what clients push that any program can be is bounded by address and takes no room of sign-ins; a client of an operator is not', async () => {
     const registered = await register(service, { token_endpoint_auth_method: 'none' })
     const stranger = (await registered.json()) as { client_id: string }
     const long = { state: 's'.repeat(30_000) }
@@ -263,6 +265,9 @@ describe('the endpoint', () => {
     expectRefused(answer, 'slow_down', 429)
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
     uriOf(await push(await addClient(service), long))
+    // The people at that address can still be sent to a provider.
+    const signIn = () => keepValue(service.app, '127.0.0.1', { id: newId(), key: 'a key', value: long })
+    for (const _ of [1, 2, 3]) expect(await signIn()).toBe(0)
     expect(await metricOf(service, 'ext_pushed_requests_total')).toBeGreaterThan(100)
   }, 90_000)
 })

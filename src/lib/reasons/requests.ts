@@ -107,8 +107,8 @@ export const BEFORE_SIGN_IN = [
   ],
   [
     'pushed_too_many',
-    'An address pushed more requests of public or self-registered clients than are kept',
-    'Wait as `Retry-After` says, or register the client as an operator',
+    'An address, or a public or self-registered client, pushed more requests than are kept for it, or all of them together did',
+    'Wait as `Retry-After` says, or create a client with a secret or keys as an operator',
   ],
   [
     'details_malformed details_too_large details_too_many details_type details_schema details_not_granted',

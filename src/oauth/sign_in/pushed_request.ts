@@ -23,7 +23,7 @@ const MAX_PUSHED = 32 * KILOBYTE
 /** In a URL of our own: the person is asked, also where an earlier consent would answer, and may be another one than the client expects. */
 const ASKING = 'ask_again'
 
-/** Keeps the parameters of a request for the client that pushed it. Returns the response. Throws slow_down when its address has no room for it. */
+/** Keeps the parameters of a request for the client that pushed it. Returns the response. Throws slow_down when there is no room for it. */
 export async function keepPushed(
   app: App,
   { client, remote }: { client: Client; remote: string },
@@ -35,11 +35,12 @@ export async function keepPushed(
   if (JSON.stringify(params).length > MAX_PUSHED)
     throw new OAuthError('invalid_request', 'the request is too long', { reason: 'request_too_long' })
   const sealed = await sealerFor(value).seal(kept)
-  // A client that any program can be, or register, must not fill the database.
-  const isStranger = isPublic(client) || standingOf(client) !== 'operator'
-  const wait = isStranger ? await takeRoom(app, remote, Math.ceil(sealed.length / KILOBYTE)) : 0
+  // A client that any program can be, or register, must not fill the database, nor take the room of sign-ins and of other clients.
+  const pusher = { client_id: client.client_id, isOfOperators: standingOf(client) === 'operator' }
+  const isLimited = isPublic(client) || !pusher.isOfOperators
+  const wait = isLimited ? await takeRoom(app.pushed, remote, Math.ceil(sealed.length / KILOBYTE), pusher) : 0
   if (wait > 0)
-    throw new OAuthError('slow_down', 'too many requests were pushed, from your address or in total', {
+    throw new OAuthError('slow_down', 'too many requests were pushed, from your address, by this client or in total', {
       reason: 'pushed_too_many',
       headers: { 'retry-after': String(wait) },
     })

@@ -65,8 +65,19 @@ export function* listClientRequests({
   return rows.map(read)
 }
 
-/** Stores a request, or counts it if the client waits already. At most `max` wait: the oldest goes. Returns whether it is the first one of the client. */
-export function* requestClient({ request: r, max }: { request: ClientRequest; max: number }): Op<boolean> {
+/**
+ * Stores a request, or counts it if the client waits already. At most `max` wait, and at most `max_of_person` of the clients that one person asked
+ * for first: the oldest goes. Returns whether it is the first one of the client.
+ */
+export function* requestClient({
+  request: r,
+  max,
+  max_of_person,
+}: {
+  request: ClientRequest
+  max: number
+  max_of_person: number
+}): Op<boolean> {
   const counted = yield* change(
     "UPDATE client_requests SET requests = requests + 1, client_name = ?, redirect_hosts = ?, resource = ?, last_at = ? WHERE client_id = ? AND status = 'waiting'",
     r.client_name,
@@ -90,13 +101,19 @@ export function* requestClient({ request: r, max }: { request: ClientRequest; ma
     r.first_at,
     r.last_at,
   )
+  yield* dropOldest("status = 'waiting' AND requested_by = ?", [r.requested_by], max_of_person)
+  yield* dropOldest("status = 'waiting'", [], max)
+  return added > 0
+}
+
+function* dropOldest(which: string, params: readonly string[], max: number): Op<void> {
   const [beyond] = yield* all(
-    "SELECT id FROM client_requests WHERE status = 'waiting' ORDER BY id DESC LIMIT 1 OFFSET ?",
+    `SELECT id FROM client_requests WHERE ${which} ORDER BY id DESC LIMIT 1 OFFSET ?`,
+    ...params,
     max,
   )
-  if (beyond)
-    yield* change("DELETE FROM client_requests WHERE status = 'waiting' AND id <= ?", idBytes(idText(beyond.id)))
-  return added > 0
+  if (!beyond) return
+  yield* change(`DELETE FROM client_requests WHERE ${which} AND id <= ?`, ...params, idBytes(idText(beyond.id)))
 }
 
 /** Records a decision. Returns whether it changed something. */

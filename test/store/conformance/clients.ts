@@ -258,6 +258,7 @@ export function clientRules(bench: Bench): void {
           ...{ requested_by: 'u', status: 'waiting', first_at: NOW, last_at: NOW },
         },
         max: 5,
+        max_of_person: 5,
       }),
     )
     expect(new Set(await Promise.all(asks))).toEqual(new Set([true]))
