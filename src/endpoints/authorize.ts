@@ -98,7 +98,7 @@ async function endedPage(app: App, request: Request, { client_id = '' }: Params,
   const [redirect_uri, ...others] = redirect_uris
   const isOnly = status === 'active' && redirect_uri !== undefined && others.length === 0
   const back = isOnly ? backWith(app, { redirect_uri }, error) : undefined
-  return thrownPage(app, messagesOf(request), request.id, error, { back })
+  return thrownPage(app, messagesOf(request), request, error, { back })
 }
 
 /** Answers an authorization request that was sent as a form (OpenID Connect Core §3.1.2.1). Browsers send the session cookie with the GET that follows. */
@@ -117,7 +117,7 @@ const mayRedirect = ({ client, redirect_uri }: ReturnAddress, signedIn: SignedIn
 
 /** A page that says what is wrong. The user may return to the application, which then gets the error. */
 const refusalPage = (app: App, request: Request, back: ReturnAddress, error: OAuthError): Reply =>
-  thrownPage(app, messagesOf(request), request.id, error, {
+  thrownPage(app, messagesOf(request), request, error, {
     back: backWith(app, back, error),
   })
 
@@ -154,7 +154,6 @@ async function proceed(
   const another = await loginUrl(app, request, `${request.path}?${await queryForAnother(app, request.query)}`, true)
   return answerAccessRefused(app, request, back, requested, {
     user: signedIn.user,
-    waiting: signedIn.waiting,
     resource,
     rule: refused_by,
     another,
@@ -284,5 +283,5 @@ async function grantAtOnce(app: App, pending: AuthorizationRequest, consent: Con
 /** Refusals without a redirect URI that could be trusted: a page for browsers, a problem document for programs. */
 export const renderAuthorizeError = (app: App, error: OAuthError, request: Request): Reply =>
   prefersHtml(request)
-    ? thrownPage(app, messagesOf(request), request.id, error, { headers: error.more.headers })
+    ? thrownPage(app, messagesOf(request), request, error, { headers: error.more.headers })
     : problem(error, request, request.id, app.config.oauth.error_content_type)

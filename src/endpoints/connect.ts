@@ -90,7 +90,7 @@ async function findRefusal(
   connectRequest: ConnectRequest,
 ): Promise<Reply | undefined> {
   const { resource, return_url } = connectRequest
-  const { user, waiting } = signedIn
+  const { user } = signedIn
   const rule = refusalOf(resource, signedIn)
   if (!rule) return undefined
   const error = refusedAccess('access_denied', user.id, resource, rule)
@@ -98,7 +98,7 @@ async function findRefusal(
   await noteAccessRefused(app, request, undefined, error)
   const href = withError(return_url, error.code)
   if (!prefersHtml(request)) return redirect(href)
-  const refused = { user, waiting, resource, rule, another: await anotherAccount(app, request, connectRequest) }
+  const refused = { user, resource, rule, another: await anotherAccount(app, request, connectRequest) }
   return accessRefusedPage(app, request, refused, { href, place: placeOf(return_url) })
 }
 
@@ -141,7 +141,7 @@ async function connectPage(
 ${fields}<button class="main wide">${t.submit}</button>
 </form>
 ${after}<footer class="soft"><span>${messages.signedInAs(isolated(accountName(user)))}</span> <a href="${another}">${messages.useAnotherAccount}</a></footer>`,
-    { status, waiting: signedIn.waiting },
+    { status, waiting: request.notes.waiting },
   )
 }
 

@@ -9,7 +9,6 @@ import { answerIn, isWithin, type PersonDecision, recordAllowed, recordDenied, s
 import { hasCookies, isForeign } from './origin.ts'
 import { consentForm, consentPage, type ShownRequest } from './pages/consent_page.ts'
 import { decidedPage } from './pages/device_page.ts'
-import { messagesOf } from './pages/language.ts'
 import { respond } from './pages/response.ts'
 import { pathAndQuery, toLogin } from './pages/urls.ts'
 import {
@@ -122,7 +121,7 @@ async function allow(
     : { code_hash: code.hash, code_expires_at: app.clock.now() + lifetime }
   if (!(await recordAllowed(app, http, pending, answer, redeemable))) return undefined
   return request.redirect_uri === ''
-    ? decidedPage(app, messagesOf(http), 'allowed', polled !== undefined)
+    ? decidedPage(app, http, 'allowed', polled !== undefined)
     : respond(app, http, request, { code: code.value })
 }
 
@@ -131,6 +130,6 @@ async function deny(app: App, http: Request, pending: PersonDecision): Promise<R
   const { request, polled } = pending
   if (!(await recordDenied(app, http, pending))) return undefined
   return request.redirect_uri === ''
-    ? decidedPage(app, messagesOf(http), 'denied', polled !== undefined)
+    ? decidedPage(app, http, 'denied', polled !== undefined)
     : respond(app, http, request, denial())
 }

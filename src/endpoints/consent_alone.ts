@@ -58,7 +58,7 @@ export async function askConsentAlone(
   const { client_id } = client
   if (rule) {
     const another = await loginUrl(app, http, pathAndQuery(http), true)
-    return refuseDeviceAccess(app, http, client_id, { user, waiting: signedIn.waiting, resource, rule, another })
+    return refuseDeviceAccess(app, http, client_id, { user, resource, rule, another })
   }
   const now = app.clock.now()
   return askConsent(app, http, {

@@ -95,10 +95,7 @@ async function claim(
     : { scope: asked }
   if (resource && refused_by) {
     const another = await loginUrl(app, request, PATHS.device, true)
-    return refuseDeviceAccess(app, request, device.client_id, {
-      ...{ user, waiting: signedIn.waiting, resource },
-      ...{ rule: refused_by, another },
-    })
+    return refuseDeviceAccess(app, request, device.client_id, { user, resource, rule: refused_by, another })
   }
   const unapproved = client && (await answerUnapproved(app, request, { client, resource, user }))
   if (unapproved) return unapproved

@@ -23,7 +23,7 @@ export async function logoutByClient(app: App, request: Request): Promise<Reply>
   const hint = await hintOf(app, params)
   const signedIn = await findSignedIn(app, request)
   if (!signedIn && isForeign(app, request)) return fromHere(app, messages, params)
-  if (signedIn && signedIn.user.id !== hint?.sub) return askFirst(app, messages, signedIn)
+  if (signedIn && signedIn.user.id !== hint?.sub) return askFirst(app, request, messages, signedIn)
   const headers = { 'set-cookie': await endSession(app, request, signedIn, hint?.client_id) }
   const back = hint && (await returnUri(app, hint, params))
   return back === undefined ? signedOutPage(app, messages, headers) : redirect(back, headers)
@@ -44,7 +44,7 @@ async function returnUri(app: App, { client_id }: IdTokenHint, params: Params): 
   return state === undefined ? uri : `${uri}${uri.includes('?') ? '&' : '?'}${new URLSearchParams({ state })}`
 }
 
-function askFirst(app: App, messages: Messages, { user, waiting }: SignedIn): Reply {
+function askFirst(app: App, { notes }: Request, messages: Messages, { user }: SignedIn): Reply {
   const { signOut: t } = messages
   return page(
     app,
@@ -54,7 +54,7 @@ function askFirst(app: App, messages: Messages, { user, waiting }: SignedIn): Re
 <p class="soft">${isolated(accountName(user))}</p>
 <form method="post" action="${basePath(app)}/logout?then=page"><button class="main wide">${t.submit}</button></form>
 <a class="button wide" href="${basePath(app)}/">${t.stay}</a>`,
-    { waiting },
+    { waiting: notes.waiting },
   )
 }
 

@@ -66,7 +66,7 @@ async function signInFailed(
   const place = target === undefined ? ACCOUNT_PATH : placeOfTarget(app, target)
   const again = { href: await loginUrl(app, request, place, reauthenticate), text: messages.signInAgain }
   const back = await wayBack(app, request, place)
-  return thrownPage(app, messages, request.id, error, { headers: error.more.headers, back, again })
+  return thrownPage(app, messages, request, error, { headers: error.more.headers, back, again })
 }
 
 async function signIn(

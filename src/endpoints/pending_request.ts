@@ -102,7 +102,7 @@ export function refusePending(app: App, http: Request, request: AuthorizationReq
   const back = request?.redirect_uri
     ? backTo(app, request, 'the request has expired or was already answered')
     : undefined
-  return errorPage(app, messages, http.id, { status, title, text, back })
+  return errorPage(app, messages, http, { status, title, text, back })
 }
 
 /** The authorization code of a request. The same request gives the same code, which is not stored. */
@@ -162,7 +162,7 @@ export async function answerAgain(app: App, http: Request, own: Own, answer?: Co
   // Nothing is sent to a client.
   if (request.redirect_uri === '')
     return isAnswered
-      ? decidedPage(app, messagesOf(http), isDenied ? 'denied' : 'allowed', await isOfDevice(app, request))
+      ? decidedPage(app, http, isDenied ? 'denied' : 'allowed', await isOfDevice(app, request))
       : beginAgain(app, http, own)
   const action = answer?.action
   if (action === 'deny' && !isAllowed) return respond(app, http, request, denial())
@@ -183,7 +183,7 @@ export function refuseForm(app: App, http: Request, status: number, mistake: Mis
   const messages = messagesOf(http)
   const texts = { ...messages.consent, ...messages.errors.texts }
   const again = { href: basePath(app) + consentPlace(http, id), text: messages.tryAgain }
-  return errorPage(app, messages, http.id, { status, title: messages.consent.refused, text: texts[mistake], again })
+  return errorPage(app, messages, http, { status, title: messages.consent.refused, text: texts[mistake], again })
 }
 
 /** Ends the consent that a withdrawn answer gave. A consent from before the request stays, as after every denied request. */

@@ -21,20 +21,26 @@ export type SignedIn = NonNullable<ResultOf<'findSession'>> & {
   login_for?: string
   /** The key of the browser, if it has one. It lasts longer than the session. */
   browser?: string
-  /** The number of open requests for an approval of the user, for the line on pages. */
-  waiting?: number
 }
 
 /**
  * The session of the browser that sent a request. Undefined also while it lacks the second factor that its user needs: only the page that
  * adds one, and the sign-in, use such a session.
  */
-export async function findSignedIn(app: App, request: RequestHead): Promise<SignedIn | undefined> {
+export async function findSignedIn(app: App, request: Request): Promise<SignedIn | undefined> {
   const found = await findAnySession(app, request)
   if (!found || lacksFactor(app, found)) return undefined
-  if (!app.config.ciba.enabled) return found
-  const { id: user_id } = found.user
-  return { ...found, waiting: await app.store.countOpenApprovals({ user_id, now: app.clock.now() }) }
+  await noteWaiting(app, request, found)
+  return found
+}
+
+/** Notes how many requests for an approval wait for a person, for the line on the pages. */
+export async function noteWaiting(
+  { config, store, clock }: App,
+  { notes }: Request,
+  { user }: SignedIn,
+): Promise<void> {
+  if (config.ciba.enabled) notes.waiting = await store.countOpenApprovals({ user_id: user.id, now: clock.now() })
 }
 
 /** Whether a session lacks the second factor that its user needs (`mfa.required`). */

@@ -49,7 +49,7 @@ export interface Request extends RequestHead {
   trace_id?: string
   /** Its span, when it is sampled. */
   trace?: Trace
-  /** Facts that the handler found, for the log and the client activity. */
+  /** Facts that the handler found, for the log, the client activity and the pages. */
   notes: Notes
 }
 
@@ -66,6 +66,8 @@ export interface Notes {
   issued?: Issuance
   /** A refusal that was answered with a redirect or a page in place of an error. */
   refusal?: OAuthError
+  /** Open requests for an approval of the signed-in person, for the line on the pages. */
+  waiting?: number
   /** What an operator should know about a request that was answered: for the log and the client activity. */
   remark?: { reason: Reason; text: string }
 }

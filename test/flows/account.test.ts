@@ -5,7 +5,7 @@ import { accountForm, accountPage, allow, browserOf, IPHONE, isSignedIn, press, 
 import { eventsOf } from '../support/admin.ts'
 import { Browser } from '../support/browser.ts'
 import { authorize, introspect, isActive, redeem, refresh, signIn } from '../support/flow.ts'
-import { head } from '../support/head.ts'
+import { request } from '../support/head.ts'
 import { openFederation, signInAt } from '../support/openid_fake.ts'
 import { addClient, addResource, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
 
@@ -256,7 +256,7 @@ describe('the password', () => {
       expect(page.text).not.toContain('current_password')
       expect(textOf(page.text)).toContain(`You sign in at ${new URL(fake.idp.issuer).host} .`)
       const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-      const signedIn = await findSignedIn(federated.app, head({ headers: { cookie } }))
+      const signedIn = await findSignedIn(federated.app, request('', { headers: { cookie } }))
       if (!signedIn) throw new Error('not signed in')
       const csrf_token = formToken(federated.app, signedIn, 'account password')
       const fields = { csrf_token, current_password: '', new_password: NEXT, new_password_again: NEXT }

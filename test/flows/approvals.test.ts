@@ -18,8 +18,8 @@ import { addKeyedClient, proving } from '../support/assertion.ts'
 import { Browser } from '../support/browser.ts'
 import { signedIn } from '../support/documents.ts'
 import { dpop, proofKey } from '../support/dpop.ts'
-import { nextCode, signInWith, withApp } from '../support/factors.ts'
-import { claimsOf, expectRefused, introspect, isActive, refresh, register, signIn } from '../support/flow.ts'
+import { factorPage, nextCode, signInWith, withApp } from '../support/factors.ts'
+import { claimsOf, decide, expectRefused, introspect, isActive, refresh, register, signIn } from '../support/flow.ts'
 import { TestReceiver } from '../support/receiver.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 
@@ -237,6 +237,17 @@ describe('the page of the person', () => {
       expect(form?.html).toContain(text)
     const account = await browser.open(`${service.issuer}/account`)
     expect(account.text).toContain('<a href="/account/requests">3 requests wait for your decision</a>')
+    const { client_id } = await addClient(service)
+    const { uri } = await addResource(service)
+    const alone = `${service.issuer}/oauth/authorize?${new URLSearchParams({ client_id, resource: uri, scope: 'mcp:read' })}`
+    const consent = await browser.follow(alone)
+    const others = [
+      ...[consent, await decide(service, browser, consent, 'allow'), await factorPage(service, browser)],
+      ...[await browser.open(alone.replace(client_id, 'unknown')), await browser.open(`${service.issuer}/login`)],
+      await browser.post(`${service.issuer}/account/password`, {}),
+    ]
+    expect(others.map(({ status }) => status)).toEqual([200, 200, 200, 400, 200, 403])
+    for (const { text } of others) expect(text).toContain('>3 requests wait for your decision</a>')
     for (const language of ['de', 'es']) {
       const other = await browser.open(`${service.issuer}/account/requests`, {
         headers: { 'accept-language': language },

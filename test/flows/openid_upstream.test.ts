@@ -1,6 +1,7 @@
 // What an upstream provider says about a sign-in is what the tokens of this service say: auth_time, amr and acr.
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { APPROVALS, addAgent, askPerson, decideOn, idIn, inboxOf, pollFor } from '../support/approvals.ts'
 import { Browser } from '../support/browser.ts'
 import { authorizeUrl, claimsOf, decide, redeem } from '../support/flow.ts'
 import { type FakeProvider, openFederation } from '../support/openid_fake.ts'
@@ -9,7 +10,7 @@ import { addClient, addResource, type TestService } from '../support/service.ts'
 let service: TestService
 let fake: FakeProvider
 beforeAll(async () => {
-  const federation = await openFederation({ SERVICE_OAUTH_OPENID: 'true' })
+  const federation = await openFederation({ ...APPROVALS, SERVICE_OAUTH_OPENID: 'true' })
   ;({ service, fake } = federation)
 })
 afterAll(() => service.close())
@@ -68,6 +69,27 @@ test('another account than that of the consent page needs one of the acr_values 
   fake.person = { sub: 'up-second', acr: 'urn:pwd' }
   const { location = '' } = (await signInFrom(browser, asked.location ?? '')).page
   expect(new URL(location).searchParams.get('error')).toBe('unmet_authentication_requirements')
+})
+
+test('an approval with acr_values asks the provider for them; a sign-in without one of them allows nothing, and is asked again only by its link', async () => {
+  const [client, { uri: resource }, browser] = [await addAgent(service), await addResource(service), new Browser()]
+  const person = { sub: 'up-approver', email: 'approver@example.com', email_verified: true }
+  fake.person = { ...person, acr: 'urn:pwd' }
+  await signInFrom(browser, `${service.issuer}/login`)
+  const asked = { login_hint: person.email, resource, acr_values: 'urn:mfa urn:phr' }
+  const id = idIn(await askPerson(service, client, asked))
+  const confirm = async () => {
+    const [, link = ''] = /href="([^"]*confirm=[^"]*)"/.exec((await inboxOf(service, browser)).text) ?? []
+    const { location = '' } = await browser.open(new URL(link, service.issuer).href)
+    return signInFrom(browser, location)
+  }
+  const weak = await confirm()
+  expect([weak.sent.get('acr_values'), weak.sent.get('prompt')]).toEqual([asked.acr_values, 'login'])
+  expect([weak.page.status, weak.page.text.includes('value="allow"')]).toEqual([200, false])
+  fake.person = { ...person, acr: 'urn:phr' }
+  expect((await confirm()).page.text).toContain('value="allow"')
+  await decideOn(service, browser)
+  expect(claimsOf(await pollFor(service, client, id))).toMatchObject({ acr: 'urn:phr' })
 })
 
 for (const [name, value] of [

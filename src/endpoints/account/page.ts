@@ -82,7 +82,12 @@ ${noteOf(account, section, done, problemOf(section))}${body}
 <p class="soft">${messages.signedInAs(isolated(accountName(user)))}</p>
 <nav aria-label="${messages.account.parts}">${SECTIONS.map(({ id, heading }) => html`<a href="#${id}">${heading(messages)}</a>\n`)}</nav>
 ${sections}`,
-    { status: refused?.problem.status, headers: refused?.problem.headers, scripts: true, waiting: signedIn.waiting },
+    {
+      status: refused?.problem.status,
+      headers: refused?.problem.headers,
+      scripts: true,
+      waiting: account.request.notes.waiting,
+    },
   )
 }
 

@@ -16,6 +16,7 @@ import { approvalForm, type Hurdle, type PageNote, requestsPage, type ShownAppro
 import { basePath, pathAndQuery, REQUESTS_PATH, toLogin } from '../pages/urls.ts'
 import { checkForm, findSignedIn, type SignedIn } from '../session.ts'
 import { stepUp } from '../sign_in/step_up.ts'
+import { confirmedPlace } from '../wanted_sign_in.ts'
 
 /** Requests of one page. Of each client a person has at most ten. */
 const SHOWN = 50
@@ -127,13 +128,13 @@ function hurdleOf(app: App, { session }: SignedIn, approval: ApprovalRequest): H
   }
 }
 
-/** To the sign-in that a request requires, and back to the page. */
+/** To the sign-in that a request requires, and back to the page. A provider is asked for the classes of the request, which the place names. */
 function signInAgain(app: App, http: Request, signedIn: SignedIn, { polled }: ShownApproval): Promise<Reply> {
-  const place = `${REQUESTS_PATH}?${new URLSearchParams({ confirm: polled.id })}`
-  if (signedIn.session.oidc_issuer !== undefined) return toLogin(app, http, REQUESTS_PATH, true)
-  const classes = classesOf(polled.approval)
-  const { path, query } = { path: REQUESTS_PATH, query: place.slice(REQUESTS_PATH.length + 1) }
-  return stepUp(app, { ...http, path, query }, signedIn, {
+  const { id, approval } = polled
+  if (signedIn.session.oidc_issuer !== undefined) return toLogin(app, http, confirmedPlace(id), true)
+  const classes = classesOf(approval)
+  const query = new URLSearchParams({ confirm: id }).toString()
+  return stepUp(app, { ...http, path: REQUESTS_PATH, query }, signedIn, {
     classes: classes.length > 0 ? classes : ['mfa'],
     prompt: [],
     comeBack: REQUESTS_PATH,

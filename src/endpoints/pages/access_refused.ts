@@ -16,8 +16,6 @@ const ACCESS_REFUSED = 403
 
 export interface RefusedAccess {
   user: User
-  /** The open requests for an approval of the user. */
-  waiting: number | undefined
   resource: Resource
   rule: AccessRule
   /** The login page that leads back to the same request. */
@@ -65,7 +63,7 @@ async function noteRefused(
 export function accessRefusedPage(
   app: App,
   request: Request,
-  { user, waiting, resource, rule, another }: RefusedAccess,
+  { user, resource, rule, another }: RefusedAccess,
   back?: BackLink,
 ): Reply {
   const messages = messagesOf(request)
@@ -78,6 +76,6 @@ export function accessRefusedPage(
 <p class="note bad" role="alert">${t[rule]}</p>
 ${back && backButton(messages, back)}
 <p class="after"><a class="button" href="${another}">${messages.useAnotherAccount}</a></p>`,
-    { status: ACCESS_REFUSED, waiting },
+    { status: ACCESS_REFUSED, waiting: request.notes.waiting },
   )
 }

@@ -44,6 +44,6 @@ export async function answerUnapproved(
 <p class="note">${t.text}</p>
 ${back && backButton(messages, backWith(app, back, error))}
 <p class="soft">${messages.signedInAs(isolated(accountName(user)))}</p>`,
-    { status: error.status },
+    { status: error.status, waiting: request.notes.waiting },
   )
 }

@@ -63,7 +63,7 @@ ${details && detailChoice(details, resource, messages)}
 </div>
 </form>
 <footer class="soft"><span>${messages.signedInAs(isolated(accountName(user)))}</span> ${another && html`<a href="${basePath(app)}${another}">${messages.useAnotherAccount}</a> `}<a href="${basePath(app)}${ACCOUNT_PATH}">${messages.account.title}</a></footer>`,
-    { place: pathAndQuery(http), waiting: signedIn.waiting },
+    { place: pathAndQuery(http), waiting: http.notes.waiting },
   )
 }
 

@@ -1,7 +1,7 @@
 // The pages of the device authorization grant (RFC 8628 §3.3): the form for the user code, what the consent page says about a device, and
 // the page after the decision.
 import type { App } from '../../context.ts'
-import type { Reply, RequestHead } from '../../http/message.ts'
+import type { Reply, Request } from '../../http/message.ts'
 import { programName } from '../../lib/device_name.ts'
 import { html, isolated, type Markup } from '../../lib/html.ts'
 import { PATHS } from '../../oauth/metadata.ts'
@@ -27,7 +27,7 @@ export const DEVICE_FORM = 'device'
 /** The form for the user code. `user_code` is the code of a complete verification URI, or the one that was entered. */
 export async function codePage(
   app: App,
-  request: RequestHead,
+  request: Request,
   signedIn: SignedIn,
   user_code: string | undefined,
   problem?: CodeProblem,
@@ -53,7 +53,7 @@ ${problem && html`<p class="note bad" role="alert" id="problem">${problem.kind =
 </form>
 <footer class="soft"><span>${messages.signedInAs(isolated(accountName(user)))}</span> <a href="${another}">${messages.useAnotherAccount}</a></footer>`,
     {
-      waiting: signedIn.waiting,
+      waiting: request.notes.waiting,
       place: `${PATHS.device}${user_code && !problem ? `?${new URLSearchParams({ user_code })}` : ''}`,
       ...(problem ? { status: STATUS[problem.kind] } : {}),
       ...(problem?.wait ? { headers: { 'retry-after': String(problem.wait) } } : {}),
@@ -72,12 +72,14 @@ export const deviceOrigin = (messages: Messages, { ip, user_agent }: PolledReque
 export const deviceWarning = ({ device: t }: Messages): Markup => html`<p class="note warn">${t.isYours}</p>`
 
 /** The page after a decision that no redirect reports to a client: about a device, or a consent alone. */
-export function decidedPage(app: App, messages: Messages, decision: 'allowed' | 'denied', isDevice: boolean): Reply {
+export function decidedPage(app: App, http: Request, decision: 'allowed' | 'denied', isDevice: boolean): Reply {
+  const messages = messagesOf(http)
   const t = isDevice ? messages.device : messages.consentAlone
   return page(
     app,
     messages,
     t[decision],
     html`<h1>${t[decision]}</h1>\n<p class="soft">${t[`${decision}Text`]}</p>\n${waysOn(app, messages, {})}`,
+    { waiting: http.notes.waiting },
   )
 }

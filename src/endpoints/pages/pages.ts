@@ -1,7 +1,7 @@
 // The HTML pages for users: rendered by the server. They work without script: the only one shows what is typed into a field for a password, and is needed for passkeys.
 import type { Config } from '../../config/schema.ts'
 import type { App } from '../../context.ts'
-import { htmlReply, type Reply } from '../../http/message.ts'
+import { htmlReply, type Reply, type Request } from '../../http/message.ts'
 import type { OAuthError } from '../../lib/error.ts'
 import { html, type Markup } from '../../lib/html.ts'
 import type { Messages } from '../messages/en.ts'
@@ -115,7 +115,7 @@ ${other && html`<p class="after"><a class="button" href="${other.href}">${other.
 export const errorPage = (
   app: App,
   messages: Messages,
-  requestId: string,
+  { id, notes }: Pick<Request, 'id' | 'notes'>,
   { title, text, detail, back, again, ...options }: ErrorPageOptions,
 ): Reply =>
   page(
@@ -125,15 +125,15 @@ export const errorPage = (
     html`<h1>${title}</h1>
 <p class="note bad" role="alert">${text}${detail && html`<br><code lang="en">${detail}</code>`}</p>
 ${waysOn(app, messages, { back, again })}
-<p class="soft after">${messages.errors.advice}<br><code>${requestId}</code></p>`,
-    options,
+<p class="soft after">${messages.errors.advice}<br><code>${id}</code></p>`,
+    { waiting: notes.waiting, ...options },
   )
 
 /** The page of an error that was thrown. If the catalogue has no message for exactly this reason, the page also has the English description. */
 export function thrownPage(
   app: App,
   messages: Messages,
-  requestId: string,
+  request: Pick<Request, 'id' | 'notes'>,
   error: OAuthError,
   options: Pick<ErrorPageOptions, 'back' | 'again' | 'headers'> = {},
 ): Reply {
@@ -143,7 +143,7 @@ export function thrownPage(
   const text =
     exact ?? texts[error.reason.split('_', 1).join('')] ?? texts[error.code] ?? texts[fallbackOf(error)] ?? ''
   const detail = exact === undefined ? error.message : undefined
-  return errorPage(app, messages, requestId, { ...options, status: error.status, title, text, detail })
+  return errorPage(app, messages, request, { ...options, status: error.status, title, text, detail })
 }
 
 const fallbackOf = ({ status }: OAuthError): keyof Messages['errors']['texts'] =>

@@ -106,6 +106,7 @@ ${form}${passkey}${form && app.oidc.length > 0 && html`\n<p class="or soft">${t.
       status: problem?.status,
       headers: { ...(problem?.wait ? { 'retry-after': String(problem.wait) } : {}), 'set-cookie': browser.cookie },
       scripts: form !== false,
+      waiting: request.notes.waiting,
       place: problem ? `/login?${queryOn(on)}` : pathAndQuery(request),
     },
   )
@@ -267,7 +268,7 @@ export async function logout(app: App, request: Request): Promise<Reply> {
   if (isForeign(app, request)) {
     const t = messagesOf(request)
     const options = { title: t.start.notSignedOut, text: t.errors.texts.cross_site, status: 403 }
-    return errorPage(app, t, request.id, options)
+    return errorPage(app, t, request, options)
   }
   const signedIn = await findSignedIn(app, request)
   const cookie = await endSession(app, request, signedIn)

@@ -25,7 +25,7 @@ import {
 import { messagesOf } from '../pages/language.ts'
 import { page } from '../pages/pages.ts'
 import { ACCOUNT_PATH, basePath, FACTOR_PATH, loginUrl, readTarget, safeRedirect } from '../pages/urls.ts'
-import { checkForm, findAnySession, lacksFactor, type SignedIn } from '../session.ts'
+import { checkForm, findAnySession, lacksFactor, noteWaiting, type SignedIn } from '../session.ts'
 
 /** Seconds after a sign-in in which factors can be changed. */
 const RECENT_SECONDS = 600
@@ -60,6 +60,7 @@ async function placeOf(app: App, request: Request, redirect: string | undefined)
   const isStale = factors.length > 0 && !hasTwoFactors(found.session)
   const signedIn = isStale ? await findAnySession(app, request) : found
   if (!signedIn) return undefined
+  if (!lacksFactor(app, signedIn)) await noteWaiting(app, request, signedIn)
   return { app, request, signedIn, factors, redirect, messages: messagesOf(request) }
 }
 
@@ -102,8 +103,8 @@ ${addForms(place, factors)}
   )
 }
 
-const show = ({ app, messages }: FactorRequest, body: Markup, status = 200): Reply =>
-  page(app, messages, messages.factor.heading, body, { status, scripts: true })
+const show = ({ app, request, messages }: FactorRequest, body: Markup, status = 200): Reply =>
+  page(app, messages, messages.factor.heading, body, { status, scripts: true, waiting: request.notes.waiting })
 
 /** What the forms do. */
 const ACTIONS: Readonly<Record<string, (place: FactorRequest, form: Params) => Promise<Reply>>> = {
