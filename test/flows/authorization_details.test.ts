@@ -94,7 +94,7 @@ describe('consent', () => {
     )
   })
 
-  test('grants what stays checked: to the token, the answer, introspection, the record and every refresh', async () => {
+  test('Z08: grants what stays checked: to the token, the answer, introspection, the record and every refresh', async () => {
     const answer = await granted(['1'])
     expect(detailsIn(answer)).toEqual([[BOB], [BOB]])
     const { access_token, refresh_token } = answer.body
@@ -105,7 +105,7 @@ describe('consent', () => {
     expect(detailsIn(await refresh(service, client, refresh_token))).toEqual([[BOB], [BOB]])
   })
 
-  test('with every element left out the scopes remain, and a box that was not on the page allows nothing', async () => {
+  test('Z08: with every element left out the scopes remain, and a box that was not on the page allows nothing', async () => {
     const none = await granted([])
     expect([none.body['scope'], ...detailsIn(none)]).toEqual(['mcp:read', undefined, undefined])
     for (const value of ['2', '-1', '__proto__', '01x']) {
@@ -197,7 +197,7 @@ describe('a token request', () => {
     'one of them twice': [ADA, ADA],
   }
 
-  test('narrows the details for this access token only, and a wider one consumes nothing', async () => {
+  test('Z09: narrows the details for this access token only, and a wider one consumes nothing', async () => {
     const page = await allow(await ask([ADA, BOB]))
     for (const details of Object.values(WIDER)) expectRefused(await spend(page, asParam(details)), BAD)
     const first = await spend(page, asParam([ADA]))
@@ -214,7 +214,7 @@ describe('a token request', () => {
     ])
   })
 
-  test('an exchange narrows too, and carries no type that its target does not have', async () => {
+  test('Z09: an exchange narrows too, and carries no type that its target does not have', async () => {
     const { body } = await machineToken(service, client, { resource: resource.uri, ...asParam([ADA, BOB]) })
     const [alike, plain] = [
       await addResource(service, { authorization_details_types: [PAYMENT] }),
@@ -238,7 +238,7 @@ describe('a token request', () => {
     expectRefused(await exchange(plain, [BOB]), BAD)
   })
 
-  test('a type that its resource no longer declares is not in new tokens', async () => {
+  test('Z08: a type that its resource no longer declares is not in new tokens', async () => {
     const own = await addResource(service, { authorization_details_types: [PAYMENT] })
     const page = await allow(await ask([ADA, BOB], { resource: own.uri }))
     const { body } = await spend(page)

@@ -38,7 +38,7 @@ const SECTIONS: Readonly<Record<string, string>> = {
   W: 'The package for resource servers',
   X: 'Passkeys',
   Y: 'SCIM: people and groups of upstream providers',
-  Z: 'Approvals (CIBA)',
+  Z: 'Single actions: approvals, details, pushed requests',
 }
 
 const INTRO = `This page lists what an attacker may send, what must happen, and the tests that send it. The name of a test contains the id of its row, so

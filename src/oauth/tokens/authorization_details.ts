@@ -74,7 +74,8 @@ export function narrowedDetails(
   if (wanted === undefined) return someOf([...(granted ?? [])])
   const left = (granted ?? []).map((element) => ({ element, text: canonical(element) }))
   return wanted.map((each, i) => {
-    const at = left.findIndex(({ text }) => text === canonical(each))
+    const text = canonical(each)
+    const at = left.findIndex((one) => one.text === text)
     if (at < 0) throw refuse(`[${i}] was not granted`, 'details_not_granted')
     return left.splice(at, 1)[0]?.element as AuthorizationDetail
   })
