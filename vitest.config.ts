@@ -11,8 +11,8 @@ const BESIDE = [
   'test/faults/**/*.test.ts',
   'test/http/silent_connections.test.ts',
   // Clients in other languages, where their tool chains are, and balancers.
-  'test/interop/{agents,balancers,dex,go,java,keycloak,keycloak_events,keycloak_scim,mcp_conformance,pyjwt,python,python_servers,revocations,rust,scim,spire,standard_webhooks,typescript}.test.ts',
-  'test/flows/{broker_instances,broker_sequences,client_limits_process,feature_pairs,instances_history,transit}.test.ts',
+  'test/interop/{agents,balancers,dex,go,java,keycloak,keycloak_events,keycloak_scim,mcp_conformance,pyjwt,python,python_servers,revocations,rust,scim,single_actions,spire,standard_webhooks,typescript}.test.ts',
+  'test/flows/{broker_instances,broker_sequences,client_limits_process,feature_pairs,instances_history,single_actions_instances,transit}.test.ts',
   'test/fuzz/**/*.test.ts',
   // It measures the heap of its process.
   'test/lib/memory.test.ts',

@@ -70,7 +70,12 @@ declare module 'oidc-provider' {
       properties: Record<string, unknown>,
     ) => Model
     readonly Client: { find(clientId: string): Promise<Client | undefined> }
+    /** Decides about an approval (CIBA). */
+    backchannelResult(authReqId: string, result: Grant | Error): Promise<void>
   }
+  export const errors: Readonly<
+    Record<'AccessDenied' | 'InvalidAuthorizationDetails' | 'InvalidTarget', new (description?: string) => Error>
+  >
 }
 declare module 'oidc-provider/lib/adapters/memory_adapter.js' {
   export default class MemoryAdapter {
