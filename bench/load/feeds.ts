@@ -58,6 +58,7 @@ const EXPECTED = {
   token: { status: 200, body: /"access_token":"/ },
   bound: { status: 200, body: /"token_type":"DPoP"/ },
   active: { status: 200, body: /"active":true/ },
+  pushed: { status: 201, body: /"request_uri":"/ },
   ok: { status: 200, body: /^/ },
   redirect: { status: 303, body: /^/ },
 } as const

@@ -57,9 +57,13 @@ export async function registerEverything(wanted: Wanted) {
       scopes: scope.split(' ').map((name) => ({ name, description: name })),
       policy,
     })
-  const createMachine = async (client_name: string, grant_types: string[]): Promise<Machine> => {
+  const createMachine = async (
+    client_name: string,
+    grant_types: string[],
+    redirect_uris: string[] = [],
+  ): Promise<Machine> => {
     const method = { token_endpoint_auth_method: 'client_secret_post' }
-    const body = { client_name, grant_types, redirect_uris: [], scope, ...method }
+    const body = { client_name, grant_types, redirect_uris, scope, ...method }
     const { client_id, client_secret } = await create<Machine>('clients', body)
     return { client_id, client_secret }
   }
@@ -90,7 +94,10 @@ export async function registerEverything(wanted: Wanted) {
     user,
     app: { client_id: app.client_id, redirect_uri },
     gateway,
-    machines: await mapAtOnce(numbers(machines), (i) => createMachine(`Bench machine ${i}`, ['client_credentials'])),
+    // They push authorization requests too, which no browser opens.
+    machines: await mapAtOnce(numbers(machines), (i) =>
+      createMachine(`Bench machine ${i}`, ['client_credentials', 'authorization_code'], [redirect_uri]),
+    ),
     keyedMachines: await mapAtOnce(numbers(keyedMachines), (i) => createKeyedMachine(`Bench machine with a key ${i}`)),
   }
 }

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import type { ProbePlan } from '../run/probe.ts'
 import type { BenchIdp, SignerKey } from './signer.ts'
 
-/** A confidential client with client_credentials. */
+/** A confidential client with client_credentials, and with authorization_code where requests are pushed. */
 export interface Machine {
   client_id: string
   client_secret: string
@@ -39,7 +39,14 @@ export interface BenchTarget {
   readonly base: string
   /** Further instances, among which connections are distributed. */
   readonly otherBases?: readonly string[]
-  readonly paths: { token: string; introspection?: string; revocation?: string; login?: string; metadata?: string }
+  readonly paths: {
+    token: string
+    introspection?: string
+    revocation?: string
+    par?: string
+    login?: string
+    metadata?: string
+  }
   /** Clients in rotation, and clients that only the cold workload uses. */
   readonly machines: readonly Machine[]
   readonly coldMachines: readonly Machine[]

@@ -4,7 +4,7 @@ import { JWT_BEARER_ASSERTION } from '../../src/oauth/clients/assertion_kind.ts'
 import type { FeedPlan, Site } from '../load/feeds.ts'
 import { callLoopback } from '../load/loopback.ts'
 import { JWT_BEARER, mapAtOnce, TOKEN_EXCHANGE } from '../load/register.ts'
-import type { BenchTarget, Gateway, Machine } from '../load/target.ts'
+import { authorizeQuery, type BenchTarget, type Gateway, type Machine, REDIRECT_URI } from '../load/target.ts'
 
 export interface WorkLoad extends Site {
   feed: FeedPlan
@@ -41,7 +41,7 @@ async function ask(url: string, body: string, right: (answer: Record<string, unk
   const headers = { 'content-type': 'application/x-www-form-urlencoded' }
   const response = await callLoopback(url, { method: 'POST', headers, body })
   const text = await response.text()
-  const answer = (response.status === 200 ? JSON.parse(text) : {}) as Record<string, unknown>
+  const answer = (response.status < 300 ? JSON.parse(text) : {}) as Record<string, unknown>
   if (!right(answer)) throw new Error(`POST ${url} answered ${response.status} ${text.slice(0, 500)}`)
   return answer
 }
@@ -81,6 +81,18 @@ const issued =
     }))
     return { kind: 'issued', path: to, expected, owners }
   }
+
+/** Authorization requests that clients push (RFC 9126). No browser opens them. */
+const pushes: Work['load'] = async ({ base, paths: { par: path }, machines, resource = '' }) => {
+  const forms = machines.map(
+    ({ client_id, client_secret }) =>
+      `${authorizeQuery({ client_id, redirect_uri: REDIRECT_URI }, resource)}&${form({ client_secret })}`,
+  )
+  const [first] = forms
+  if (!path || first === undefined) return undefined
+  await ask(base + path, first, ({ request_uri }) => typeof request_uri === 'string')
+  return { kind: 'same', path, forms, expected: 'pushed' }
+}
 
 const proofs: Work['load'] = async (target) =>
   target.signedIn && {
@@ -143,6 +155,7 @@ export const works: readonly Work[] = [
   { name: 'introspection, new tokens', load: issued('introspection', 'active') },
   { name: 'introspection, same tokens', load: sameIntrospections },
   { name: 'revocation', load: issued('revocation', 'ok') },
+  { name: 'par', load: pushes },
   { name: 'metadata', load: metadata },
   { name: 'login', load: logins },
 ]

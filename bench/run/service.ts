@@ -43,6 +43,7 @@ const PATHS: BenchTarget['paths'] = {
   token: '/oauth/token',
   introspection: '/oauth/introspect',
   revocation: '/oauth/revoke',
+  par: '/oauth/par',
   login: '/login',
   metadata: '/.well-known/oauth-authorization-server',
 }
