@@ -34,7 +34,7 @@ export async function findSignedIn(app: App, request: Request): Promise<SignedIn
   return found
 }
 
-/** Notes how many requests for an approval wait for a person, for the line on the pages. */
+/** Notes how many requests of clients the person has to decide about, for the line on the pages. */
 export async function noteWaiting(
   { config, store, clock }: App,
   { notes }: Request,

@@ -11,7 +11,7 @@ import { placeOf } from './redirect_uri.ts'
 
 /** Maximum number of requests that wait. The oldest goes. */
 export const MAX_WAITING = 1000
-/** The part of them that one person can cause, who must not push out what others wait for. */
+/** The part of them that one person can cause, so that the requests of other people stay. */
 const MAX_OF_PERSON = 100
 
 /** Whether a client is one of those that an operator must approve. */
