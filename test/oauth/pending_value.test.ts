@@ -28,10 +28,11 @@ test('an address keeps values until the first room of all is full, and small one
   expect(await keep('192.0.2.1', 30)).toBe(0)
   await fillFirstRoom()
   expect(await keep('192.0.2.2', 10)).toBe(0)
-  const waits = await Promise.all(Array.from({ length: 12 }, () => keep('192.0.2.3', 10)))
+  const waits = await Promise.all(Array.from({ length: 40 }, () => keep('192.0.2.3', 10)))
   const served = waits.filter((wait) => wait === 0).length
   expect(served).toBeGreaterThan(1)
-  expect(served).toBeLessThan(7)
+  // Four, and as many as the first room gets again meanwhile: 73 KB a second.
+  expect(served).toBeLessThan(30)
   expect(Math.max(...waits)).toBeGreaterThan(0)
   expect(await keep('192.0.2.4', 10)).toBe(0)
 })
