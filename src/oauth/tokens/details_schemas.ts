@@ -40,13 +40,33 @@ export class DetailsSchemas {
     const text = JSON.stringify(type.schema)
     const known = this.compiled.get(text)
     if (known) return known.validate
-    const { Ajv2020 } = await import('ajv/dist/2020.js')
+    checkLists(type.schema)
+    const [{ Ajv2020 }, { RE2JS }] = await Promise.all([import('ajv/dist/2020.js'), import('re2js')])
+    // Patterns that take linear time: those of JavaScript may take hours on 30 characters, and callers choose the text.
+    const regExp = (pattern: string) => {
+      const compiled = RE2JS.compile(RE2JS.translateRegExp(pattern))
+      // ajv tells patterns apart by their text.
+      return { test: (text: string) => compiled.test(text), toString: () => pattern }
+    }
+    const code = { regExp: Object.assign(regExp, { code: 'regExp' }) }
     // An instance for each schema: two of them may have the same $id. Without loadSchema a $ref to elsewhere is an error.
-    const ajv = new Ajv2020({ strict: false, logger: false, ownProperties: true, validateFormats: false })
+    const ajv = new Ajv2020({ strict: false, logger: false, ownProperties: true, validateFormats: false, code })
     const validate = ajv.compile(closed(type.schema))
     this.compiled.set(text, { text, validate })
     return validate
   }
+}
+
+/** Items whose pairs are compared quickly. */
+const MAX_UNIQUE = 256
+
+/** Throws for a list of unique items that may be long: each item is compared with all others. */
+function checkLists(schema: unknown): void {
+  if (schema === null || typeof schema !== 'object') return
+  const { uniqueItems, maxItems } = schema as { uniqueItems?: unknown; maxItems?: unknown }
+  if (uniqueItems === true && !(typeof maxItems === 'number' && maxItems <= MAX_UNIQUE))
+    throw new Error(`uniqueItems needs maxItems of at most ${MAX_UNIQUE}`)
+  for (const part of Object.values(schema)) checkLists(part)
 }
 
 /** The schema with `type`, and without members that it does not know (RFC 9396 §5). */
