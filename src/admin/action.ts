@@ -139,6 +139,8 @@ interface Cli {
   readonly flags?: Readonly<Record<string, FlagRule>>
   /** Fields without a flag. */
   readonly without?: readonly string[]
+  /** The item is in no list, and only its id names it. */
+  readonly unlisted?: true
   /** The member of the answer whose rows the text output prints. */
   readonly rows?: string
   /** Whether the text output prints the other members of the answer too, before the rows. */

@@ -26,6 +26,7 @@ import { groups } from './people/groups.ts'
 import { lockouts } from './people/lockouts.ts'
 import { userSessions } from './people/user_sessions.ts'
 import { users } from './people/users.ts'
+import { deletedRecords } from './resources/deleted.ts'
 import { frontingLinks } from './resources/fronting.ts'
 import { idps } from './resources/idps.ts'
 import { providers } from './resources/providers.ts'
@@ -48,6 +49,7 @@ export const adminResources: readonly AdminResource[] = [
   lockouts,
   resources,
   ...resourcePolicies,
+  deletedRecords,
   providers,
   frontingLinks,
   consentGrants,

@@ -59,7 +59,8 @@ export function flagsOf(action: Action): Flag[] {
 
 /** A flag with the id of an item, and the flags that name the same item in another way. */
 function withOthers(flag: Flag, action: Action, taken: readonly string[]): Flag[] {
-  const kind = flag.kind === 'text' && namedBy(action, flag.part, flag.field)
+  const isListed = !(action.cli || undefined)?.unlisted
+  const kind = isListed && flag.kind === 'text' && namedBy(action, flag.part, flag.field)
   const isItem = flag.part === 'params' && itemParamOf(action) === flag.field
   const lookups = (kind ? lookupsOf(kind) : []).map(({ name, ...rest }) => ({
     ...rest,

@@ -103,6 +103,7 @@ export const AUDIT_EVENTS = {
     doc: 'A user wants to use a client that an operator must approve first. Only the first request of a client is recorded.',
     detail: ['client_name', 'redirect_hosts'],
   },
+  client_restored: { doc: 'An operator restored a deleted client.', detail: ['client_name'] },
   client_secret_ended: {
     doc: 'One secret of a client was ended. Its other secrets stay valid.',
     detail: ['secret_id'],
@@ -182,6 +183,7 @@ export const AUDIT_EVENTS = {
     doc: 'A resource was deleted.',
     detail: [...resource, 'resource', 'cascade', 'cascaded_links', ...toll],
   },
+  resource_restored: { doc: 'An operator restored a deleted resource.', detail: resource },
   resource_updated: {
     doc: 'A resource, or one of the lists of its policy, was changed.',
     detail: [...resource, ...changed, 'policy', 'added', 'removed', 'narrowed'],

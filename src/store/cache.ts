@@ -6,7 +6,7 @@ import type { Client } from '../records/client.ts'
 import type { InputOf, Operations, OpName } from './operations.ts'
 import { KEY_REVOCATION } from './tokens/key_revocations.ts'
 
-/** Longer than an issuer and a subject, which are the longest names together: an indexed text has at most 2048 bytes. */
+/** Longer than an issuer and a subject, the longest names together: an indexed text has at most 2048 bytes. */
 const MAX_KEY = 4096
 
 interface CachedRead {
@@ -42,6 +42,7 @@ const RESOURCE_WRITES = {
   createResource: everything,
   updateResource: everything,
   deleteResource: everything,
+  restoreResource: everything,
   // A resource contains the slug of its provider, and ids of clients and users.
   updateProvider: everything,
   deleteClient: everything,
@@ -51,7 +52,6 @@ const RESOURCE_WRITES = {
 const linkKey = ({ source_slug, target_slug }: InputOf<'findFrontingLink'>) => `${source_slug} ${target_slug}`
 const writtenLinkKey = ({ link }: { link: InputOf<'findFrontingLink'> }) => linkKey(link)
 const mappingKey = ({ idp_id, federated_subject }: InputOf<'findSubjectMapping'>) => `${idp_id} ${federated_subject}`
-
 const subjectKey = ({ issuer, sub }: InputOf<'findSubjectUser'>) => `${issuer} ${sub}`
 
 const CACHED: Partial<Record<OpName, CachedRead>> = {
@@ -68,6 +68,7 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
       noteDocument: (input: InputOf<'noteDocument'>) => input.client_id,
       touchSecret: (input: InputOf<'touchSecret'>) => input.client_id,
       deleteClient: (input: InputOf<'deleteClient'>) => input.client_id,
+      restoreClient: ({ client }: InputOf<'restoreClient'>) => client.client_id,
       reapClients: everything,
       // Clients contain the URI of their default resource.
       updateResource: ({ uri_before }: InputOf<'updateResource'>) => (uri_before === undefined ? undefined : null),
@@ -81,6 +82,7 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
       createClient: everythingIfFederated,
       updateClient: everythingIfFederated,
       deleteClient: everything,
+      restoreClient: everything,
     },
   },
   findPerson: {

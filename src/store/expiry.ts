@@ -2,6 +2,9 @@
 import { DAY } from '../lib/time.ts'
 import { change, idBytes, idText, type Op, where, windowEnd } from './op.ts'
 
+/** A deleted client or resource can be restored for this long. */
+export const RESTORABLE = 7 * DAY
+
 interface Table {
   name: string
   /** The condition under which a row is deleted. Its one parameter is epoch seconds. */
@@ -14,6 +17,7 @@ interface Table {
 export const PURGE_TARGETS: Readonly<Record<string, readonly Table[]>> = {
   'assertion-jti': [{ name: 'single_uses', expired: "kind IN ('assertion', 'client_assertion') AND expires_at <= ?" }],
   'connect-pending-states': [{ name: 'connect_states', expired: 'expires_at <= ?' }],
+  'deleted-records': [{ name: 'deleted_records', expired: 'deleted_at <= ?', grace: RESTORABLE }],
   // Kept for a day, so that a device still learns that its code has expired.
   'device-codes': [{ name: 'device_requests', expired: 'expires_at <= ?', grace: DAY }],
   'dpop-nonces': [],

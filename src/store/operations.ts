@@ -8,6 +8,7 @@ import * as clientFailures from './clients/client_failures.ts'
 import * as clientRequests from './clients/client_requests.ts'
 import * as clientTokenCounts from './clients/client_token_counts.ts'
 import * as clients from './clients/clients.ts'
+import { findDeletedClient, findDeletedResource, listDeleted } from './clients/deleted.ts'
 import * as eventFeed from './clients/event_feed.ts'
 import * as eventReceivers from './clients/event_receivers.ts'
 import { findFederatedClients } from './clients/federated_subjects.ts'
@@ -143,7 +144,10 @@ const single = {
   ...users,
   ...xaa,
   dropPartition,
+  findDeletedClient,
+  findDeletedResource,
   findFederatedClients,
+  listDeleted,
   listExported,
   listPartitions,
   listSealed,

@@ -147,6 +147,7 @@ const OUTCOMES = {
   has_resources: false,
   has_tokens: false,
   no_provider: false,
+  only_exchange: false,
   stale: false,
   subject_exists: false,
   too_many: false,

@@ -23,8 +23,8 @@ export function* findOnlyExchange(client_id: string): Op<string | undefined> {
   return undefined
 }
 
-/** Removes a client from the policies of all resources. */
-export const removeFromPolicies = (client_id: string, now: number): Op<void> =>
+/** Removes a client from the policies of all resources. Returns the slugs of those that named it. */
+export const removeFromPolicies = (client_id: string, now: number): Op<string[]> =>
   rewrite<ResourcePolicy>('policy', client_id, now, ({ exchange, runtime, ...policy }) => ({
     ...policy,
     exchange: { ...exchange, allowed_client_ids: without(exchange.allowed_client_ids, client_id) },
@@ -32,20 +32,22 @@ export const removeFromPolicies = (client_id: string, now: number): Op<void> =>
   }))
 
 /** Removes a user from the access rules of all resources. */
-export const removeFromAccess = (user_id: string, now: number): Op<void> =>
+export const removeFromAccess = (user_id: string, now: number): Op<string[]> =>
   rewrite<ResourceAccess>('access', user_id, now, (access) => ({ ...access, users: without(access.users, user_id) }))
 
 const without = (items: readonly string[], item: string): string[] => items.filter((each) => each !== item)
 
-/** Changes a column of the resources whose JSON contains a text. */
-function* rewrite<T>(column: 'policy' | 'access', name: string, now: number, next: (value: T) => T): Op<void> {
+/** Changes a column of the resources whose JSON contains a text. Returns the slugs of those that changed. */
+function* rewrite<T>(column: 'policy' | 'access', name: string, now: number, next: (value: T) => T): Op<string[]> {
+  const changed: string[] = []
   const { sql, params } = where(containing(JSON.stringify(name), column))
   const found = yield* all(`SELECT id FROM resources ${sql} ORDER BY id`, ...params)
   for (const { id } of found) {
     // Locked and read again, because another transaction may have changed it.
-    const row = yield* forUpdate(`SELECT ${column} FROM resources WHERE id = ?`, str(id))
+    const row = yield* forUpdate(`SELECT slug, ${column} FROM resources WHERE id = ?`, str(id))
     const value = row?.[column] ? decoded<T>(row[column]) : undefined
-    if (value === undefined || isDeepStrictEqual(next(value), value)) continue
+    if (!row || value === undefined || isDeepStrictEqual(next(value), value)) continue
+    changed.push(str(row.slug))
     yield* change(
       `UPDATE resources SET ${column} = ?, updated_at = ?, version = version + 1 WHERE id = ?`,
       JSON.stringify(next(value)),
@@ -53,6 +55,7 @@ function* rewrite<T>(column: 'policy' | 'access', name: string, now: number, nex
       str(id),
     )
   }
+  return changed
 }
 
 /** Replaces the default resource of all clients that have it, because its URI changed. */

@@ -105,7 +105,7 @@ export const COUNTERS = {
   ext_resource_server_ops_total: {
     help: 'Admin operations on resources, by operation',
     labels: ['op'],
-    zero: ['create', 'update', 'delete'],
+    zero: ['create', 'update', 'delete', 'restore'],
   },
   ext_allowlist_ops_total: {
     help: 'Admin operations on allow-lists, by operation',

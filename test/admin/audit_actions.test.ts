@@ -98,6 +98,12 @@ const OPERATIONS: Partial<Record<AuditAction, Operation>> = {
     await send('DELETE', `${clientAt(client)}?force=true`)
     return { client_id: client.client_id, detail: { force: true } }
   },
+  client_restored: async () => {
+    const client = await createClient()
+    await send('DELETE', `${clientAt(client)}?force=true`)
+    await send('POST', `${clientAt(client)}/restore`)
+    return { client_id: client.client_id, detail: { client_name: 'Audited' } }
+  },
   broker_provider_created: async () => ofProvider(await createProvider()),
   broker_provider_updated: async () => {
     const provider = await createProvider()
@@ -130,6 +136,12 @@ const OPERATIONS: Partial<Record<AuditAction, Operation>> = {
     const resource = await createResource()
     await send('DELETE', `/admin/resources/${resource.id}?cascade=true`)
     return ofResource(resource, { cascade: true })
+  },
+  resource_restored: async () => {
+    const resource = await createResource()
+    await send('DELETE', `/admin/resources/${resource.id}`)
+    await send('POST', `/admin/resources/${resource.id}/restore`)
+    return ofResource(resource)
   },
   webhook_created: async () => ofWebhook(await createWebhook()),
   webhook_updated: async () => {

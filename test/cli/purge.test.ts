@@ -48,6 +48,7 @@ test('purge deletes expired rows in ranges beside a running server, and finds no
   expect(Object.keys(first)).toEqual([
     'assertion-jti',
     'connect-pending-states',
+    'deleted-records',
     'device-codes',
     'dpop-nonces',
     'jti',

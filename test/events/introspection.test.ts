@@ -392,7 +392,7 @@ describe.each(storages())('on %s', (_name, env) => {
 
 /** Recorded changes after which introspection says the same about every token that exists. */
 const WITHOUT_EFFECT =
-  /^(api_key|approval_|auth_locked|broker_|client_(approved|created|document|reactivated|registered|requested|secret|updated)|consent_(denied|granted)|dcr_mode|fronting_link|group_|idp_|incident_handled|lockout|resource_created|stream_|subject_mapping|token_issued|upstream_token|user_(created|enabled|login|logout|oidc_login|password_link|sessions_ended)|users_imported|webhook_|xaa_policy|key_rotated|config_reloaded|data_exported|factor_|recovery_code|admin_ui_|account_throttled|token_(examined|tried)|user_(code_rejected|login_failed|password_change_failed|email_changed|password_changed))|_denied$|_failed$/
+  /^(api_key|approval_|auth_locked|broker_|client_(approved|created|document|reactivated|registered|requested|restored|secret|updated)|consent_(denied|granted)|dcr_mode|fronting_link|group_|idp_|incident_handled|lockout|resource_(created|restored)|stream_|subject_mapping|token_issued|upstream_token|user_(created|enabled|login|logout|oidc_login|password_link|sessions_ended)|users_imported|webhook_|xaa_policy|key_rotated|config_reloaded|data_exported|factor_|recovery_code|admin_ui_|account_throttled|token_(examined|tried)|user_(code_rejected|login_failed|password_change_failed|email_changed|password_changed))|_denied$|_failed$/
 
 test('every audit event is one of these, or changes nothing about tokens', () => {
   const tested = new Set<string>(CASES.map(({ action }) => action))

@@ -111,7 +111,7 @@ describe('writes', () => {
     ['updateClient', (o) => o.updateClient(federated), ['findFederatedClients']],
     [
       'deleteClient',
-      (o) => o.deleteClient({ client_id: client.client_id, force: true, now: NOW, oldest: '' }),
+      (o) => o.deleteClient({ by: 'ada', client_id: client.client_id, force: true, now: NOW, oldest: '' }),
       ['findClient', 'findFederatedClients', 'findResource', 'listResources'],
     ],
     ['createResource', (o) => o.createResource(resource), ['findResource', 'listResources']],
@@ -123,7 +123,7 @@ describe('writes', () => {
     ],
     [
       'deleteResource',
-      (o) => o.deleteResource({ id: resource.id, now: NOW, cascade: false }),
+      (o) => o.deleteResource({ by: 'ada', id: resource.id, now: NOW, cascade: false }),
       ['findResource', 'listResources'],
     ],
     ['saveSetting', (o) => o.saveSetting({ name: 'dcr', value: 'x', now: NOW }), ['findSetting']],

@@ -11,6 +11,7 @@ import { tokenCountRules } from './conformance/client_token_counts.ts'
 import { clientRules } from './conformance/clients.ts'
 import { connectionRules } from './conformance/connections.ts'
 import { consentRules } from './conformance/consents.ts'
+import { deletedRules } from './conformance/deleted.ts'
 import { driverRules } from './conformance/driver.ts'
 import { eventReceiverRules } from './conformance/event_receivers.ts'
 import { exchangeRules, singleUseRules } from './conformance/exchanges.ts'
@@ -88,6 +89,7 @@ export function conformance(open: Open): void {
   describe('issued tokens and audit events', () => recordRules(bench))
   describe('resources', () => resourceRules(bench))
   describe('records that name a deleted one', () => referenceRules(bench))
+  describe('deleted clients and resources', () => deletedRules(bench))
   describe('fronting links', () => frontingRules(bench))
   describe('connections', () => connectionRules(bench))
   describe('identity providers', () => xaaRules(bench))

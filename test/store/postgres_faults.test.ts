@@ -186,7 +186,7 @@ describe('concurrent operations', () => {
     await other.connect()
     await other.query('BEGIN; SET LOCAL deadlock_timeout = 30000; UPDATE consent_grants SET scope = scope')
     // Changes the family, then waits for the consent; meanwhile the other one wants the family.
-    const deleted = store.deleteClient({ client_id: client.client_id, force: true, now: NOW, oldest: '' })
+    const deleted = store.deleteClient({ by: 'ada', client_id: client.client_id, force: true, now: NOW, oldest: '' })
     await eventually(async () => (await waiting()) === 1)
     await other.query('UPDATE token_families SET scope = scope')
     await other.query('COMMIT')

@@ -154,6 +154,11 @@ const MAKERS: Readonly<Record<string, Make>> = {
     await okAdmin(service, 'POST', `/admin/clients/${client_id}/rotate-secret`, { overlap: '1h' })
     return { params: { client_id, secret_id: secrets?.[0]?.id ?? '' } }
   },
+  'client.restore': async (service) => {
+    const { params } = await client(service)
+    await okAdmin(service, 'DELETE', `/admin/clients/${params?.['client_id']}`)
+    return { params }
+  },
   client,
   'connection.failures': async (service) => ({ query: { client_id: (await addClient(service)).client_id } }),
   'try.token': async () => ({ body: { client_id: 'nobody', client_secret: 'nothing' } }),
@@ -248,6 +253,11 @@ const MAKERS: Readonly<Record<string, Make>> = {
     params: { id: (await addResource(service)).id },
     body: { display_name: 'Other' },
   }),
+  'resource.restore': async (service) => {
+    const { id } = await addResource(service)
+    await okAdmin(service, 'DELETE', `/admin/resources/${id}`)
+    return { params: { id } }
+  },
   resource: async (service) => ({ params: { id: (await addResource(service)).id } }),
   'fronting.list': async () => ({ query: { source: 'nothing-here', limit: '5' } }),
   'fronting.create': async (service) => {

@@ -87,6 +87,28 @@ describe(`in ${CHROMIUM}`, () => {
     expect((await eventsOf(world.service, 'lockout_deleted'))[0]?.detail).toEqual({ user_id: world.user.id })
   })
 
+  test('a deleted client can be restored: the confirmation says until when, and the list has a button', async ({
+    reopen,
+  }) => {
+    const client = await addClient(world.service, { client_name: 'Gone by mistake' })
+    const { page, complaints } = await openAdmin(reopen, world.service, `clients/${client.client_id}`)
+    await press(page, 'Delete')
+    const dialog = page.getByRole('dialog')
+    expect(await dialog.textContent()).toMatch(/Until \w{3} \d+ \w{3} it can be restored, without what was ended/)
+    await dialog.getByRole('textbox').fill('Gone by mistake')
+    await dialog.getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('link', { name: 'Deleted' }).click()
+    const row = page.getByRole('row', { name: /^Gone by mistake client/ })
+    await row.waitFor()
+    await addAxe(page)
+    expect(await findingsOf(page)).toEqual([])
+    await row.getByRole('button', { name: 'Restore' }).click()
+    await dialog.getByRole('button', { name: 'Restore' }).click()
+    await page.getByRole('heading', { name: 'Gone by mistake', level: 1 }).waitFor()
+    expect((await machineToken(world.service, client)).status).toBe(200)
+    expect(complaints).toEqual([])
+  })
+
   test('approvals: shows what a client asks a person for, and denies it', async ({ reopen }) => {
     const service = await startService(APPROVALS)
     try {

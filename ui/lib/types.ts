@@ -33,6 +33,7 @@ export type StreamAnswer = z.output<typeof events.stream>
 export type WebhookAnswer = z.output<typeof events.webhook>
 export type NewWebhookAnswer = z.output<typeof events.newWebhook>
 export type WebhookSecret = z.output<typeof events.webhookSecret>
+export type DeletedAnswer = z.output<typeof people.deletedRecord>
 export type LockoutAnswer = z.output<typeof people.lockout>
 export type Grants = z.output<typeof answers.grantsOfUser>
 export type Discovered = z.output<typeof connect.discovered>

@@ -14,3 +14,10 @@ export const fullTime = (time: string): string =>
     ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', timeZoneName: 'short' },
     ...(timesInUtc() ? { timeZone: 'UTC' } : {}),
   } as const)
+
+/** The day of a time, such as `Sat 5 Dec`. */
+export const dayOf = (time: string | number): string =>
+  new Date(time).toLocaleDateString('en-GB', {
+    ...{ weekday: 'short', day: 'numeric', month: 'short' },
+    ...(timesInUtc() ? { timeZone: 'UTC' } : {}),
+  } as const)

@@ -8,7 +8,7 @@ import { go, href } from '../lib/router.ts'
 import type { ClientAnswer, ClientWithSecrets, FetchedDocument, RefreshedDocument } from '../lib/types.ts'
 import { ActivityCard } from '../parts/activity.tsx'
 import { ConfirmButton } from '../parts/dialog.tsx'
-import { DeleteButton, EditButton, Pending } from '../parts/entity.tsx'
+import { DeleteButton, EditButton, Pending, Restorable } from '../parts/entity.tsx'
 import { History } from '../parts/history.tsx'
 import { OperationButton } from '../parts/operation_button.tsx'
 import { FailuresCard } from '../parts/sent.tsx'
@@ -276,7 +276,8 @@ function Actions({ client, path, onChange }: { client: ClientAnswer; path: strin
         onGone={() => go(from[1])}
       >
         The client, its consents, its sign-ins and its streams are deleted, it is removed from the policies of
-        resources, and its tokens are revoked. The record of its tokens and the audit trail stay. This cannot be undone.
+        resources, and its tokens are revoked. The record of its tokens and the audit trail stay.
+        <Restorable without="what was ended, and with the same secrets" />
       </DeleteButton>
     </>
   )

@@ -7,7 +7,7 @@ import { useLoad } from '../lib/load.ts'
 import { go, href, type Location } from '../lib/router.ts'
 import type { ClientAnswer, NewClientAnswer, Stats } from '../lib/types.ts'
 import type { BulkAction } from '../parts/bulk.tsx'
-import { Entries } from '../parts/entity.tsx'
+import { DeletedLink, Entries } from '../parts/entity.tsx'
 import { type Filter, OLDEST_FIRST } from '../parts/filters.tsx'
 import { FormButton } from '../parts/forms/form.tsx'
 import type { Column } from '../parts/list.tsx'
@@ -148,6 +148,7 @@ function ClientList() {
         about="Programs that may request tokens: applications, agents and machines."
         create={
           <>
+            <DeletedLink kind="client" />
             {keep}
             {create}
           </>

@@ -7,7 +7,6 @@ import { Clients } from './clients.tsx'
 import { Connections } from './connections.tsx'
 import { GroupsPage } from './groups.tsx'
 import { Home } from './home.tsx'
-import { Issuances } from './issuances.tsx'
 import { Resources } from './resources.tsx'
 import { Users } from './users/users.tsx'
 
@@ -45,6 +44,7 @@ export const PAGES: readonly PageEntry[] = [
   { name: 'fronting', title: 'Fronting', group: 'Servers', needs: 'fronting.list', show: rarely('FrontingPage') },
   { name: 'clients', title: 'Clients', group: 'Clients', show: Clients },
   { name: 'client-requests', title: 'Client requests', group: 'Clients', show: rarely('ClientRequests') },
+  { name: 'deleted', title: 'Deleted', group: 'Clients', isHidden: true, show: rarely('DeletedPage') },
   { name: 'waste', title: 'Waste', group: 'Clients', show: rarely('WastePage') },
   { name: 'try', title: 'Try it', group: 'Clients', needs: 'try.token', keeps: true, show: Try },
   { name: 'users', title: 'Users', group: 'People', show: Users },
@@ -55,7 +55,7 @@ export const PAGES: readonly PageEntry[] = [
   { name: 'idps', title: 'Identity providers', group: 'Trust', needs: 'idp.list', show: rarely('Idps') },
   { name: 'policies', title: 'Policies', group: 'Trust', needs: 'policy.list', show: rarely('Policies') },
   { name: 'mappings', title: 'Subject mappings', group: 'Trust', needs: 'mapping.list', show: rarely('Mappings') },
-  { name: 'issuances', title: 'Issuances', group: 'Record', show: Issuances },
+  { name: 'issuances', title: 'Issuances', group: 'Record', show: rarely('Issuances') },
   { name: 'audit', title: 'Audit', group: 'Record', show: Audit },
   { name: 'webhooks', title: 'Webhooks', group: 'Events', show: rarely('Webhooks') },
   { name: 'streams', title: 'Streams', group: 'Events', show: rarely('Streams') },

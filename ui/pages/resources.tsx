@@ -5,7 +5,7 @@ import { useLoad } from '../lib/load.ts'
 import { go, href, type Location } from '../lib/router.ts'
 import type { ResourceAnswer } from '../lib/types.ts'
 import { ActivityCard } from '../parts/activity.tsx'
-import { DeleteButton, EditButton, Entries, Pending } from '../parts/entity.tsx'
+import { DeleteButton, DeletedLink, EditButton, Entries, Pending, Restorable } from '../parts/entity.tsx'
 import { FormButton } from '../parts/forms/form.tsx'
 import { History } from '../parts/history.tsx'
 import type { Column } from '../parts/list.tsx'
@@ -72,7 +72,12 @@ function ResourceList() {
     <Entries<ResourceAnswer>
       title="Resources"
       about="MCP servers and other APIs that tokens are for. A token is valid for one of them."
-      create={create}
+      create={
+        <>
+          <DeletedLink kind="resource" />
+          {create}
+        </>
+      }
       none="No resource yet"
       path="/admin/resources"
       filters={[
@@ -177,7 +182,8 @@ const ResourceHead = ({ resource, onChange }: HeadProps) => (
     >
       Clients can no longer get tokens for it. Its consents and live tokens are revoked, and its fronting links are
       deleted. Clients whose default resource it is are refused until they get another one. The record of its tokens
-      stays. This cannot be undone.
+      stays.
+      <Restorable without="consents, tokens and fronting links" />
     </DeleteButton>
   </PageHead>
 )

@@ -2,6 +2,8 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { call, segment } from '../lib/api.ts'
+import { href } from '../lib/router.ts'
+import { dayOf } from '../lib/zone.ts'
 import { ConfirmButton } from './dialog.tsx'
 import { FormButton } from './forms/form.tsx'
 import type { Pairs } from './forms/values.ts'
@@ -102,6 +104,21 @@ export const DeleteButton = ({ operation, what, path, word, revokes, onGone, chi
       </p>
     )}
   </ConfirmButton>
+)
+
+const RESTORABLE_MS = 7 * 86_400_000
+/** The last sentence of a confirmation. */
+export const Restorable = ({ without }: { without: string }) => (
+  <p>
+    Until {dayOf(Date.now() + RESTORABLE_MS)} it can be restored, without {without}.
+  </p>
+)
+
+/** A link to what was deleted, beside the buttons of a list. */
+export const DeletedLink = ({ kind }: { kind: 'client' | 'resource' }) => (
+  <a class="button" href={href(['deleted'], { kind })}>
+    Deleted
+  </a>
 )
 
 interface RowActions<T> {

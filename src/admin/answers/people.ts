@@ -1,4 +1,4 @@
-// The answers of operations on groups, lockouts, password links and sign-ins, and on many users or resources at once.
+// The answers of operations on groups, lockouts, password links and sign-ins, on deleted records, and on many users or resources at once.
 import { z } from 'zod'
 import { user } from './answers.ts'
 import { own } from './own_words.ts'
@@ -49,6 +49,16 @@ export const lockout = z.strictObject({
   since: z.iso.datetime(),
   locked_at: z.iso.datetime(),
   locked_until: z.iso.datetime().describe('Time at which the lockout ends.'),
+})
+
+export const deletedRecord = z.strictObject({
+  kind: z.enum(['client', 'resource']),
+  name: z.string().describe('The client_id, or the id of the resource.'),
+  label: z.string().describe('Name of the client, or slug of the resource.'),
+  deleted_at: z.iso.datetime(),
+  deleted_by: z.string(),
+  lost: texts.describe('What a restore does not bring back, besides consents, sign-ins and tokens.'),
+  restorable_until: z.iso.datetime().describe('Until then it can be restored.'),
 })
 
 export const userSession = z.strictObject({

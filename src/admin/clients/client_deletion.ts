@@ -1,17 +1,23 @@
-// The deletion of a client with its tokens, which may be a million.
+// The deletion of a client with its tokens, which may be a million, and its restore.
 import { z } from 'zod'
 import { longestLife } from '../../config/lifetimes.ts'
 import { bool } from '../../lib/field.ts'
 import { idFloor } from '../../lib/id.ts'
 import { action } from '../action.ts'
+import * as answers from '../answers/answers.ts'
 import { conflict, notFound } from '../outcome.ts'
+import { restorableSince } from '../resources/deleted.ts'
 import { revokeFitting } from '../revocations.ts'
+import { checkClientChange } from '../rights.ts'
+import { clientExists } from './client_documents.ts'
+import { getClient } from './client_record.ts'
+import { shownAlone } from './client_shown.ts'
 
 /** DELETE /admin/clients/{client_id} */
 export const removeClient = action({
   method: 'DELETE',
   path: '/admin/clients/{client_id}',
-  doc: 'Deletes a client with its consents and streams, and removes it from the policies of resources. A client with live tokens is deleted only with force.',
+  doc: 'Deletes a client with its consents and streams, and removes it from the policies of resources. A client with live tokens is deleted only with force. For 7 days the client can be restored, without what was ended.',
   status: 204,
   query: z.strictObject({
     force: bool().prefault(false).describe('Delete it even if it has live tokens, and revoke them.'),
@@ -24,7 +30,7 @@ export const removeClient = action({
     const remove = (force: boolean, detail: Record<string, unknown>) => {
       const now = app.clock.now()
       const oldest = idFloor(now - longestLife(app.config))
-      return by.record('deleteClient', { client_id, force, now, oldest }, { client_id, detail })
+      return by.record('deleteClient', { client_id, force, now, oldest, by: by.actor_id }, { client_id, detail })
     }
     let outcome = await remove(false, { force })
     if (outcome === 'has_tokens' && force) {
@@ -40,5 +46,27 @@ export const removeClient = action({
         'only_exchange',
       )
     return {}
+  },
+})
+
+/** POST /admin/clients/{client_id}/restore */
+export const clientRestore = action({
+  method: 'POST',
+  path: '/admin/clients/{client_id}/restore',
+  doc: 'Restores a client that was deleted within the last 7 days, with its secrets and keys. Its consents, sign-ins, tokens and streams stay ended, and policies of resources do not name it. After a leak, rotate its secret. It is refused if the client_id was taken meanwhile.',
+  answer: answers.clientWithSecrets,
+  audit: 'client_restored',
+  cli: { unlisted: true, flags: { id: { field: 'client_id' } } },
+  async run(app, { params: { client_id } }, by) {
+    const deleted = await app.store.findDeletedClient({ name: client_id, after: restorableSince(app) })
+    if (!deleted) throw notFound('deleted client')
+    const now = app.clock.now()
+    const client = { ...deleted.record, updated_at: now }
+    await checkClientChange(app, by, client)
+    const change = { client_id, detail: { client_name: client.client_name } }
+    const outcome = await by.record('restoreClient', { deleted_id: deleted.id, client, now }, change)
+    if (outcome === undefined) throw notFound('deleted client')
+    if (outcome === 'exists') throw clientExists()
+    return { shown: await shownAlone(app, await getClient(app, client_id)) }
   },
 })

@@ -20,7 +20,7 @@ import { AFTER, cursorOf, q, search } from '../lists.ts'
 import { changedFields, changesOf, conflict, invalid, retryStale } from '../outcome.ts'
 import { checkClientChange } from '../rights.ts'
 import { clientsByTokens } from './by_tokens.ts'
-import { removeClient } from './client_deletion.ts'
+import { clientRestore, removeClient } from './client_deletion.ts'
 import {
   clientExists,
   fetchDocument,
@@ -213,6 +213,7 @@ export const clients: AdminResource = {
     refreshDocument,
     rotateSecret,
     delete: removeClient,
+    restore: clientRestore,
   },
 }
 

@@ -9,7 +9,7 @@ import { FetchError } from '../../net/error.ts'
 import { type AdminResource, action } from '../action.ts'
 import { triedSignIn } from '../answers/connect.ts'
 import { invalid } from '../outcome.ts'
-import { getResource } from '../resources/resources.ts'
+import { getResource } from '../resources/resource_record.ts'
 import { mint, TRY_DOC } from './try.ts'
 
 type Step = z.output<typeof triedSignIn>['steps'][number]

@@ -13,7 +13,7 @@ import * as answers from '../answers/answers.ts'
 import { frontingForm } from '../forms/resource_form.ts'
 import { changedFields, conflict, invalid, notFound, retryStale } from '../outcome.ts'
 import { checkLinkChange } from '../rights.ts'
-import { getResource } from './resources.ts'
+import { getResource } from './resource_record.ts'
 
 const scope_map = z
   .record(scopeName().min(1, 'must not be empty'), distinct(scopeName().min(1, 'must not be empty'), true))

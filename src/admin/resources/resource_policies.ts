@@ -6,7 +6,8 @@ import type { Resource, ResourcePolicy } from '../../records/resource.ts'
 import { type ActionResult, type AdminResource, action, type Recorder } from '../action.ts'
 import * as answers from '../answers/answers.ts'
 import { invalid, retryStale } from '../outcome.ts'
-import { getResource, writeResource } from './resources.ts'
+import { getResource } from './resource_record.ts'
+import { writeResource } from './resources.ts'
 
 /** A list: its place in the policy, and the names of its items and answers. */
 interface PolicyList {

@@ -3,66 +3,25 @@ import { z } from 'zod'
 import { type ResourceRecord, resourceFields, resourceRecord } from '../../config/records.ts'
 import type { App } from '../../context.ts'
 import { quoteNames } from '../../lib/bounded.ts'
-import { bool, int, name, slug, text, word } from '../../lib/field.ts'
-import { newId } from '../../lib/id.ts'
-import { rfc3339 } from '../../lib/time.ts'
-import { canonicalUrl } from '../../lib/url.ts'
+import { int, name, slug, text, word } from '../../lib/field.ts'
 import { narrows } from '../../oauth/tokens/access.ts'
-import { nameOf } from '../../oauth/tokens/resource.ts'
 import { newResource, resourceFieldsOf } from '../../oauth/tokens/resource_record.ts'
 import type { Resource, ResourcePolicy } from '../../records/resource.ts'
 import { type AdminResource, action, type Change, type Recorder } from '../action.ts'
 import * as answers from '../answers/answers.ts'
 import { resourceForm } from '../forms/resource_form.ts'
 import { AFTER, cursorOf, q } from '../lists.ts'
-import { changedFields, changesOf, conflict, invalid, notFound, parsed, retryStale } from '../outcome.ts'
-import { revokeFitting } from '../revocations.ts'
+import { changedFields, changesOf, invalid, parsed, retryStale } from '../outcome.ts'
 import { checkResourceChange } from '../rights.ts'
 import { discover } from './discover.ts'
 import { getProvider } from './providers.ts'
 import { checkDetailsTypes, checkedResource, checkPublished, checkUri } from './resource_check.ts'
+import { removeResource, resourceRestore } from './resource_deletion.ts'
 import { providerFlag, resourceFlags } from './resource_flags.ts'
+import { bySlug, checkCreated, factsOf, getResource, resourceJson } from './resource_record.ts'
 
 /** Without defaults, so that a patch keeps the members that it does not name. */
 const patchable = z.strictObject({ ...resourceFields, scopes: resourceFields.scopes.removeDefault() }).partial()
-
-/** A resource in the form of the admin API. */
-async function resourceJson({ store }: App, { policy: { connect, ...policy }, ...resource }: Resource) {
-  const name = resource.broker_provider_slug
-  const provider = name === undefined ? undefined : await store.findProvider({ name })
-  return {
-    id: resource.id,
-    slug: resource.slug,
-    uri: resource.uri ?? '',
-    backend_kind: resource.backend_kind,
-    broker_provider_id: provider?.id ?? '',
-    broker_provider_slug: name ?? '',
-    display_name: resource.display_name,
-    scopes: resource.scopes,
-    access_token_typ: resource.access_token_typ ?? 'at+jwt',
-    access: resource.access,
-    token_claims: resource.token_claims,
-    authorization_details_types: resource.authorization_details_types,
-    policy: resource.backend_kind === 'broker' ? { ...policy, connect } : policy,
-    ...warningOf(resource.uri),
-    created_at: rfc3339(resource.created_at),
-    updated_at: rfc3339(resource.updated_at),
-  }
-}
-
-/** A URI that is not in canonical form is stored as written, but clients cannot send it, because URL parsers rewrite it. */
-function warningOf(uri: string | undefined): { warning?: string } {
-  const canonical = uri === undefined ? undefined : canonicalUrl(uri)
-  if (canonical === undefined || canonical === uri) return {}
-  return { warning: `clients cannot send this URI: they send ${canonical} instead; register that form` }
-}
-
-/** Finds a resource by id or slug. Throws not_found. */
-export async function getResource({ store }: App, name: string): Promise<Resource> {
-  const resource = await store.findResourceByName({ name })
-  if (!resource) throw notFound('resource')
-  return resource
-}
 
 /** Writes a resource that was read before, with the event whose detail has these members. Throws conflict for a taken slug or uri, invalid_request for unknown clients. */
 export async function writeResource(
@@ -80,16 +39,9 @@ export async function writeResource(
   const isMoved = stored.backend_kind === 'mint' && next.backend_kind === 'mint' && next.uri !== stored.uri
   const written = isMoved ? { ...changed, uri_before: stored.uri } : changed
   const narrowed = narrows(stored, next) ? { narrowed: true } : {}
-  const outcome = await by.record('updateResource', written, { detail: { ...facts(next), ...detail, ...narrowed } })
-  checkOutcome(outcome)
+  const outcome = await by.record('updateResource', written, { detail: { ...factsOf(next), ...detail, ...narrowed } })
+  checkCreated(outcome)
   return outcome === 'stale' ? outcome : changed
-}
-
-const facts = ({ id, slug }: Resource) => ({ resource_id: id, slug })
-
-function checkOutcome(outcome: string): void {
-  if (outcome === 'exists') throw conflict('a resource with this slug or uri exists already', 'resource_exists')
-  if (outcome === 'no_provider') throw notFound('broker provider')
 }
 
 /** A policy may only add clients that exist. Clients that it names already may have been deleted since. */
@@ -130,8 +82,6 @@ async function checkLinks({ store }: App, stored: Resource, next: Pick<Resource,
   const gone = [...new Set(used)].filter((name) => !next.scopes.some((scope) => scope.name === name))
   if (gone.length > 0) throw refuse(`scopes that would be removed (${quoteNames(gone)})`)
 }
-
-const bySlug = { slug: { field: 'id', doc: 'Slug or id of the resource.' } } as const
 
 export const resources: AdminResource = {
   name: 'resource',
@@ -188,7 +138,7 @@ export const resources: AdminResource = {
         await checkClients(app, resource.policy)
         await checkDetailsTypes(app, resource)
         await checkUri(app, resource)
-        checkOutcome(await by.record('createResource', resource, { detail: facts(resource) }))
+        checkCreated(await by.record('createResource', resource, { detail: factsOf(resource) }))
         return { shown: await resourceJson(app, resource) }
       },
     }),
@@ -234,49 +184,9 @@ export const resources: AdminResource = {
           return written === 'stale' ? written : { shown: await resourceJson(app, written) }
         }),
     }),
-    delete: action({
-      method: 'DELETE',
-      path: '/admin/resources/{id}',
-      doc: 'Deletes a resource. If fronting links, consents, issued tokens or the default_resource of a client refer to it, it is deleted only with cascade. The record of its tokens is kept.',
-      status: 204,
-      tool: { name: 'delete_resource', title: 'Delete a resource', destructive: 'get', counts: ['resource', 'uri'] },
-      query: z.strictObject({
-        cascade: bool()
-          .prefault(false)
-          .describe(
-            'Delete its fronting links, and revoke its consents, sign-ins and live tokens. Clients keep it as their default_resource, and their requests that name no resource are refused.',
-          ),
-      }),
-      long: true,
-      audit: 'resource_deleted',
-      count: ['ext_resource_server_ops_total', { op: 'delete' }],
-      cli: { flags: bySlug },
-      async run(app, { params, query: { cascade } }, by) {
-        const resource = await getResource(app, params.id)
-        const { id } = resource
-        const change = { event_id: newId(), detail: { ...facts(resource), resource: nameOf(resource), cascade } }
-        const deletion = await by.record('deleteResource', { id, cascade, now: app.clock.now() }, change)
-        if (!deletion) throw notFound('resource')
-        const { outcome, links } = deletion
-        const dependents = links.map(({ source_slug, target_slug }) => ({ source_slug, target_slug }))
-        if (outcome !== 'deleted') throw conflict(USES[outcome], outcome, links.length > 0 ? { dependents } : undefined)
-        if (!cascade) return {}
-        const sweep = { dry_run: false, onProgress: by.onProgress }
-        const toll = await revokeFitting(app, { resource: nameOf(resource), but_userinfo: true }, sweep)
-        const detail = { ...change.detail, cascaded_links: links.length, ...toll }
-        await app.store.completeAudit({ id: change.event_id, detail })
-        return {}
-      },
-    }),
+    delete: removeResource,
+    restore: resourceRestore,
   },
-}
-
-/** What keeps a resource from being deleted without cascade. */
-const USES = {
-  has_links: 'fronting links refer to it; cascade deletes them',
-  has_consents: 'users consented to it; cascade revokes the consents',
-  has_issuances: 'tokens were issued for it; cascade revokes the live ones',
-  has_clients: 'it is the default_resource of a client; with cascade, its requests without a resource are refused',
 }
 
 /** Applies a patch to a stored resource and checks the result as a whole. Throws invalid_request. */

@@ -1,4 +1,6 @@
 // Operations on clients.
+import { idFloor } from '../../lib/id.ts'
+import { DAY } from '../../lib/time.ts'
 import type { Client } from '../../records/client.ts'
 import { RARE_MEMBERS, type RareMembers, rareMembersOf } from '../../records/rare_members.ts'
 import { type Found, type ListPage, type ListSpec, listPage, type Search, searchRows } from '../list.ts'
@@ -14,14 +16,16 @@ import {
   num,
   type Op,
   one,
+  orNull,
   str,
 } from '../op.ts'
 import { findOnlyExchange, IS_NAMED, removeFromPolicies } from '../references.ts'
 import { column, recordTable } from '../table.ts'
 import { endFamilies } from '../tokens/families.ts'
+import { keepDeleted, restored } from './deleted.ts'
 import { deleteReceiver } from './event_receivers.ts'
 import { indexSubjects, unindexSubjects } from './federated_subjects.ts'
-import { readSecrets, type SecretUses, secretsText } from './stored_secrets.ts'
+import { readSecrets, type SecretUses, secretsText, usesText } from './stored_secrets.ts'
 
 const CLIENTS = recordTable<Client, keyof RareMembers | 'kept_document'>(
   'clients',
@@ -173,19 +177,36 @@ export function* readSecretUses({ client_id }: { client_id: string }): Op<Secret
 export function* touchSecret({ client_id, id, now }: { client_id: string; id: string; now: number }): Op<void> {
   const row = yield* forUpdate('SELECT secrets, secret_uses FROM clients WHERE client_id = ?', client_id)
   const held = (row && readSecrets(row)) ?? []
-  const uses = held.flatMap((secret) => {
-    const at = secret.id === id ? now : secret.last_used_at
-    return at === undefined ? [] : [[secret.id, at]]
-  })
-  yield* change(
-    'UPDATE clients SET secret_uses = ? WHERE client_id = ?',
-    JSON.stringify(Object.fromEntries(uses)),
-    client_id,
-  )
+  const used = held.map((secret) => (secret.id === id ? { id, last_used_at: now } : secret))
+  yield* change('UPDATE clients SET secret_uses = ? WHERE client_id = ?', usesText(used), client_id)
 }
 
 /**
- * Deletes a client, its consents, families and streams, and removes it from the policies of resources. A client with live tokens is deleted
+ * Adds a deleted client again, with the hashes of its secrets. What its deletion ended stays ended, also what was allowed and not redeemed before.
+ * Undefined when another restore came first.
+ */
+export function* restoreClient({
+  deleted_id,
+  client,
+  now,
+}: {
+  deleted_id: string
+  client: Client
+  now: number
+}): Op<'created' | 'exists' | undefined> {
+  const outcome = yield* restored(deleted_id, () => createClient(client))
+  if (outcome !== 'created') return outcome
+  const { client_id, last_used_at, secrets = [] } = client
+  const uses = [orNull(last_used_at), usesText(secrets)]
+  yield* change('UPDATE clients SET last_used_at = ?, secret_uses = ? WHERE client_id = ?', ...uses, client_id)
+  const recent = idBytes(idFloor(now - DAY))
+  for (const waiting of ['device_requests WHERE', 'authorization_requests WHERE consumed_at IS NULL AND'])
+    yield* change(`DELETE FROM ${waiting} id >= ? AND client_id = ?`, recent, client_id)
+  return outcome
+}
+
+/**
+ * Deletes a client, its consents, families and streams, and removes it from the policies of resources. It is kept for a restore. A client with live tokens is deleted
  * only when forced. No live token is older than `oldest`. `only_at` is the resource that allows exchanges to this client only: without the
  * client its list would be empty, and an empty list allows other clients.
  */
@@ -194,13 +215,16 @@ export function* deleteClient({
   force,
   now,
   oldest,
+  by,
 }: {
   client_id: string
   force: boolean
   now: number
   oldest: string
+  by: string
 }): Op<'deleted' | 'has_tokens' | { only_at: string } | undefined> {
-  if (!(yield* one('SELECT 1 AS found FROM clients WHERE client_id = ?', client_id))) return undefined
+  const client = yield* findClient({ client_id })
+  if (!client) return undefined
   const live = 'client_id = ? AND id >= ? AND expires_at > ? AND revoked_at IS NULL AND broker_provider IS NULL'
   const token = yield* one(`SELECT 1 AS found FROM issuances WHERE ${live} LIMIT 1`, client_id, idBytes(oldest), now)
   const family = yield* one(
@@ -214,8 +238,12 @@ export function* deleteClient({
   yield* endFamilies('client_id', client_id, 'client_deleted', now)
   yield* change('UPDATE consent_grants SET revoked_at = ? WHERE client_id = ? AND revoked_at IS NULL', now, client_id)
   yield* unindexSubjects(client_id)
-  yield* removeFromPolicies(client_id, now)
+  const named = yield* removeFromPolicies(client_id, now)
   const streams = yield* all('SELECT id FROM event_receivers WHERE client_id = ?', client_id)
+  const lost = [...named.map((slug) => `policy of ${slug}`), ...streams.map(({ id }) => `stream ${str(id)}`)]
+  yield* keepDeleted('client', client, {
+    ...{ name: client_id, label: client.client_name, deleted_at: now, deleted_by: by, lost },
+  })
   for (const { id } of streams) yield* deleteReceiver({ id: str(id) })
   // A document client that was denied stays so when it asks again.
   yield* change("DELETE FROM client_requests WHERE client_id = ? AND status <> 'denied'", client_id)

@@ -3,9 +3,10 @@ import { isDeepStrictEqual } from 'node:util'
 import type { FrontingLink } from '../../records/fronting_link.ts'
 import { EVERYONE, type Resource } from '../../records/resource.ts'
 import { type ListPage, type ListSpec, listPage } from '../list.ts'
-import { change, containing, forUpdate, is, maybeDecoded, type Op, one, orNull, str } from '../op.ts'
+import { change, containing, forUpdate, is, maybeDecoded, type Op, one, orNull } from '../op.ts'
 import { replaceDefaultResource } from '../references.ts'
 import { column, recordTable } from '../table.ts'
+import { keepDeleted, restored } from './deleted.ts'
 import { deleteFrontingLink, listFrontingLinks } from './fronting.ts'
 
 /** A list that is NULL while it is empty. */
@@ -94,6 +95,47 @@ export function* updateResource(
   return 'updated'
 }
 
+/**
+ * Adds a deleted resource again. Its consents and links stay deleted, and so do clients and users that it named and that were deleted since: a later
+ * client with the same id would get their rights. `only_exchange`: its exchange list would become empty, which would allow other clients.
+ * Undefined when another restore came first.
+ */
+export function* restoreResource({
+  deleted_id,
+  deleted_at,
+  resource,
+}: {
+  deleted_id: string
+  deleted_at: number
+  resource: Resource
+}): Op<'created' | 'exists' | 'no_provider' | 'only_exchange' | undefined> {
+  return yield* restored(deleted_id, function* () {
+    const { policy, access } = resource
+    const { exchange, runtime } = policy
+    const named = [...new Set([...exchange.allowed_client_ids, ...runtime.client_ids])]
+    const same = yield* existing('clients WHERE client_id = ? AND issued_at <= ?', named, deleted_at)
+    const users = yield* existing('users WHERE id = ? AND created_at <= ?', access.users, deleted_at)
+    const allowed_client_ids = exchange.allowed_client_ids.filter((id) => same.includes(id))
+    if (allowed_client_ids.length === 0 && exchange.allowed_client_ids.length > 0) return 'only_exchange'
+    return yield* createResource({
+      ...resource,
+      policy: {
+        ...policy,
+        exchange: { ...exchange, allowed_client_ids },
+        runtime: { ...runtime, client_ids: runtime.client_ids.filter((id) => same.includes(id)) },
+      },
+      access: { ...access, users },
+    })
+  })
+}
+
+/** Those of some ids that exist since before a time. */
+function* existing(rows: string, ids: readonly string[], before: number): Op<string[]> {
+  const found: string[] = []
+  for (const id of ids) if (yield* one(`SELECT 1 AS found FROM ${rows}`, id, before)) found.push(id)
+  return found
+}
+
 export interface Deletion {
   outcome: 'deleted' | 'has_links' | 'has_consents' | 'has_issuances' | 'has_clients'
   /** The fronting links from or to the resource, which were deleted with it. */
@@ -101,22 +143,25 @@ export interface Deletion {
 }
 
 /**
- * Deletes a resource. If links, consents, tokens or clients refer to it, only with `cascade`: its links are deleted and its consents revoked.
+ * Deletes a resource, and keeps it for a restore. If links, consents, tokens or clients refer to it, only with `cascade`: its links are deleted and its consents revoked.
  * Clients keep it as their default: without one they would get tokens without an audience.
  */
 export function* deleteResource({
   id,
   now,
   cascade,
+  by,
 }: {
   id: string
   now: number
   cascade: boolean
+  by: string
 }): Op<Deletion | undefined> {
   // Locked, so that no link to it is created in the meantime.
-  const resource = yield* forUpdate('SELECT slug, uri FROM resources WHERE id = ?', id)
-  if (!resource) return undefined
-  const links = yield* listFrontingLinks({ slug: str(resource.slug) })
+  const row = yield* forUpdate(`SELECT ${RESOURCES.columns} FROM resources WHERE id = ?`, id)
+  if (!row) return undefined
+  const resource = RESOURCES.read(row)
+  const links = yield* listFrontingLinks({ slug: resource.slug })
   if (links.length > 0 && !cascade) return { outcome: 'has_links', links }
   const consent = yield* one(
     'SELECT 1 AS found FROM consent_grants WHERE resource_id = ? AND revoked_at IS NULL LIMIT 1',
@@ -124,7 +169,7 @@ export function* deleteResource({
   )
   if (consent && !cascade) return { outcome: 'has_consents', links }
   // The name that the record uses: a broker resource may have no URI.
-  const name = str(resource.uri ?? resource.slug)
+  const name = resource.uri ?? resource.slug
   const issuance = yield* one('SELECT 1 AS found FROM issuances WHERE resource = ? LIMIT 1', name)
   if (issuance && !cascade) return { outcome: 'has_issuances', links }
   const client = yield* one('SELECT 1 AS found FROM clients WHERE default_resource = ? LIMIT 1', name)
@@ -132,6 +177,10 @@ export function* deleteResource({
   for (const link of links) yield* deleteFrontingLink(link)
   yield* change('UPDATE consent_grants SET revoked_at = ? WHERE resource_id = ? AND revoked_at IS NULL', now, id)
   yield* change('DELETE FROM connect_states WHERE resource_id = ?', id)
+  const lost = links.map(({ source_slug, target_slug }) => `fronting link from ${source_slug} to ${target_slug}`)
+  yield* keepDeleted('resource', resource, {
+    ...{ name: id, label: resource.slug, deleted_at: now, deleted_by: by, lost },
+  })
   yield* change('DELETE FROM resources WHERE id = ?', id)
   return { outcome: 'deleted', links }
 }

@@ -33,3 +33,11 @@ export const secretsText = (secrets: Client['secrets']): string | null =>
       }),
     ),
   )
+
+/** The text that stores when secrets were last used. */
+export const usesText = (secrets: readonly Pick<ClientSecret, 'id' | 'last_used_at'>[]): string =>
+  JSON.stringify(
+    Object.fromEntries(
+      secrets.flatMap(({ id, last_used_at }) => (last_used_at === undefined ? [] : [[id, last_used_at]])),
+    ),
+  )

@@ -91,7 +91,7 @@ export function activityRules(bench: Bench): void {
     const client = aClient()
     await bench.store.createClient(client)
     await bench.store.addClientFailures({ failures: [failure(client.client_id)] })
-    await bench.store.deleteClient({ client_id: client.client_id, force: true, now: AT, oldest: '' })
+    await bench.store.deleteClient({ by: 'ada', client_id: client.client_id, force: true, now: AT, oldest: '' })
     expect(await bench.store.listClientFailures(client)).toEqual([])
   })
 }

@@ -13,7 +13,7 @@ export function clientRules(bench: Bench): void {
   }
   const find = (client: Client) => bench.store.findClient({ client_id: client.client_id })
   const remove = (client: Client, force = false) =>
-    bench.store.deleteClient({ client_id: client.client_id, force, now: NOW, oldest: idFloor(0) })
+    bench.store.deleteClient({ by: 'ada', client_id: client.client_id, force, now: NOW, oldest: idFloor(0) })
 
   test('a stored client is read back in every field', async () => {
     const plain = await created()

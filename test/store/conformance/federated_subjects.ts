@@ -60,7 +60,7 @@ export function federatedSubjectRules(bench: Bench): void {
     await bench.store.updateClient({ ...client, federated_credentials: [{ issuer, subject: 'new' }] })
     expect(await find('old', issuer)).toBeUndefined()
     expect(await find('new', issuer)).toEqual(ids(client))
-    await bench.store.deleteClient({ client_id: client.client_id, force: true, now: NOW, oldest: '' })
+    await bench.store.deleteClient({ by: 'ada', client_id: client.client_id, force: true, now: NOW, oldest: '' })
     expect(await find('new', issuer)).toBeUndefined()
     const again = await created({ issuer, subject: 'new' })
     expect(await find('new', issuer)).toEqual(ids(again))

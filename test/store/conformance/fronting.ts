@@ -99,7 +99,7 @@ export function frontingRules(bench: Bench): void {
     await create(a, b)
     await create(b, c)
     await find(a, b)
-    const remove = (cascade: boolean) => bench.store.deleteResource({ id: b.id, now: NOW, cascade })
+    const remove = (cascade: boolean) => bench.store.deleteResource({ by: 'ada', id: b.id, now: NOW, cascade })
     const links = expect.arrayContaining([aLink(a, b), aLink(b, c)])
     expect(await remove(false)).toEqual({ outcome: 'has_links', links })
     expect(await find(a, b)).toEqual(aLink(a, b))

@@ -81,7 +81,7 @@ export function issuanceRules(bench: Bench): void {
     const event = anEvent()
     const outcomes = [
       await store.recorded('updateClient', { ...client, version: 7 }, event),
-      await store.recorded('deleteClient', { client_id: 'none', force: true, now: NOW, oldest: '' }, event),
+      await store.recorded('deleteClient', { by: 'ada', client_id: 'none', force: true, now: NOW, oldest: '' }, event),
       await store.recorded('updateUser', { user: { ...user, version: 7 }, signOut: false, now: NOW }, event),
       await store.recorded('deleteUser', { id: 'none', force: true, now: NOW }, event),
       await store.recorded('revokeConsent', { id: newId(), now: NOW }, event),

@@ -25,7 +25,7 @@ export function referenceRules(bench: Bench): void {
     },
   })
   const remove = ({ client_id }: Client) =>
-    bench.store.deleteClient({ client_id, force: true, now: NOW + 1, oldest: idFloor(0) })
+    bench.store.deleteClient({ by: 'ada', client_id, force: true, now: NOW + 1, oldest: idFloor(0) })
   const find = ({ uri = '' }: Resource) => bench.store.findResource({ uri })
   const findClient = ({ client_id }: Client) => bench.store.findClient({ client_id })
 
@@ -48,7 +48,7 @@ export function referenceRules(bench: Bench): void {
     for (const client_id of ids) await client({ client_id })
     const named = await resource(naming([], ids))
     for (const [i, client_id] of ids.entries()) {
-      await bench.store.deleteClient({ client_id, force: true, now: NOW + 1, oldest: idFloor(0) })
+      await bench.store.deleteClient({ by: 'ada', client_id, force: true, now: NOW + 1, oldest: idFloor(0) })
       expect((await find(named))?.policy.runtime.client_ids).toEqual(ids.slice(i + 1))
     }
   })
@@ -65,7 +65,7 @@ export function referenceRules(bench: Bench): void {
     await bench.store.createProvider(provider)
     const broker = await resource({ ...list, backend_kind: 'broker', broker_provider_slug: provider.slug })
     expect(await remove(only)).toEqual({ only_at: broker.slug })
-    await bench.store.deleteResource({ id: broker.id, now: NOW, cascade: false })
+    await bench.store.deleteResource({ by: 'ada', id: broker.id, now: NOW, cascade: false })
     expect(await remove(only)).toBe('deleted')
     expect((await find(target))?.policy.exchange.allowed_client_ids).toEqual([])
   })
@@ -84,7 +84,7 @@ export function referenceRules(bench: Bench): void {
     const named = await resource()
     const robot = await client({ default_resource: named.uri })
     await findClient(robot)
-    const deleted = (cascade: boolean) => bench.store.deleteResource({ id: named.id, now: NOW + 1, cascade })
+    const deleted = (cascade: boolean) => bench.store.deleteResource({ by: 'ada', id: named.id, now: NOW + 1, cascade })
     expect((await deleted(false))?.outcome).toBe('has_clients')
     expect(await findClient(robot)).toEqual(robot)
     expect((await deleted(true))?.outcome).toBe('deleted')

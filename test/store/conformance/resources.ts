@@ -109,7 +109,7 @@ export function resourceRules(bench: Bench): void {
   })
 
   describe('deleting', () => {
-    const remove = (id: string, cascade = false) => bench.store.deleteResource({ id, now: NOW + 1, cascade })
+    const remove = (id: string, cascade = false) => bench.store.deleteResource({ by: 'ada', id, now: NOW + 1, cascade })
 
     test('a resource without consents is deleted once', async () => {
       const resource = await created()

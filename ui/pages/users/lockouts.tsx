@@ -1,12 +1,12 @@
 // Lockouts: the addresses that may not sign in for a while, and the accounts that are attacked.
-import { call, segment } from '../lib/api.ts'
-import { number } from '../lib/format.ts'
-import { href } from '../lib/router.ts'
-import type { LockoutAnswer } from '../lib/types.ts'
-import { ConfirmButton } from '../parts/dialog.tsx'
-import { useVersion } from '../parts/entity.tsx'
-import { type Column, List } from '../parts/list.tsx'
-import { Badge, Empty, Name, PageHead, Time } from '../parts/text.tsx'
+import { call, segment } from '../../lib/api.ts'
+import { number } from '../../lib/format.ts'
+import { href } from '../../lib/router.ts'
+import type { LockoutAnswer } from '../../lib/types.ts'
+import { ConfirmButton } from '../../parts/dialog.tsx'
+import { useVersion } from '../../parts/entity.tsx'
+import { type Column, List } from '../../parts/list.tsx'
+import { Badge, Empty, Name, PageHead, Time } from '../../parts/text.tsx'
 
 const PATH = '/admin/lockouts'
 
