@@ -25,7 +25,7 @@ const BESIDE = [
   'test/tools/{api_document,deploy_tools,image,image_files,package}.test.ts',
   // The fast lane has the pages of a sign-in, and the gate of the admin page.
   'test/pages/{branding,oidc,passkeys,password_link,tabs}.test.ts',
-  'test/ui/{access,capability,clients,connect,desk,events,explain,history,hostile,incidents,instances,jobs,pages,provider_card,search,tasks,try}.test.ts',
+  'test/ui/{access,capability,clients,connect,desk,events,explain,history,hostile,incidents,instances,jobs,kept,pages,provider_card,search,tasks,try}.test.ts',
 ]
 
 /** Slow, and one after the other: they measure, or have bounds of time that a busy machine would exceed. */

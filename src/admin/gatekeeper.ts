@@ -74,6 +74,10 @@ export function createGatekeeper(app: Guarded): Gatekeeper {
   }
 
   const operatorOfSession = (session: FoundSession): Operator | undefined => {
+    const operator = ownerOfSession(session)
+    return operator && session.isWall ? { ...operator, capability: 'viewer' } : operator
+  }
+  const ownerOfSession = (session: FoundSession): Operator | undefined => {
     const {
       user,
       key,

@@ -217,6 +217,28 @@ describe('the session', () => {
     expect((await tab.send('GET', '/admin/stats')).status).toBe(401)
   })
 
+  test('that of a wall view can only read, also under another prefix, takes the place of the one before, and ends after 7 days', async () => {
+    const [tab, before] = [browser(), browser()]
+    await tab.signInWithKey()
+    for (const [name, value] of tab.cookies) before.cookies.set(name, value)
+    const wall = { actor_id: 'admin', capability: 'viewer', wall: true }
+    const { body, headers } = await tab.send('POST', '/admin/ui/session/wall')
+    expect(body).toEqual({ operator: wall })
+    expect(headers.getSetCookie()[0]).toMatch(
+      /^service_admin=saw_[\w-]{64}; .*Max-Age=604800; HttpOnly; SameSite=Strict$/,
+    )
+    expect(await tab.operator()).toEqual(wall)
+    expect((await before.send('GET', '/admin/stats')).status).toBe(401)
+    expect((await tab.send('POST', '/admin/keys/rotate')).status).toBe(403)
+    expect((await tab.send('POST', '/admin/ui/session/wall')).status).toBe(400)
+    before.cookies.set('service_admin', (tab.cookies.get('service_admin') ?? '').replace('saw_', 'sas_'))
+    expect((await before.send('GET', '/admin/stats')).status).toBe(401)
+    service.advance(7 * 86_400 - 60)
+    expect((await tab.send('GET', '/admin/stats')).status).toBe(200)
+    service.advance(60)
+    expect((await tab.send('GET', '/admin/stats')).status).toBe(401)
+  })
+
   test('the page learns without a session where people can sign in', async () => {
     const { status, body } = await browser().send('GET', '/admin/ui/session')
     const providers = [{ name: 'Corporate SSO', url: `${service.admin}/admin/ui/sign-in/start` }]

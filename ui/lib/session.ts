@@ -8,6 +8,8 @@ const PATH = '/admin/ui/session'
 export interface SignedInOperator {
   actor_id: string
   capability: Capability
+  /** The session is of a wall view: it can only read, and does not end for want of input. */
+  wall?: boolean
 }
 export interface PageSession {
   /** Absent when no one is signed in. */
@@ -22,6 +24,10 @@ export const readPageSession = (): Promise<PageSession> => get<PageSession>(PATH
 /** Exchanges a key for a session. The browser keeps the cookie, and nothing keeps the key. */
 export const enterKey = async (key: string): Promise<SignedInOperator> =>
   (await parsedAnswer<{ operator: SignedInOperator }>(await sendRequest('POST', PATH, { key }))).operator
+
+/** Exchanges the session for one of a wall view, which can change nothing. */
+export const startWall = async (): Promise<SignedInOperator> =>
+  (await parsedAnswer<{ operator: SignedInOperator }>(await sendRequest('POST', `${PATH}/wall`))).operator
 
 const PLACE = 'service.place'
 /** Keeps the address for the return from a provider. */

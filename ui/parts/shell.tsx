@@ -9,13 +9,19 @@ import type { SignedInOperator } from '../lib/session.ts'
 import type { Status } from '../lib/types.ts'
 import { showTimesInUtc, timesInUtc } from '../lib/zone.ts'
 import { HOME, PAGES, type PageEntry } from '../pages/index.ts'
+import { ConfirmButton } from './dialog.tsx'
 import { Mark } from './icons.tsx'
 import { AccessContext } from './operation_button.tsx'
 import { SearchField } from './search_field.tsx'
 import { Badge, Empty } from './text.tsx'
 
+interface ShellProps {
+  operator: SignedInOperator
+  onSignOut: () => void
+  onWall: () => Promise<void>
+}
 /** The navigation with the page that the address names. */
-export function Shell({ operator, onSignOut }: { operator: SignedInOperator; onSignOut: () => void }) {
+export function Shell({ operator, onSignOut, onWall }: ShellProps) {
   const place = usePlace()
   const page = pageOf(place)
   const [isOpen, setOpen] = useState(false)
@@ -83,6 +89,17 @@ export function Shell({ operator, onSignOut }: { operator: SignedInOperator; onS
           <button type="button" onClick={onSignOut}>
             Sign out
           </button>
+          <ConfirmButton
+            operation="wall"
+            label="Wall view"
+            verb="Show it"
+            harmless
+            title="Show the wall view?"
+            run={onWall}
+          >
+            This browser shows Home alone, for a screen that stays on. Its session becomes read-only, in every tab. It
+            ends after 7 days, and not for want of input. To work again, end the wall view and sign in.
+          </ConfirmButton>
           <span class="soft small">{status.data && `${status.data.version} · ${status.data.commit}`}</span>
         </footer>
       </nav>

@@ -31,6 +31,7 @@ import {
   findAdminPageSession,
   isSecurePage,
   startAdminSession,
+  startWallSession,
 } from './session.ts'
 
 const SESSION_PATH = '/admin/ui/session'
@@ -48,6 +49,12 @@ export function signInRoutes(app: App, { guard, operatorOf, operatorOfSession }:
       path: SESSION_PATH,
       guard: guard('viewer'),
       handle: (request) => enterWithKey(app, request, operatorOf(request)),
+    },
+    {
+      method: 'POST',
+      path: `${SESSION_PATH}/wall`,
+      guard: guard('viewer'),
+      handle: (request) => startWall(app, request, operatorOf(request)),
     },
     {
       method: 'DELETE',
@@ -98,7 +105,11 @@ const providerRoutes = (app: App): Route[] =>
 
 /** What the page shows of the operator. */
 const shown = (operator: Operator | undefined) =>
-  operator && { actor_id: operator.actor_id, capability: operator.capability }
+  operator && {
+    actor_id: operator.actor_id,
+    capability: operator.capability,
+    ...(operator.session?.isWall ? { wall: true } : {}),
+  }
 
 /** The links of the sign-in page. They have the configured address, which the provider returns the browser to. */
 function shownProviders(app: App) {
@@ -125,9 +136,21 @@ async function enterWithKey(app: App, request: Request, operator: Operator): Pro
   return { ...reply, headers: { ...reply.headers, 'set-cookie': cookie } }
 }
 
+const noSession = () => new OAuthError('invalid_request', 'this request has no session', { reason: 'no_session' })
+
+/** Makes the session of the browser one of a wall view. One of a wall view stays as it is: otherwise it would never end. */
+async function startWall(app: App, request: Request, { actor_id, session }: Operator): Promise<Reply> {
+  if (!session || session.isWall) throw noSession()
+  const cookie = await startWallSession(app, request, session)
+  const { user_id } = session.session
+  await audit(app, { action: 'admin_ui_login', actor_id, ...sentBy(request), detail: user_id ? { user_id } : {} })
+  const reply = json(200, { operator: { actor_id, capability: 'viewer', wall: true } }, NO_STORE)
+  return { ...reply, headers: { ...reply.headers, 'set-cookie': cookie } }
+}
+
 /** Ends the session of the browser. */
 async function signOut(app: App, request: Request, { actor_id, session }: Operator): Promise<Reply> {
-  if (!session) throw new OAuthError('invalid_request', 'this request has no session', { reason: 'no_session' })
+  if (!session) throw noSession()
   const cookie = await endAdminSession(app, request, session)
   const { user_id } = session.session
   await audit(app, { action: 'admin_ui_logout', actor_id, ...sentBy(request), detail: user_id ? { user_id } : {} })

@@ -2,6 +2,7 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { FormRules } from '../../../src/admin/forms/form.ts'
 import { type ApiError, call, segment } from '../../lib/api.ts'
+import { type Draft, formKey, takeDraft } from '../../lib/drafts.ts'
 import { words } from '../../lib/format.ts'
 import { useLoad } from '../../lib/load.ts'
 import { type JsonSchema, operations } from '../../lib/schema.ts'
@@ -32,6 +33,10 @@ interface FormProps<T> {
   /** The form asks no question about the kind of the new item. */
   plain?: boolean
   onDone: (answer: T) => void
+  /** The key of its draft, if what was entered is kept over a new sign-in. */
+  draft?: string
+  /** What was kept of it. */
+  restored?: Draft
   /** Called when a value is entered. */
   onInput?: () => void
   /** Without it the form has no Cancel button. */
@@ -91,8 +96,7 @@ function FieldsForm<T>(props: FieldsProps<T>) {
   const { options, long, verb, onDone, onInput, onCancel } = props
   const id = useId()
   const form = useRef<HTMLFormElement>(null)
-  const { values, set, begin, textOf, matters, bodyOf } = useValues({ ...props, rules: rules.fields })
-  const [kind, setKind] = useState<string>()
+  const { kind, values, set, begin, textOf, matters, bodyOf } = useValues({ ...props, rules: rules.fields })
   const [error, setError] = useState<Error>()
   const [busy, setBusy] = useState(false)
   const shown = Object.keys(schemas).filter(matters)
@@ -133,14 +137,13 @@ function FieldsForm<T>(props: FieldsProps<T>) {
   return (
     <FormContext.Provider value={{ rules: rules.fields, textOf }}>
       <form class="fields" ref={form} onSubmit={submit} onInput={onInput}>
+        {props.restored && (
+          <p class="note" role="status">
+            What you had entered was kept over the sign-in. Passwords and other secrets were not.
+          </p>
+        )}
         {asks && (
-          <KindChoice
-            rules={rules}
-            onKind={(name, chosen) => {
-              setKind(name)
-              begin(chosen, settableBy(rules))
-            }}
-          />
+          <KindChoice rules={rules} kind={kind} onKind={(name, chosen) => begin(name, chosen, settableBy(rules))} />
         )}
         {(!asks || kind !== undefined) && (
           <>
@@ -198,12 +201,15 @@ export function FormButton<T>({
   title,
   isMinor = false,
   ...form
-}: Omit<FormProps<T>, 'onCancel'> & { label: string; title: string; isMinor?: boolean }) {
-  const [isOpen, setOpen] = useState(false)
+}: Omit<FormProps<T>, 'draft' | 'restored' | 'onCancel'> & { label: string; title: string; isMinor?: boolean }) {
+  const draft = formKey(title, form.params)
+  const [restored, setRestored] = useState(() => takeDraft(draft))
+  const [isOpen, setOpen] = useState(restored !== undefined)
   const [isLeaving, setLeaving] = useState(false)
-  const isChanged = useRef(false)
+  const isChanged = useRef(isOpen)
   const close = () => {
     isChanged.current = false
+    setRestored(undefined)
     setLeaving(false)
     setOpen(false)
   }
@@ -234,6 +240,8 @@ export function FormButton<T>({
         <Dialog title={title} stays={asks} onClose={close}>
           <OperationForm<T>
             {...form}
+            draft={draft}
+            restored={restored}
             onDone={done}
             onInput={() => {
               isChanged.current = true

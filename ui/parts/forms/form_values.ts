@@ -1,7 +1,8 @@
 // The values of a form as texts, and which of its fields matter now.
 import { createContext } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { FieldRule, FormRules } from '../../../src/admin/forms/form.ts'
+import { type Draft, watchForm } from '../../lib/drafts.ts'
 import type { JsonSchema } from '../../lib/schema.ts'
 import { readValue, writeText } from './values.ts'
 
@@ -16,6 +17,10 @@ export const FormContext = createContext<{
 }>({ rules: {}, textOf: () => '' })
 
 interface ValueProps {
+  /** The key of the draft of the form. Without it the values are not kept over a new sign-in. */
+  draft?: string
+  /** What was kept of it. */
+  restored?: Draft
   schemas: Schemas
   stored?: object
   start?: Body
@@ -23,8 +28,8 @@ interface ValueProps {
   rules: FormRules['fields']
 }
 
-/** The values of the fields, and the body to send: of a stored item only the changed members, and only fields that matter. */
-export function useValues({ schemas, stored, start, required, rules }: ValueProps) {
+/** The kind of the item, the values of the fields, and the body to send: of a stored item only the changed members, and only fields that matter. */
+export function useValues({ draft, restored, schemas, stored, start, required, rules }: ValueProps) {
   const from = (stored ?? start ?? {}) as Body
   const [initial] = useState<Values>(() =>
     Object.fromEntries(
@@ -34,10 +39,22 @@ export function useValues({ schemas, stored, start, required, rules }: ValueProp
       ]),
     ),
   )
-  const [values, setValues] = useState(initial)
+  const [kind, setKind] = useState(restored?.kind)
+  const [values, setValues] = useState<Values>({ ...initial, ...restored?.values })
+  const latest = useRef({ kind, values })
+  latest.current = { kind, values }
+  useEffect(() => {
+    if (draft === undefined) return undefined
+    const isChanged = ([name, value]: [string, string | boolean]) => value !== initial[name]
+    return watchForm(draft, () => ({
+      kind: latest.current.kind,
+      values: Object.fromEntries(Object.entries(latest.current.values).filter(isChanged)),
+    }))
+  }, [draft])
   const set = (name: string, value: string | boolean) => setValues((before) => ({ ...before, [name]: value }))
   /** Sets the values of a kind of item. The other fields that kinds set get their initial values. */
-  const begin = (chosen: Body, settable: readonly string[]) =>
+  const begin = (kind: string, chosen: Body, settable: readonly string[]) => {
+    setKind(kind)
     setValues((before) => ({
       ...before,
       ...Object.fromEntries(
@@ -47,6 +64,7 @@ export function useValues({ schemas, stored, start, required, rules }: ValueProp
         }),
       ),
     }))
+  }
   const textOf = (name: string): string => {
     const stands = values[name] ?? (stored as Body | undefined)?.[name] ?? ''
     return Array.isArray(stands) ? stands.join('\n') : String(stands)
@@ -60,7 +78,7 @@ export function useValues({ schemas, stored, start, required, rules }: ValueProp
         return isSame || !matters(name) ? [] : [[name, readValue(schema, value)]]
       }),
     )
-  return { values, set, begin, textOf, matters, bodyOf }
+  return { kind, values, set, begin, textOf, matters, bodyOf }
 }
 
 const isWanted = (rule: FieldRule | undefined, textOf: (name: string) => string): boolean => {

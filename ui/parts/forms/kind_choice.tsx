@@ -5,15 +5,19 @@ import type { Body } from './form_values.ts'
 
 interface Props {
   rules: FormRules
+  /** The chosen kind, if it was restored. */
+  kind?: string
   /** Called with the chosen kind, and with its values. */
   onKind: (key: string, start: Body) => void
 }
 
 /** The kinds as a list, then what the chosen kind needs to know before its fields. */
-export function KindChoice({ rules: { question, kinds = {} }, onKind }: Props) {
+export function KindChoice({ rules: { question, kinds = {} }, kind: restored, onKind }: Props) {
   const id = useId()
-  const [chosen, setChosen] = useState<string>()
-  const [answer, setAnswer] = useState('')
+  // In the form that `onKind` receives: the name, and the answer to what the kind asks.
+  const [name, ...words] = restored?.split(' ') ?? []
+  const [chosen, setChosen] = useState(name)
+  const [answer, setAnswer] = useState(words.join(' '))
   const choose = (name: string, kind: FormKind, text: string) => {
     setChosen(name)
     setAnswer(text)
