@@ -49,7 +49,7 @@ export async function perform(
   if ((isChanged || noted) && action.count) app.metrics.count(...action.count)
   if (noted && action.audit) {
     if (!isLone(action.audit)) throw new Error(`${action.audit} must be recorded with its change`)
-    await audit(app, { ...entryOf(noted), action: action.audit })
+    await audit(app, { ...entryOf(noted), action: action.audit }, noted.event_id)
   }
   return rest
 }

@@ -1,6 +1,8 @@
 // Admin operations on webhooks: URLs that receive audit events.
 import { z } from 'zod'
 import type { App } from '../context.ts'
+import { attemptDelivery, wants } from '../events/delivery.ts'
+import { webhookBody } from '../events/event_json.ts'
 import { feedEnd } from '../events/feed_end.ts'
 import { issuedSince } from '../events/issued_events.ts'
 import { checkReceiverUrl } from '../events/receiver_url.ts'
@@ -12,8 +14,9 @@ import {
 } from '../events/signing_secret.ts'
 import { unknownPatterns } from '../events/webhook_actions.ts'
 import { distinct, endpoint, jsonBool, text } from '../lib/field.ts'
-import { newId } from '../lib/id.ts'
+import { isId, newId } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
+import type { AuditEvent } from '../records/audit_event.ts'
 import { type EventCursor, type EventReceiver, MAX_RECEIVERS } from '../records/event_receiver.ts'
 import { type AdminResource, action, type Recorder } from './action.ts'
 import { attemptJson, lagJson, listWithCursors, redeliver } from './answers/event_answers.ts'
@@ -59,6 +62,10 @@ async function webhookJson(app: App, receiver: EventReceiver, known?: EventCurso
     updated_at: rfc3339(receiver.updated_at),
   }
 }
+
+/** The body of the request that sends an event. */
+const payloadOf = ({ config }: App, event: AuditEvent): Record<string, unknown> =>
+  JSON.parse(webhookBody(event, config.events.include_pii))
 
 /** Finds a webhook by id. Throws not_found. */
 async function getWebhook({ store }: App, id: string): Promise<EventReceiver> {
@@ -189,6 +196,33 @@ export const webhooks: AdminResource = {
           return { ...stored, ...(await sealReceiverSecret(app, stored.id, secrets)), updated_at: now }
         })
         return { shown: { id: receiver.id, secret, earlier_until: rfc3339(earlier_until) } }
+      },
+    }),
+    test: action({
+      method: 'POST',
+      path: '/admin/webhooks/{id}/test',
+      doc: 'Sends the event webhook_tested to a webhook now, also if it is paused or has chosen other events, and shows what was sent and what the receiver answered.',
+      answer: answers.testedWebhook,
+      audit: 'webhook_tested',
+      async run(app, { params: { id } }, by) {
+        const receiver = await getWebhook(app, id)
+        const change = { event_id: newId(), detail: facts(receiver) }
+        const event = by.event(change)
+        const made = await attemptDelivery(app, receiver, event)
+        if (!made) throw notFound('event')
+        return { shown: { ...attemptJson(made), payload: payloadOf(app, event) }, noted: change }
+      },
+    }),
+    payload: action({
+      method: 'GET',
+      path: '/admin/webhooks/{id}/payloads/{event_id}',
+      doc: 'Shows what a webhook receives for an audit event: the body of the request. The secret of the webhook signs it, and is not in it.',
+      answer: answers.payload,
+      async run(app, { params: { id, event_id } }) {
+        const receiver = await getWebhook(app, id)
+        const event = isId(event_id) ? await app.store.findAuditEvent({ id: event_id }) : undefined
+        if (!event || !wants(receiver, event)) throw notFound('event')
+        return { shown: { event_id, payload: payloadOf(app, event) } }
       },
     }),
     redeliver: action({

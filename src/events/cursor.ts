@@ -1,5 +1,5 @@
 // Moves the cursor of a receiver: past an event, and after an attempt to send an event.
-import type { DeliveryAttempt, EventCursor, FeedPlace, IssuedPlace } from '../records/event_receiver.ts'
+import type { EventCursor, FeedPlace, IssuedPlace, MadeAttempt } from '../records/event_receiver.ts'
 
 /** Seconds until the next attempt, by the number of consecutive failed attempts. The last value is repeated. */
 const PAUSES = [2, 5, 15, 60, 300, 600] as const
@@ -22,7 +22,7 @@ export const passed = (cursor: EventCursor, place: FeedPlace | IssuedPlace): Eve
 export function afterAttempt(
   cursor: EventCursor,
   place: FeedPlace | IssuedPlace,
-  { error, ...made }: DeliveryAttempt,
+  { error, response: _, ...made }: MadeAttempt,
   now: number,
 ): EventCursor {
   const last_error = error?.slice(0, MAX_ERROR)

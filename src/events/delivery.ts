@@ -1,6 +1,7 @@
 // One attempt to send an event to a receiver, with the HTTP client that checks addresses.
 import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
+import { clip } from '../lib/bounded.ts'
 import { userAgent } from '../lib/build.ts'
 import { OAuthError } from '../lib/error.ts'
 import { lookUpName } from '../lib/system_names.ts'
@@ -10,7 +11,7 @@ import type { Fetcher, FetchRequest } from '../net/fetcher.ts'
 import { createPublicNames } from '../net/public_names.ts'
 import { AUDIT_ACTIONS } from '../oauth/audit_events.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
-import { type DeliveryAttempt, type EventReceiver, MAX_RECEIVERS } from '../records/event_receiver.ts'
+import { type EventReceiver, MAX_RECEIVERS, type MadeAttempt } from '../records/event_receiver.ts'
 import { webhookBody } from './event_json.ts'
 import { checkReceiverUrl, receiverRules } from './receiver_url.ts'
 import { signSecurityEvent } from './security_event_token.ts'
@@ -19,8 +20,10 @@ import { openPushHeader, openSigningSecrets } from './signing_secret.ts'
 import { webhookHeaders } from './standard_webhooks.ts'
 import { matchesAction } from './webhook_actions.ts'
 
-/** The response body is not used. A longer body is an error, so that no receiver can fill the memory. */
+/** Only the beginning of the response is shown. A longer body is an error, so that no receiver can fill the memory. */
 const LIMITS = { method: 'POST', maxBytes: 64 * 1024, timeoutMs: 10_000, allowHttp: true } as const
+
+const SHOWN_CHARS = 500
 
 /** Longer than the interval between two rounds of the sender, and shorter than servers usually keep an idle connection. */
 const KEEP_MS = 1000
@@ -93,16 +96,16 @@ export async function attemptDelivery(
   app: App,
   receiver: EventReceiver,
   event: AuditEvent,
-): Promise<DeliveryAttempt | undefined> {
+): Promise<MadeAttempt | undefined> {
   const about = { event_id: event.id, type: event.action, at: app.clock.now() }
   try {
     const requests = await KINDS[receiver.kind].requests(app, receiver, event)
-    let status: number | undefined
+    let last: Answer | undefined
     for (const request of requests) {
-      status = await send(app, receiver.url ?? '', request)
-      if (status < 200 || status > 299) return { ...about, status, error: `HTTP ${status}` }
+      last = await send(app, receiver.url ?? '', request)
+      if (last.status < 200 || last.status > 299) return { ...about, ...last, error: `HTTP ${last.status}` }
     }
-    return status === undefined ? undefined : { ...about, status }
+    return last && { ...about, ...last }
   } catch (error) {
     if (!(error instanceof FetchError || error instanceof OAuthError))
       app.log.error({ err: error, receiver_id: receiver.id }, 'an event could not be sent')
@@ -110,9 +113,10 @@ export async function attemptDelivery(
   }
 }
 
-/** Returns the status of the response. */
-async function send({ config, eventFetcher: fetcher }: App, url: string, request: EventRequest): Promise<number> {
+type Answer = Required<Pick<MadeAttempt, 'status' | 'response'>>
+async function send({ config, eventFetcher: fetcher }: App, url: string, request: EventRequest): Promise<Answer> {
   // The configuration may have changed since the URL was accepted.
   checkReceiverUrl(config, url)
-  return (await fetcher.fetch(url, { ...LIMITS, ...request })).status
+  const { status, body } = await fetcher.fetch(url, { ...LIMITS, ...request })
+  return { status, response: clip(body.toString(), SHOWN_CHARS) }
 }

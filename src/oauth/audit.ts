@@ -35,10 +35,10 @@ export const newAuditEvent = <A extends AuditAction>(
 ): AuditEvent => ({ id, action, actor_id, client_id, ip, request_id, detail: { ...detail }, created_at: clock.now() })
 
 /** Records an event of something that changed no record. Resolves when it is committed, or when that has failed, which is logged and counted. */
-export async function audit<A extends LoneAction>(app: App, entry: AuditEntry<A>): Promise<void> {
+export async function audit<A extends LoneAction>(app: App, entry: AuditEntry<A>, id?: string): Promise<void> {
   const action: AuditAction = entry.action
   try {
-    await app.store.recordAudit(newAuditEvent(app, entry))
+    await app.store.recordAudit(newAuditEvent(app, entry, id))
   } catch (error) {
     app.metrics.count('ext_audit_events_dropped_total', { action })
     app.log.error({ err: error, action, request_id: entry.request_id }, 'an audit event could not be recorded')

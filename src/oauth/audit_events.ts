@@ -284,6 +284,7 @@ export const AUDIT_EVENTS = {
   webhook_created: { doc: 'A webhook was created.', detail: webhook },
   webhook_deleted: { doc: 'A webhook was deleted.', detail: webhook },
   webhook_redelivered: { doc: 'An operator sent an event to a webhook once more.', detail: [...webhook, 'event_id'] },
+  webhook_tested: { doc: 'An operator sent a test event to a webhook.', detail: webhook },
   webhook_updated: { doc: 'A webhook was changed, or received a new secret.', detail: [...webhook, 'fields'] },
   xaa_policy_created: { doc: 'A policy for assertions was created.', detail: policy },
   xaa_policy_deleted: { doc: 'A policy for assertions was deleted.', detail: policy },

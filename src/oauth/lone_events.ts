@@ -36,6 +36,7 @@ const LONE = [
   'user_oidc_login_failed',
   'user_password_change_failed',
   'webhook_redelivered',
+  'webhook_tested',
 ] as const satisfies readonly AuditAction[]
 export type LoneAction = (typeof LONE)[number]
 export const isLone = (action: AuditAction): action is LoneAction => LONE.some((each) => each === action)

@@ -69,6 +69,11 @@ export interface DeliveryAttempt {
   error?: string
 }
 
+/** An attempt with the beginning of the response, which is not stored. */
+export interface MadeAttempt extends DeliveryAttempt {
+  response?: string
+}
+
 /** The position of a receiver in the feed. */
 export interface EventCursor extends FeedPlace, Partial<IssuedPlace> {
   receiver_id: string

@@ -124,7 +124,7 @@ describe('capabilities', () => {
     .filter(({ method }) => method !== 'GET')
   const READS = ['/admin/auth/verify', '/admin/try/decode', '/admin/try/explain', '/admin/try/id-jag']
   const RESERVED = [
-    /^\/admin\/(api-keys|keys|idps|xaa|broker-providers|webhooks|streams)\b(?!.*(refresh-keys|redeliver|\/verify))/,
+    /^\/admin\/(api-keys|keys|idps|xaa|broker-providers|webhooks|streams)\b(?!.*(refresh-keys|redeliver|\/test$|\/verify))/,
     /^\/admin\/(system\/config\/reload|settings\/dcr|grants\/broker$)/,
   ]
   const isReserved = (method: string, path: string) =>

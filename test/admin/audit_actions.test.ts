@@ -149,6 +149,11 @@ const OPERATIONS: Partial<Record<AuditAction, Operation>> = {
     await send('POST', `/admin/webhooks/${webhook.id}/rotate-secret`)
     return ofWebhook(webhook, { fields: ['secret'] })
   },
+  webhook_tested: async () => {
+    const webhook = await createWebhook()
+    await send('POST', `/admin/webhooks/${webhook.id}/test`)
+    return ofWebhook(webhook)
+  },
   webhook_redelivered: async () => {
     const webhook = await createWebhook()
     await send('PATCH', `/admin/webhooks/${webhook.id}`, { paused: false })

@@ -152,6 +152,34 @@ test('an event is sent once more on request, with the same webhook-id', async ()
   await remove(hook)
 })
 
+test('a test event shows what was sent and answered, also of a paused webhook, and payloads have no secret', async () => {
+  const receiver = await TestReceiver.start()
+  const hook = await hookTo(receiver, ['client_suspended'])
+  await suspend()
+  const [first] = await receiver.arrived(1)
+  const path = `/admin/webhooks/${hook.id}`
+  const { payload } = await okAdmin(service, 'GET', `${path}/payloads/${first?.headers['webhook-id']}`)
+  expect(payload).toEqual(JSON.parse(first?.text ?? ''))
+  await okAdmin(service, 'PATCH', path, { paused: true })
+  receiver.answer = (response) => response.writeHead(400).end('no field "channel"')
+  const tested = await okAdmin(service, 'POST', `${path}/test`)
+  const sent = receiver.got[1]
+  expect(tested).toMatchObject({
+    status: 400,
+    error: 'HTTP 400',
+    response: 'no field "channel"',
+    type: 'webhook_tested',
+  })
+  expect(tested['payload']).toEqual(JSON.parse(sent?.text ?? ''))
+  expect(sent && isSignedBy(hook.secret, sent)).toBe(true)
+  const id = String(sent?.headers['webhook-id'])
+  expect(tested['event_id']).toBe(id)
+  expect((await service.app.store.findAuditEvent({ id }))?.action).toBe('webhook_tested')
+  expect(JSON.stringify([tested, payload])).not.toContain(hook.secret.slice('whsec_'.length))
+  expect((await callAdmin(service, 'GET', `${path}/payloads/${id}`)).status).toBe(404)
+  await remove(hook)
+})
+
 test('issued tokens are sent to a webhook that names them in full, in the order of their ids, and none from before', async () => {
   const [named, pattern] = [await TestReceiver.start(), await TestReceiver.start()]
   const { store, clock } = service.app

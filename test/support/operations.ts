@@ -238,6 +238,10 @@ const MAKERS: Readonly<Record<string, Make>> = {
     await okAdmin(service, 'PATCH', `/admin/webhooks/${params?.['id']}`, { paused: false })
     return { params: { ...params, event_id: await suspension(service) } }
   },
+  'webhook.payload': async (service) => {
+    const { params } = await webhook(service)
+    return { params: { ...params, event_id: await suspension(service) } }
+  },
   webhook,
   'resource.list': async () => ({}),
   'resource.create': async () => {

@@ -41,6 +41,14 @@ describe(`in ${CHROMIUM}`, () => {
     await press(page, 'Send')
     await page.getByText('The receiver accepted the event.').waitFor()
     expect(receiver.got.map(({ status }) => status)).toEqual([503, 503, 500, 204])
+    await page.getByRole('button', { name: 'Payload' }).first().click()
+    await page.getByRole('dialog').getByText(`"client_id": "${client_id}"`).waitFor()
+    await press(page, 'Close')
+    receiver.answer = (response) => response.writeHead(400).end('no channel')
+    await press(page, 'Send a test event')
+    const dialog = page.getByRole('dialog', { name: 'The test event was not accepted' })
+    await dialog.getByText('no channel').waitFor()
+    expect(await dialog.textContent()).toContain('"type": "webhook_tested"')
   })
 
   test('streams: offers the types of events', async ({ reopen }) => {

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { call, segment } from '../lib/api.ts'
 import type { NewWebhookAnswer, WebhookAnswer, WebhookSecret } from '../lib/types.ts'
-import { Deliveries, waitingColumn } from '../parts/deliveries.tsx'
+import { Deliveries, TestButton, waitingColumn } from '../parts/deliveries.tsx'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { actionsColumn, Entries, useVersion } from '../parts/entity.tsx'
 import { FormButton } from '../parts/forms/form.tsx'
@@ -51,7 +51,13 @@ const columnsOf = (onChange: () => void, onSecret: (of: ShownSecret) => void): C
   {
     title: 'Last delivery',
     cell: ({ id, deliveries }) => (
-      <Deliveries of={deliveries} operation="webhook.redeliver" path={`${PATH}/${segment(id)}`} onChange={onChange} />
+      <Deliveries
+        of={deliveries}
+        operation="webhook.redeliver"
+        path={`${PATH}/${segment(id)}`}
+        hasPayloads
+        onChange={onChange}
+      />
     ),
   },
   actionsColumn<WebhookAnswer>({
@@ -61,19 +67,22 @@ const columnsOf = (onChange: () => void, onSecret: (of: ShownSecret) => void): C
     what: ({ url }) => url,
     effect: 'Events that wait for it are not sent.',
     more: ({ id, url }) => (
-      <ConfirmButton
-        operation="webhook.rotateSecret"
-        label="Rotate secret"
-        verb="Make a new secret"
-        harmless
-        title="Make a new secret?"
-        run={async () => {
-          const { secret } = await call<WebhookSecret>('POST', `${PATH}/${segment(id)}/rotate-secret`)
-          onSecret({ url, secret })
-        }}
-      >
-        For 24 hours events have a signature of each secret.
-      </ConfirmButton>
+      <>
+        <TestButton path={`${PATH}/${segment(id)}`} />
+        <ConfirmButton
+          operation="webhook.rotateSecret"
+          label="Rotate secret"
+          verb="Make a new secret"
+          harmless
+          title="Make a new secret?"
+          run={async () => {
+            const { secret } = await call<WebhookSecret>('POST', `${PATH}/${segment(id)}/rotate-secret`)
+            onSecret({ url, secret })
+          }}
+        >
+          For 24 hours events have a signature of each secret.
+        </ConfirmButton>
+      </>
     ),
     onChange,
   }),

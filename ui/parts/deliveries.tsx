@@ -1,13 +1,17 @@
 // The last attempts to send events to a webhook or a stream, and the events that wait.
-import { call, segment } from '../lib/api.ts'
+import { useState } from 'preact/hooks'
+import { call, get, segment } from '../lib/api.ts'
 import { number } from '../lib/format.ts'
-import type { WebhookAnswer } from '../lib/types.ts'
-import { ConfirmButton } from './dialog.tsx'
+import { useLoad } from '../lib/load.ts'
+import type { PayloadAnswer, TestedWebhook, WebhookAnswer } from '../lib/types.ts'
+import { ConfirmButton, Dialog } from './dialog.tsx'
 import type { Column } from './list.tsx'
-import { Time } from './text.tsx'
+import { OperationButton } from './operation_button.tsx'
+import { ProblemNote, Time } from './text.tsx'
 import { say } from './toast.tsx'
 
 type Delivery = WebhookAnswer['deliveries'][number]
+type Sent = Delivery & { response?: string }
 type Lag = Pick<WebhookAnswer, 'pending' | 'oldest_pending_at'>
 
 const resultOf = ({ error, status }: Delivery) => error ?? `HTTP ${status}`
@@ -19,13 +23,15 @@ interface DeliveriesProps {
   operation: string
   /** The path of the webhook or stream in the admin API. */
   path: string
+  /** Whether the server shows the payload of an event. */
+  hasPayloads?: boolean
   onChange: () => void
 }
 /** The last attempts, and for each event a button that sends it again. */
-export const Deliveries = ({ of, operation, path, onChange }: DeliveriesProps) => {
+export const Deliveries = ({ of, operation, path, hasPayloads = false, onChange }: DeliveriesProps) => {
   const redeliver = async (event_id: string) => {
-    const { error } = await call<Delivery>('POST', `${path}/redeliver/${segment(event_id)}`)
-    if (error) throw new Error(`the receiver did not accept the event: ${error}`)
+    const { error, response } = await call<Sent>('POST', `${path}/redeliver/${segment(event_id)}`)
+    if (error) throw new Error(`the receiver did not accept the event: ${error}${response ? `: ${response}` : ''}`)
     say('The receiver accepted the event.')
   }
   const [last] = of
@@ -38,6 +44,7 @@ export const Deliveries = ({ of, operation, path, onChange }: DeliveriesProps) =
       {of.map((delivery, i) => (
         <div key={`${delivery.event_id} ${delivery.at}`}>
           <code>{delivery.type}</code> {resultOf(delivery)}, <Time at={delivery.at} />{' '}
+          {hasPayloads && <PayloadButton path={`${path}/payloads/${segment(delivery.event_id)}`} />}{' '}
           {of.findIndex(({ event_id }) => event_id === delivery.event_id) === i && (
             <ConfirmButton
               operation={operation}
@@ -71,4 +78,69 @@ export const waitingColumn: Column<Lag> = {
       )}
     </>
   ),
+}
+
+const Json = ({ of }: { of: unknown }) => <pre class="small">{JSON.stringify(of, null, 2)}</pre>
+
+function PayloadButton({ path }: { path: string }) {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <>
+      <button type="button" onClick={() => setOpen(true)}>
+        Payload
+      </button>
+      {isOpen && <PayloadDialog path={path} onClose={() => setOpen(false)} />}
+    </>
+  )
+}
+
+function PayloadDialog({ path, onClose }: { path: string; onClose: () => void }) {
+  const { data, error } = useLoad(path, () => get<PayloadAnswer>(path))
+  return (
+    <Dialog title="What the webhook gets" onClose={onClose}>
+      <ProblemNote error={error} />
+      {data && <Json of={data.payload} />}
+      <button type="button" onClick={onClose}>
+        Close
+      </button>
+    </Dialog>
+  )
+}
+
+/** A button that sends a test event to a webhook, and shows what was sent and answered. */
+export function TestButton({ path }: { path: string }) {
+  const [tested, setTested] = useState<TestedWebhook>()
+  const [error, setError] = useState<Error>()
+  const [busy, setBusy] = useState(false)
+  const send = async () => {
+    setBusy(true)
+    setError(undefined)
+    await call<TestedWebhook>('POST', `${path}/test`).then(setTested, setError)
+    setBusy(false)
+  }
+  return (
+    <>
+      <OperationButton operation="webhook.test" disabled={busy} onClick={() => void send()}>
+        Send a test event
+      </OperationButton>
+      <ProblemNote error={error} />
+      {tested && (
+        <Dialog
+          title={tested.error ? 'The test event was not accepted' : 'The test event was accepted'}
+          onClose={() => setTested(undefined)}
+        >
+          <p>
+            {resultOf(tested)}
+            {tested.response ? ':' : '.'}
+          </p>
+          {tested.response && <pre class="small">{tested.response}</pre>}
+          <p>Sent:</p>
+          <Json of={tested.payload} />
+          <button type="button" onClick={() => setTested(undefined)}>
+            Close
+          </button>
+        </Dialog>
+      )}
+    </>
+  )
 }

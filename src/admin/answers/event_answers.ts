@@ -4,7 +4,7 @@ import { attemptDelivery, wants } from '../../events/delivery.ts'
 import { lagOf } from '../../events/lag.ts'
 import { isId } from '../../lib/id.ts'
 import { rfc3339 } from '../../lib/time.ts'
-import type { DeliveryAttempt, EventCursor, EventReceiver } from '../../records/event_receiver.ts'
+import type { EventCursor, EventReceiver, MadeAttempt } from '../../records/event_receiver.ts'
 import { conflict, invalid, notFound } from '../outcome.ts'
 
 /** The receivers of a kind with their positions, oldest first. A receiver that is deleted while the list is made is left out. */
@@ -21,7 +21,7 @@ export async function listWithCursors(
 }
 
 /** An attempt in the form of the admin API. */
-export const attemptJson = ({ at, ...rest }: DeliveryAttempt) => ({ ...rest, at: rfc3339(at) })
+export const attemptJson = ({ at, ...rest }: MadeAttempt) => ({ ...rest, at: rfc3339(at) })
 
 /** The waiting events of a receiver. */
 export async function lagJson(app: App, receiver: EventReceiver, cursor: EventCursor) {

@@ -43,7 +43,17 @@ export const webhookSecret = z.strictObject({
   secret,
   earlier_until: at.describe('The earlier secret signs too until then.'),
 })
-export const redelivery = delivery
+export const redelivery = delivery.extend({
+  response: z
+    .string()
+    .optional()
+    .describe('The beginning of the body of the response, at most 500 characters. It is not stored.'),
+})
+export const payload = z.strictObject({
+  event_id: z.string(),
+  payload: z.record(z.string(), z.unknown()).describe('The body of the request, without its signature.'),
+})
+export const testedWebhook = redelivery.extend(payload.shape)
 
 export const stream = z.strictObject({
   stream_id: z.string(),
