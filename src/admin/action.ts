@@ -128,6 +128,14 @@ export interface ActionResult {
   dry?: true
   /** An event of something that changed no record. */
   noted?: Change
+  /** A search stopped, because it read as many rows as one request may. The parameters with which the next request continues. */
+  next?: SearchPlace
+}
+export interface SearchPlace {
+  /** The last row that was read. */
+  after: string
+  /** The matches that are still to be skipped. */
+  offset: number
 }
 
 interface Cli {

@@ -49,7 +49,7 @@ const filters = {
     .optional()
     .describe('Only events about the user, the resource or the other record with this id. Without issued tokens.'),
   q: q.describe(
-    'Only events that contain this text in the action, the actor, the client, the address or the detail. Without issued tokens.',
+    'Only events that contain this text in the action, the actor, the client, the address or the detail. Without issued tokens. One request searches 50,000 events; the header Link then names the request that continues.',
   ),
   issued: bool().prefault(true).describe('With false, without the events of issued tokens.'),
 }
@@ -57,23 +57,31 @@ type Filter = Omit<AuditFilter, 'ip' | 'limit' | 'offset'> & { address?: string;
 
 /** Rows of one window of a search. It is small, so that token requests do not wait for an operator. */
 const WINDOW_ROWS = 5000
+/** Rows that the search of one request reads: a second, also on a slow disk. */
+const MOST_ROWS = 50_000
 
-/** Up to `limit` events that fit, newest first. */
+interface FoundEvents {
+  events: AuditEvent[]
+  /** The last row that was read, if older ones may fit. */
+  stopped?: string
+}
+/** Up to `limit` events that fit, newest first. The search for a text reads at most `most` rows. */
 async function eventsOf(
   { store }: Pick<App, 'store'>,
   { address: ip, q: text, issued, ...rest }: Filter,
   limit: number,
-): Promise<AuditEvent[]> {
+  most: number,
+): Promise<FoundEvents> {
   const filter = { ...rest, ip }
-  if (text === undefined) return store.listAudit({ ...filter, issued, limit, offset: 0 })
-  const found: AuditEvent[] = []
-  for (let { until } = filter, more = true; more && found.length < limit; ) {
-    const { events, next } = await store.searchAudit({ ...filter, until, q: text, rows: WINDOW_ROWS })
-    found.push(...events)
-    more = next !== undefined
-    until = next
+  if (text === undefined) return { events: await store.listAudit({ ...filter, issued, limit, offset: 0 }) }
+  const events: AuditEvent[] = []
+  for (let { until } = filter, left = most; ; left -= WINDOW_ROWS) {
+    const found = await store.searchAudit({ ...filter, until, q: text, rows: WINDOW_ROWS })
+    events.push(...found.events)
+    if (found.next === undefined || events.length >= limit) return { events: events.slice(0, limit) }
+    until = found.next
+    if (left <= WINDOW_ROWS) return { events, stopped: until }
   }
-  return found.slice(0, limit)
 }
 
 export const auditTrail: AdminResource = {
@@ -118,12 +126,10 @@ export const auditTrail: AdminResource = {
             ? { since: from ?? now - LOOKBACK, until }
             : requestRange(request_id, { since: from, until }, now),
         )
-        const found = await eventsOf(
-          app,
-          { ...filter, ...bounds, until: earlier(bounds.until, behind) },
-          limit + offset,
-        )
-        return { shown: found.slice(offset).map(eventJson) }
+        const within = { ...filter, ...bounds, until: earlier(bounds.until, behind) }
+        const { events, stopped } = await eventsOf(app, within, limit + offset, MOST_ROWS)
+        const next = stopped && { after: stopped, offset: Math.max(0, offset - events.length) }
+        return { shown: events.slice(offset).map(eventJson), ...(next ? { next } : {}) }
       },
     }),
     export: action({
@@ -138,8 +144,8 @@ export const auditTrail: AdminResource = {
       async run(app, { query }) {
         const { since, until, ...filter } = query
         const bounds = idRange({ since, until })
-        const page = (before: string | undefined, limit: number) =>
-          eventsOf(app, { ...filter, ...bounds, until: before }, limit)
+        const page = async (before: string | undefined, limit: number) =>
+          (await eventsOf(app, { ...filter, ...bounds, until: before }, limit, Number.POSITIVE_INFINITY)).events
         return {
           shown: mapRows(newestFirst(page, bounds.until), eventJson),
           ...exported(app.config, 'audit_events', query),

@@ -7,7 +7,7 @@ import { OAuthError } from '../lib/error.ts'
 import { sentBy } from '../oauth/audit.ts'
 import type { Capability } from '../records/api_key.ts'
 import type { OnProgress } from '../records/job.ts'
-import { type Action, type AdminResource, type Caller, neededFor, TOOL_HEADER } from './action.ts'
+import { type Action, type AdminResource, type Caller, neededFor, type SearchPlace, TOOL_HEADER } from './action.ts'
 import { jsonLines } from './export.ts'
 import { createGatekeeper, type Gatekeeper } from './gatekeeper.ts'
 import { adminResources } from './index.ts'
@@ -75,14 +75,21 @@ const routeOf = (app: App, action: Action, { guard, operatorOf }: Gatekeeper, to
         )
       : { result: await work() }
     if ('job' in done) return accepted(done.job)
-    const { shown, dry } = done.result
+    const { shown, dry, next } = done.result
     if (action.lines) return linesOf(shown as AsyncIterable<unknown>)
     if (action.status === 204) return empty(204, NO_STORE)
-    const reply = json(dry ? 200 : (action.status ?? 200), shown, NO_STORE)
+    const headers = next ? { ...NO_STORE, link: linkTo(request, next) } : NO_STORE
+    const reply = json(dry ? 200 : (action.status ?? 200), shown, headers)
     // An answer to a change can contain a secret beside texts of others, whose length compression would reveal.
     return action.method === 'GET' ? compressed(reply, request) : reply
   },
 })
+
+/** The request that continues a search (RFC 8288). */
+const linkTo = (request: Request, { after, offset }: SearchPlace): string => {
+  const query = new URLSearchParams({ ...queryOf(request), after, offset: String(offset) })
+  return `<${request.path}?${query}>; rel="next"`
+}
 
 /** The request continues as a job, which Location names (RFC 9110 §15.3.3). */
 const accepted = (job: { id: string }): Reply => json(202, job, { ...NO_STORE, location: `/admin/jobs/${job.id}` })

@@ -3,6 +3,8 @@ import type { Command } from 'commander'
 import { type Action, type AdminResource, commandOf } from '../admin/action.ts'
 import { adminResources } from '../admin/index.ts'
 import type { Env } from '../config/env.ts'
+import { idTime } from '../lib/id.ts'
+import { rfc3339 } from '../lib/time.ts'
 import { fileOptionOf, inputOf, optionOf, readFiles, readFlags } from './flag_values.ts'
 import { type Flag, flagsOf } from './flags.ts'
 import { addImportCommand } from './import_users.ts'
@@ -51,7 +53,7 @@ function addCommand(command: Command, { columns }: AdminResource, action: Action
     )
     const said = readFlags(flags, given, reads && word ? await readItem(word) : undefined)
     await withSender(target, async (sender) => {
-      const answer = await sender.send(action, await inputOf(said, sender))
+      const answer = await sender.send(action, await inputOf(said, sender), undefined, noteStop)
       if (action.lines) return printRows(answer as AsyncIterable<unknown>)
       for (const [i, part] of (options.json ? [answer] : partsOf(answer, action)).entries()) {
         if (i > 0) process.stdout.write('\n')
@@ -59,6 +61,12 @@ function addCommand(command: Command, { columns }: AdminResource, action: Action
       }
     })
   })
+}
+
+/** A search that stopped says on standard error how it continues. */
+function noteStop(after: string): void {
+  const time = rfc3339(idTime(after))
+  process.stderr.write(`the search stopped at ${time}: there may be older matches. Search on with --after ${after}\n`)
 }
 
 /** The flags, with the id that was given without one. */

@@ -2,7 +2,6 @@
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { adminResources } from '../admin/index.ts'
 import { OAuthError, unavailable } from '../lib/error.ts'
-import type { Send } from '../mcp/call.ts'
 import { mcpServer } from '../mcp/server.ts'
 import { TOOL_SETS, toolsFor, toolsOf } from '../mcp/tools.ts'
 import { runningServer, withSender } from './send.ts'
@@ -12,8 +11,7 @@ import type { AdminTarget } from './target.ts'
 export async function serveMcp(target: AdminTarget, set: keyof typeof TOOL_SETS, end: Promise<unknown>): Promise<void> {
   await withSender(runningServer(target), async (sender) => {
     const tools = toolsFor(toolsOf(adminResources), TOOL_SETS[set])
-    const send: Send = (action, input, tool) => sender.send(action, input, tool)
-    const served = serveStdio(() => mcpServer({ tools, send, asRefusal }), {
+    const served = serveStdio(() => mcpServer({ tools, send: sender.send, asRefusal }), {
       onerror: (error) => process.stderr.write(`error: ${error.message}\n`),
     })
     await end

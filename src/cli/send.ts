@@ -29,8 +29,11 @@ const UNREACHABLE = ['ECONNREFUSED', 'EADDRNOTAVAIL', 'EHOSTUNREACH', 'ENETUNREA
 
 /** Runs admin operations until it is closed. */
 export interface AdminClient {
-  /** `tool` is the tool of an agent that calls it. Returns the answer of the operation; for JSON lines, an AsyncIterable of its rows. Throws OAuthError when it is refused. */
-  send(action: Action, input: RawInput, tool?: string): Promise<unknown>
+  /**
+   * `tool` is the tool of an agent that calls it. `onStop` gets the last row of a search that stopped at its bound. Returns the answer of the
+   * operation; for JSON lines, an AsyncIterable of its rows. Throws OAuthError when it is refused.
+   */
+  send(action: Action, input: RawInput, tool?: string, onStop?: (after: string) => void): Promise<unknown>
   close(): Promise<void>
 }
 
@@ -39,15 +42,21 @@ export function openSender(target: AdminTarget): AdminClient {
   const server = target.remote ?? ownServer(target.config)
   let here: Promise<App> | undefined
   return {
-    async send(action, input, tool) {
+    async send(action, input, tool, onStop = () => {}) {
       const response = !here && server ? await request(server, action, input, tool) : undefined
+      const stopped = /[?&]after=([\w-]+).*rel="next"/.exec(response?.headers.get('link') ?? '')?.[1]
+      if (stopped !== undefined) onStop(stopped)
       if (response?.status === 202 && server) return endOfJob(server, action, (await readAnswer(response)) as ShownJob)
       if (response) return action.lines && response.ok ? rowsOf(response) : readAnswer(response)
       if (target.remote) throw new Error(`no server answers at ${target.remote.base}`)
       here ??= openHere(target.config, target.env, makesFirstAdmin(action, input))
       const app = await here
       const caller = { actor_id: ADMIN, capability: 'admin', ip: '' } as const
-      return withProgress(action, async (onProgress) => (await perform(app, action, input, caller, onProgress)).shown)
+      const { shown, next } = await withProgress(action, (onProgress) =>
+        perform(app, action, input, caller, onProgress),
+      )
+      if (next) onStop(next.after)
+      return shown
     },
     async close() {
       if (here) await closeHere(await here)

@@ -12,7 +12,12 @@ import { type ObjectSchema, wordSchema } from './schema.ts'
 import type { Tool } from './tools.ts'
 
 /** Performs an operation for a tool. Only the one that is counted and does the work has the name of the tool. */
-export type Send = (action: Action, input: RawInput, tool?: string) => Promise<unknown>
+export type Send = (
+  action: Action,
+  input: RawInput,
+  tool?: string,
+  onStop?: (after: string) => void,
+) => Promise<unknown>
 
 type Args = Readonly<Record<string, unknown>>
 type Rows = readonly Record<string, unknown>[]
@@ -110,7 +115,10 @@ async function page(tool: Tool, args: Args, send: Send): Promise<Record<string, 
   if (limitSchema && (wish !== undefined || args['limit'] === undefined))
     query['limit'] = String(Math.min(most + 1 + skip, limitSchema.maximum ?? MOST_ROWS))
   if (after !== undefined) query['after'] = after
-  const answer = await send(action, { ...input, query }, name)
+  let stopped: string | undefined
+  const answer = await send(action, { ...input, query }, name, (at) => {
+    stopped = at
+  })
   const member = rule.rows as string
   const all = (Array.isArray(answer) ? answer : (answer as Record<string, unknown>)[member]) as Rows
   const others = Array.isArray(answer) ? {} : (answer as Record<string, unknown>)
@@ -125,6 +133,8 @@ async function page(tool: Tool, args: Args, send: Send): Promise<Record<string, 
       [member]: shown,
       ...('count' in others ? { count } : {}),
       ...(isMore && count > 0 ? { next_cursor: cursorOf(next) } : {}),
+      // The search read as many rows as it may, with or without matches.
+      ...(!isMore && stopped !== undefined ? { next_cursor: cursorOf({ after: stopped }) } : {}),
       ...reasonsOf(tool, { ...others, [member]: shown }),
     }
   }

@@ -129,9 +129,12 @@ async function open(app: App): Promise<McpHttpHandler> {
 
 const sendFor =
   (app: App, request: Request, { actor_id, capability }: McpCaller): Send =>
-  async (action, input, tool) => {
+  async (action, input, tool, onStop) => {
     if (tool !== undefined) app.metrics.count('ext_mcp_calls_total', { tool })
-    return (await perform(app, action, input, { actor_id, capability, ...sentBy(request), via: 'mcp' })).shown
+    const caller = { actor_id, capability, ...sentBy(request), via: 'mcp' } as const
+    const { shown, next } = await perform(app, action, input, caller)
+    if (next) onStop?.(next.after)
+    return shown
   }
 
 function webRequest({ method, headers, body }: Request, url: string): globalThis.Request {

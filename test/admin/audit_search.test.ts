@@ -1,16 +1,20 @@
 // The filters of the audit trail that look for one record, an address or a text, on both databases.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
+import { Database } from '../../src/store/database.ts'
 import { callAdmin, okAdmin } from '../support/admin.ts'
+import { envOf, runHere } from '../support/cli.ts'
 import { machineToken } from '../support/flow.ts'
 import { anEvent } from '../support/records.ts'
-import { addClient, addUser, startService, type TestService } from '../support/service.ts'
+import { ADMIN_KEY, addClient, addUser, startService, type TestService } from '../support/service.ts'
 import { storages } from '../support/storages.ts'
 
 interface Event {
   id: string
   action: string
 }
+
+const AS_ADMIN = { authorization: `Bearer ${ADMIN_KEY}` }
 
 describe.each(storages())('on %s', (_name, env) => {
   let service: TestService
@@ -58,4 +62,43 @@ describe.each(storages())('on %s', (_name, env) => {
   test('an empty text is refused', async () => {
     expect((await callAdmin(service, 'GET', '/admin/audit?q=')).status).toBe(400)
   })
+})
+
+/** Adds newer events, as fast as the database can. */
+function addStraw({ app }: TestService, count: number): void {
+  const database = new Database(app.config.storage.sqlite.path)
+  database
+    .prepare(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+       INSERT INTO audit_events (id, action, actor_id, ip, detail, created_at)
+       SELECT unhex(printf('%012x%020x', ?, i)), 'user_login', 'straw', '', '{}', ? FROM n`,
+    )
+    .run(count, Date.now() + 1, app.clock.now())
+  database.close()
+}
+
+test('a search reads a bounded number of events, says where it stopped, and continues from there', async () => {
+  const service = await startService()
+  const word = `w${newId()}`
+  await service.app.store.recordAudit(anEvent({ id: newId(), detail: { word }, created_at: service.app.clock.now() }))
+  addStraw(service, 50_000)
+  const first = await callAdmin<Event[]>(service, 'GET', `/admin/audit?q=${word}`)
+  expect(first.body).toEqual([])
+  const next = /^<(.*)>; rel="next"$/.exec(first.headers.get('link') ?? '')?.[1] ?? ''
+  const second = await callAdmin<Event[]>(service, 'GET', next)
+  expect(second.body).toHaveLength(1)
+  expect(second.headers.get('link')).toBeNull()
+  const ran = await runHere(['admin', 'audit', 'list', '--q', word, '--json'], envOf(service))
+  expect(JSON.parse(ran.stdout)).toEqual([])
+  expect(ran.stderr).toMatch(
+    /^the search stopped at \S+: there may be older matches\. Search on with --after [\w-]{22}\n$/,
+  )
+  // The export has the event of itself too, which contains the text.
+  const exported = await fetch(`${service.admin}/admin/audit/export?q=${word}`, { headers: AS_ADMIN })
+  const ids = (await exported.text())
+    .trim()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as Event).id)
+  expect(ids.slice(1)).toEqual(second.body.map(({ id }) => id))
+  await service.close()
 })

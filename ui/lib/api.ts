@@ -90,5 +90,12 @@ export const parsedAnswer = async <T>(response: Response): Promise<T> =>
 /** Reads from the admin API. */
 export const get = <T>(path: string, query?: QueryParams): Promise<T> => call<T>('GET', withQuery(path, query))
 
+/** Reads a list. `stopped` is the place behind which a search continues that may read no more rows at once. */
+export async function getList(path: string, query: QueryParams): Promise<{ answer: unknown; stopped?: string }> {
+  const response = await sendRequest('GET', withQuery(path, query))
+  const [, stopped] = /[?&]after=([\w-]+).*rel="next"/.exec(response.headers.get('link') ?? '') ?? []
+  return { answer: await parsedAnswer(response), stopped }
+}
+
 /** An id as a segment of a path. */
 export const segment = (id: string): string => encodeURIComponent(id)

@@ -21,3 +21,9 @@ export const dayOf = (time: string | number): string =>
     ...{ weekday: 'short', day: 'numeric', month: 'short' },
     ...(timesInUtc() ? { timeZone: 'UTC' } : {}),
   } as const)
+
+/** The time that an id contains: its first 48 bits are milliseconds. */
+export const timeOfId = (id: string): string => {
+  const bytes = atob(id.slice(0, 8).replaceAll('-', '+').replaceAll('_', '/'))
+  return new Date([...bytes].reduce((sum, byte) => sum * 256 + byte.charCodeAt(0), 0)).toISOString()
+}

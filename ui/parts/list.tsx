@@ -1,10 +1,11 @@
 // Lists: the server searches and pages them. Filters and the page are in the address, so that a view can be shared.
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { get, type QueryParams } from '../lib/api.ts'
+import { getList, type QueryParams } from '../lib/api.ts'
 import { number, quantity } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import { earlierPages, go, href, usePlace } from '../lib/router.ts'
+import { fullTime, timeOfId } from '../lib/zone.ts'
 import { type BulkAction, BulkBar } from './bulk.tsx'
 import { type Filter, Filters } from './filters.tsx'
 import { ProblemNote } from './text.tsx'
@@ -58,8 +59,16 @@ export function List<T>(props: ListProps<T>) {
     after,
     limit: page === undefined ? undefined : page + 1,
   }
-  const read = async () => (props.rowsOf ?? ((answer) => answer as T[]))(await get(path, asked))
-  const { data = [], error, busy, ...list } = useLoad(JSON.stringify([path, asked, version]), read, everyMs)
+  const read = async () => {
+    const { answer, stopped } = await getList(path, asked)
+    return { found: await (props.rowsOf ?? ((each) => each as T[]))(answer), stopped }
+  }
+  const {
+    data: { found: data, stopped } = { found: [] },
+    error,
+    busy,
+    ...list
+  } = useLoad(JSON.stringify([path, asked, version]), read, everyMs)
   const [hidden, setHidden] = useHidden(label)
   const [marked, setMarked] = useState<readonly string[]>([])
   const rows = page === undefined ? data : data.slice(0, page)
@@ -68,7 +77,7 @@ export function List<T>(props: ListProps<T>) {
   const next = page !== undefined && data.length > page && last ? keyOf(last) : undefined
   const columns = props.columns.filter(({ title }) => !hidden.includes(title))
 
-  if (!busy && !error && rows.length === 0 && !isFiltered) return <div class="card">{empty}</div>
+  if (!busy && !error && rows.length === 0 && !isFiltered && !stopped) return <div class="card">{empty}</div>
   return (
     <>
       {filters.length > 0 && <Filters filters={filters} place={place} />}
@@ -95,8 +104,14 @@ export function List<T>(props: ListProps<T>) {
         />
         {!busy && !error && rows.length === 0 && (
           <div class="empty">
-            No matches. <a href={href(place.segments)}>Show all</a>
+            No matches{stopped && ' so far'}. <a href={href(place.segments)}>Show all</a>
           </div>
+        )}
+        {!busy && stopped !== undefined && (
+          <p class="body" role="status">
+            The search stopped at {fullTime(timeOfId(stopped))}: there may be older matches.{' '}
+            <a href={href(place.segments, { ...place.query, after: stopped })}>Search further back</a>
+          </p>
         )}
         {(rows.length > 0 || busy) && (
           <div class="pager">
