@@ -290,14 +290,16 @@ describe(`in ${CHROMIUM}`, () => {
     await expect.poll(() => rowsOf(page)).toEqual([expect.stringContaining('00u2efgh')])
   })
 
-  test('issuances: shows the actors of a delegated token in order, and revokes the token', async ({ reopen }) => {
+  test('issuances: shows the actors of a delegated token in order, by name and with links, and revokes the token', async ({
+    reopen,
+  }) => {
     const { page } = await openAdmin(reopen, world.service, `issuances/${world.delegated}`)
     const chain = page.getByRole('list', { name: 'Delegation chain' }).getByRole('listitem')
-    const { user, machine, agent, resource } = world
-    await chain.first().waitFor()
-    const actors = await chain.allTextContents()
-    for (const [i, each] of [user.id, machine.client_id, agent.client_id, resource.uri].entries())
-      expect(actors[i]).toContain(each)
+    const { user, machine, resource } = world
+    const texts = [`user${user.email}`, 'acted beforeNight robot', 'acts nowTravel planner', `may use${resource.uri}`]
+    await expect.poll(() => chain.allTextContents()).toEqual(texts)
+    const link = await chain.nth(1).getByRole('link').getAttribute('href')
+    expect(link).toBe(`/admin/ui/clients/${machine.client_id}`)
     await press(page, 'Revoke')
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
     await page.getByText('revoked', { exact: true }).waitFor()

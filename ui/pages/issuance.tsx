@@ -1,10 +1,12 @@
 // One issued token: its claims, the actors, and whether it is still valid.
 import { call, get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
+import { ANY_ID, learnNames } from '../lib/names.ts'
 import { href } from '../lib/router.ts'
 import type { IssuanceDetail as Detail } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { Pending } from '../parts/entity.tsx'
+import { NamedId } from '../parts/event_parts.tsx'
 import { Badge, Card, Copy, Facts, IdLink, JsonText, Mono, PageHead, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 
@@ -94,31 +96,41 @@ const TokenFacts = ({ token }: { token: Detail }) => (
   </Card>
 )
 
-/** The actors as a list: first the subject, then the actors, the first one first. */
+/** The actors as a list: first the subject, then the actors, the first one first. The client of the token is the last. */
 function Chain({ token }: { token: Detail }) {
   const actors: string[] = []
   for (let at = token.act; at; at = at.act) actors.unshift(at.sub)
+  if ((actors.at(-1) ?? token.sub) !== token.client_id) actors.push(token.client_id)
+  const ids = [token.sub, ...actors]
+  // The names arrive after the ids.
+  useLoad(`names ${ids.join()}`, () => learnNames(ids, ANY_ID))
   const isUser = token.subject_user_id !== undefined
   return (
     <ol class="chain" aria-label="Delegation chain">
       <li>
         <div>
           <small>{isUser ? 'user' : token.sub === token.client_id ? 'machine, for itself' : 'subject'}</small>
-          <IdLink page={isUser ? 'users' : 'clients'} id={token.sub} />
+          <NamedId page={isUser ? 'users' : 'clients'} id={token.sub} />
         </div>
       </li>
       {actors.map((sub, i) => (
         <li key={`${i}${sub}`}>
           <div>
             <small>{i === actors.length - 1 ? 'acts now' : 'acted before'}</small>
-            <IdLink page="clients" id={sub} />
+            <NamedId page="clients" id={sub} />
           </div>
         </li>
       ))}
       <li>
         <div>
           <small>may use</small>
-          <Mono of={token.resource} or="any resource" />
+          {token.resource ? (
+            <a href={href(['search'], { q: token.resource })}>
+              <code>{token.resource}</code>
+            </a>
+          ) : (
+            <span class="soft">any resource</span>
+          )}
         </div>
       </li>
     </ol>

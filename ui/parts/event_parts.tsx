@@ -17,7 +17,7 @@ const MEMBERS: Readonly<Record<string, string>> = {
 }
 
 /** An id as its name, with a link to its page. */
-function NamedId({ id, page }: { id: string | undefined; page?: string }) {
+export function NamedId({ id, page }: { id: string | undefined; page?: string }) {
   const named = id ? learnedName(id) : undefined
   const place = named ? PAGES[named.kind] : page
   if (!id || !place) return <Mono of={id} or="unknown" />
