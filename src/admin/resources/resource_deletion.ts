@@ -1,8 +1,11 @@
 // The deletion of a resource with what refers to it, and its restore.
 import { z } from 'zod'
+import type { App } from '../../context.ts'
 import { bool } from '../../lib/field.ts'
 import { newId } from '../../lib/id.ts'
 import { nameOf } from '../../oauth/tokens/resource.ts'
+import type { OnProgress } from '../../records/job.ts'
+import type { Resource } from '../../records/resource.ts'
 import { action } from '../action.ts'
 import * as answers from '../answers/answers.ts'
 import { conflict, notFound } from '../outcome.ts'
@@ -19,6 +22,14 @@ const USES = {
   has_issuances: 'tokens were issued for it; cascade revokes the live ones',
   has_clients: 'it is the default_resource of a client; with cascade, its requests without a resource are refused',
 }
+
+/** The tokens, sign-ins and codes for a resource. */
+const atResource = (resource: Resource) => ({ resource: nameOf(resource), but_userinfo: true })
+const sweepOf = ({ onProgress }: { onProgress: OnProgress }) => ({ dry_run: false, onProgress })
+
+/** Whether another resource has the slug or the URI. */
+const isTaken = async ({ store }: App, { slug, uri }: Resource): Promise<boolean> =>
+  [await store.findResourceByName({ name: slug }), uri && (await store.findResource({ uri }))].some(Boolean)
 
 /** DELETE /admin/resources/{id} */
 export const removeResource = action({
@@ -48,8 +59,7 @@ export const removeResource = action({
     const dependents = links.map(({ source_slug, target_slug }) => ({ source_slug, target_slug }))
     if (outcome !== 'deleted') throw conflict(USES[outcome], outcome, links.length > 0 ? { dependents } : undefined)
     if (!cascade) return {}
-    const sweep = { dry_run: false, onProgress: by.onProgress }
-    const toll = await revokeFitting(app, { resource: nameOf(resource), but_userinfo: true }, sweep)
+    const toll = await revokeFitting(app, atResource(resource), sweepOf(by))
     const detail = { ...change.detail, cascaded_links: links.length, ...toll }
     await app.store.completeAudit({ id: change.event_id, detail })
     return {}
@@ -64,6 +74,7 @@ export const resourceRestore = action({
   answer: answers.resource,
   audit: 'resource_restored',
   count: ['ext_resource_server_ops_total', { op: 'restore' }],
+  long: true,
   cli: { unlisted: true },
   async run(app, { params }, by) {
     const deleted = await app.store.findDeletedResource({ name: params.id, after: restorableSince(app) })
@@ -72,6 +83,8 @@ export const resourceRestore = action({
     const resource = { ...record, updated_at: app.clock.now() }
     await checkResourceChange(app, by, resource)
     await checkUri(app, resource)
+    // A process that ended during the deletion may have left tokens, which would be valid again. Those of a later resource stay.
+    if (!(await isTaken(app, resource))) await revokeFitting(app, atResource(resource), sweepOf(by))
     const outcome = await by.record(
       'restoreResource',
       { deleted_id, deleted_at, resource },
