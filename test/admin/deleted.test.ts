@@ -65,18 +65,13 @@ test('names are free at once, and a restore is refused while they are taken', as
 })
 
 test('tokens that an interrupted deletion left are ended before the resource is there again', async () => {
-  const [client, server, resource, user] = [
-    await addClient(service),
-    await addClient(service),
-    await addResource(service),
-    await addUser(service),
-  ]
-  const authorized = await authorize(service, client, user, { resource: resource.uri })
-  const { access_token } = (await redeem(service, client, authorized)).body
+  const [client, resource] = [await addClient(service), await addResource(service)]
+  const { access_token } = (await machineToken(service, client, { resource: resource.uri })).body
+  expect(await introspect(service, client, access_token)).toMatchObject({ active: true })
   const { store, clock } = service.app
   await store.deleteResource({ id: resource.id, cascade: true, now: clock.now(), by: 'admin' })
   expect((await restore(`resources/${resource.id}`)).status).toBe(200)
-  expect(await introspect(service, server, access_token)).toEqual({ active: false })
+  expect(await introspect(service, client, access_token)).toEqual({ active: false })
 })
 
 test('after 7 days nothing can be restored, whether it was purged or not', async () => {
