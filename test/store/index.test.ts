@@ -31,6 +31,7 @@ test('every operation is passed to the driver under its name', async () => {
     issuer: 'i',
     link: { source_slug: 's', target_slug: 't' },
     user: {},
+    client: {},
   }
   for (const op of Object.keys(ops) as OpName[]) {
     const operation = store[op] as (input: unknown) => Promise<unknown>
