@@ -34,15 +34,27 @@ export function* change(sql: string, ...params: Param[]): Op<number> {
   return (yield { sql, params, want: 'run' }) as number
 }
 
-const MAX_ROWS = 64
-/** Inserts rows with the values of the named columns. Statements have a power of two of rows, so that few of them are prepared. Returns the number of added rows. */
+/** Values of one statement: PostgreSQL allows 65,535, SQLite 32,766. Each statement is a round trip. */
+const MAX_VALUES = 4096
+/** Divides items of so many values each for statements. Each part has a power of two of items, so that few statements are prepared. */
+export function partsOf<T>(items: readonly T[], values = 1): T[][] {
+  const powerOf = (count: number) => 2 ** Math.floor(Math.log2(count))
+  const most = powerOf(MAX_VALUES / values)
+  const parts: T[][] = []
+  for (let at = 0; at < items.length; at += parts.at(-1)?.length ?? 0)
+    parts.push(items.slice(at, at + Math.min(most, powerOf(items.length - at))))
+  return parts
+}
+
+/** The parameters of a list of values. */
+export const listOf = (count: number): string => `(${Array(count).fill('?').join(', ')})`
+
+/** Inserts rows with the values of the named columns. Returns the number of added rows. */
 export function* insertRows(into: string, rows: readonly (readonly Param[])[], ending = ''): Op<number> {
   let added = 0
-  for (let at = 0; at < rows.length; ) {
-    const part = rows.slice(at, at + Math.min(MAX_ROWS, 2 ** Math.floor(Math.log2(rows.length - at))))
-    const values = part.map((row) => `(${row.map(() => '?').join(', ')})`).join(', ')
+  for (const part of partsOf(rows, rows[0]?.length)) {
+    const values = part.map((row) => listOf(row.length)).join(', ')
     added += yield* change(`INSERT INTO ${into} VALUES ${values} ${ending}`.trimEnd(), ...part.flat())
-    at += part.length
   }
   return added
 }

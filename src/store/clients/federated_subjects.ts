@@ -3,7 +3,7 @@
 import { globParts } from '../../lib/glob.ts'
 import { digest } from '../../lib/id.ts'
 import type { Client } from '../../records/client.ts'
-import { all, change, idBytes, type Op, str } from '../op.ts'
+import { all, change, idBytes, listOf, type Op, str } from '../op.ts'
 
 /** Maximum number of parts of a subject that are used to find patterns. */
 const MAX_PARTS = 8
@@ -31,10 +31,6 @@ function lookupsOf(issuer: string, subject: string): Buffer[] {
   return [exact, ...patterns, ...Array<Buffer>(MAX_PARTS + 1 - patterns.length).fill(exact)]
 }
 
-const PLACES = Array(MAX_PARTS + 2)
-  .fill('?')
-  .join(', ')
-
 /** The clients with a credential of one of these issuers whose subject matches. Undefined when there are none. */
 export function* findFederatedClients({
   issuers,
@@ -46,7 +42,7 @@ export function* findFederatedClients({
   const found = new Set<string>()
   for (const issuer of issuers) {
     const rows = yield* all(
-      `SELECT client_id, subject FROM federated_subjects WHERE lookup IN (${PLACES})`,
+      `SELECT client_id, subject FROM federated_subjects WHERE lookup IN ${listOf(MAX_PARTS + 2)}`,
       ...lookupsOf(issuer, subject),
     )
     for (const row of rows) if (globParts(str(row.subject), subject)) found.add(str(row.client_id))

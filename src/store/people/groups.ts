@@ -1,5 +1,5 @@
 // Operations on groups: the names that users have.
-import { all, num, type Op, str, where } from '../op.ts'
+import { all, num, type Op, partsOf, str, where } from '../op.ts'
 
 export interface GroupCount {
   name: string
@@ -32,13 +32,10 @@ export function* listGroups({ after, limit, cap }: { after?: string; limit: numb
   return rows.map(({ name, users }) => ({ name: str(name), users: num(users) }))
 }
 
-const NAMES_AT_ONCE = 64
 /** The groups of a list that have no users. */
 export function* listEmptyGroups({ names }: { names: readonly string[] }): Op<string[]> {
   const empty = new Set<string>()
-  for (let at = 0; at < names.length; at += NAMES_AT_ONCE) {
-    // The number of parameters is constant, so that one statement is prepared.
-    const part = Array.from({ length: NAMES_AT_ONCE }, (_, i) => names[at + i] ?? str(names[at]))
+  for (const part of partsOf(names)) {
     const rows = yield* all(
       `SELECT column1 AS name FROM (VALUES ${part.map(() => '(?)').join(', ')}) AS n
        WHERE NOT EXISTS (SELECT 1 FROM user_groups g WHERE g.name = n.column1)`,

@@ -1,6 +1,20 @@
 // Reads of the people that a provider manages over SCIM.
 import type { ScimAttributes, ScimProvider, ScimUser } from '../../records/scim.ts'
-import { all, type Condition, change, decoded, maybeStr, num, type Op, one, type Row, str, where } from '../op.ts'
+import {
+  all,
+  type Condition,
+  change,
+  decoded,
+  listOf,
+  maybeStr,
+  num,
+  type Op,
+  one,
+  partsOf,
+  type Row,
+  str,
+  where,
+} from '../op.ts'
 import { hasEmail } from './user_rows.ts'
 
 /** The columns of a person (`s`) without those of the account. */
@@ -71,26 +85,15 @@ export function* findScimUser({ id, provider }: { id: string; provider: string }
   return row && readPersonRow(row, (yield* groupsOfPeople([id])).get(id))
 }
 
-const AT_ONCE = 64
-/** As many values as a statement has; the first one is repeated. */
-const filled = (ids: readonly string[], from: number): string[] =>
-  Array.from({ length: AT_ONCE }, (_, i) => ids[from + i] ?? str(ids[from]))
-/** The text of a list of AT_ONCE parameters. */
-const LIST = `(${Array(AT_ONCE).fill('?').join(', ')})`
-
-/** Runs a query for parts of a list of ids; LIST in its text is the part. */
+/** Runs a query for parts of a list of ids; `list` in its text is the part. */
 export function* forIds(ids: readonly string[], sql: (list: string) => string, ...more: string[]): Op<Row[]> {
-  const found: Row[] = []
-  for (let from = 0; from < ids.length; from += AT_ONCE)
-    found.push(...(yield* all(sql(LIST), ...filled(ids, from), ...more)))
-  return found
+  const found: Row[][] = []
+  for (const part of partsOf(ids)) found.push(yield* all(sql(listOf(part.length)), ...part, ...more))
+  return found.flat()
 }
 /** Runs a change for parts of a list of ids. */
-export function* changeIds(ids: readonly string[], sql: (list: string) => string, ...more: string[]): Op<number> {
-  let changed = 0
-  for (let from = 0; from < ids.length; from += AT_ONCE)
-    changed += yield* change(sql(LIST), ...filled(ids, from), ...more)
-  return changed
+export function* changeIds(ids: readonly string[], sql: (list: string) => string, ...more: string[]): Op<void> {
+  for (const part of partsOf(ids)) yield* change(sql(listOf(part.length)), ...part, ...more)
 }
 
 /** The groups of people, by id. */

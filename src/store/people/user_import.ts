@@ -1,6 +1,6 @@
 // The import of many users at once.
 import type { User } from '../../records/user.ts'
-import { all, change, type Op } from '../op.ts'
+import { all, change, listOf, type Op, partsOf } from '../op.ts'
 import { addGroups } from './user_groups.ts'
 import { emailKeys, insertUsers } from './user_rows.ts'
 
@@ -40,18 +40,11 @@ export function* importUsers({
 
 const keysOf = ({ email }: User): readonly string[] => (email === undefined ? [] : emailKeys(email))
 
-const KEYS_AT_ONCE = 64
 /** The keys of these users that other users have. */
 function* takenKeys(users: readonly User[]): Op<Set<unknown>> {
   const found = new Set<unknown>()
-  const wanted = [...new Set(users.flatMap(keysOf))]
-  for (let at = 0; at < wanted.length; at += KEYS_AT_ONCE) {
-    // The number of parameters is constant, so that one statement is prepared.
-    const keys = Array.from({ length: KEYS_AT_ONCE }, (_, i) => wanted[at + i] ?? null)
-    const rows = yield* all(
-      `SELECT email_key FROM users WHERE email_key IN (${keys.map(() => '?').join(', ')})`,
-      ...keys,
-    )
+  for (const keys of partsOf([...new Set(users.flatMap(keysOf))])) {
+    const rows = yield* all(`SELECT email_key FROM users WHERE email_key IN ${listOf(keys.length)}`, ...keys)
     for (const { email_key } of rows) found.add(email_key)
   }
   return found

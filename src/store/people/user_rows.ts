@@ -3,7 +3,7 @@
 import { domainToUnicode } from 'node:url'
 import { asciiDomain, comparableEmail, domainOf } from '../../lib/email.ts'
 import { type Profile, profileOf, type User } from '../../records/user.ts'
-import { type Condition, change, forUpdate, maybeDecoded, type Op, one, orNull } from '../op.ts'
+import { type Condition, change, forUpdate, maybeDecoded, type Op, one, orNull, partsOf } from '../op.ts'
 import { column, recordTable } from '../table.ts'
 
 const groups = {
@@ -88,11 +88,9 @@ export function* isEmailTaken(email: string | undefined, id = ''): Op<boolean> {
   return (yield* one(`SELECT 1 AS found FROM users WHERE ${condition} AND id <> ?`, ...keys, id)) !== undefined
 }
 
-const AT_ONCE = 64
-/** Writes the provider groups of users. Statements have one text, because the last row is repeated. */
+/** Writes the provider groups of users. */
 export function* writeProviderGroups(users: readonly User[], now: number): Op<void> {
-  for (let from = 0; from < users.length; from += AT_ONCE) {
-    const part = Array.from({ length: AT_ONCE }, (_, i) => users[from + i] ?? (users[from] as User))
+  for (const part of partsOf(users, 2)) {
     const values = part.flatMap(({ id, provider_groups }) => [id, groups.write(provider_groups)])
     yield* change(
       `UPDATE users SET provider_groups = n.column2, version = version + 1, updated_at = (SELECT CAST(? AS BIGINT))

@@ -10,10 +10,12 @@ import {
   idBytes,
   idText,
   is,
+  listOf,
   maybeStr,
   num,
   type Op,
   one,
+  partsOf,
   type Row,
   str,
   where,
@@ -103,16 +105,9 @@ export function* revokeTokens(w: RevocationWindow): Op<Revoked> {
   return { ...revoked(hit, rows, end), recorded }
 }
 
-/** Tokens of one statement. A statement with fewer repeats the first one, so that all have the same text. */
-const AT_ONCE = 50
-const REVOKE = `UPDATE issuances SET revoked_at = ? WHERE id IN (${Array(AT_ONCE).fill('?').join(', ')})`
-
 function* endTokens(rows: readonly Row[], now: number): Op<void> {
-  for (let from = 0; from < rows.length; from += AT_ONCE) {
-    const ids = rows.slice(from, from + AT_ONCE).map(({ id }) => id as Buffer)
-    while (ids.length < AT_ONCE) ids.push(ids[0] as Buffer)
-    yield* change(REVOKE, now, ...ids)
-  }
+  for (const part of partsOf(rows.map(({ id }) => id as Buffer)))
+    yield* change(`UPDATE issuances SET revoked_at = ? WHERE id IN ${listOf(part.length)}`, now, ...part)
 }
 
 /** Records the event of a revocation if no recorded event includes all that was issued at these times. */
