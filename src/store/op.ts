@@ -46,14 +46,14 @@ export function partsOf<T>(items: readonly T[], values = 1): T[][] {
   return parts
 }
 
-/** The parameters of a list of values. */
-export const listOf = (count: number): string => `(${Array(count).fill('?').join(', ')})`
+/** The places of so many parameters, as a list. */
+export const placesOf = (count: number): string => `(${Array(count).fill('?').join(', ')})`
 
 /** Inserts rows with the values of the named columns. Returns the number of added rows. */
 export function* insertRows(into: string, rows: readonly (readonly Param[])[], ending = ''): Op<number> {
   let added = 0
   for (const part of partsOf(rows, rows[0]?.length)) {
-    const values = part.map((row) => listOf(row.length)).join(', ')
+    const values = part.map((row) => placesOf(row.length)).join(', ')
     added += yield* change(`INSERT INTO ${into} VALUES ${values} ${ending}`.trimEnd(), ...part.flat())
   }
   return added

@@ -3,7 +3,7 @@
 import { globParts } from '../../lib/glob.ts'
 import { digest } from '../../lib/id.ts'
 import type { Client } from '../../records/client.ts'
-import { all, change, idBytes, listOf, type Op, str } from '../op.ts'
+import { all, change, idBytes, type Op, placesOf, str } from '../op.ts'
 
 /** Maximum number of parts of a subject that are used to find patterns. */
 const MAX_PARTS = 8
@@ -42,7 +42,7 @@ export function* findFederatedClients({
   const found = new Set<string>()
   for (const issuer of issuers) {
     const rows = yield* all(
-      `SELECT client_id, subject FROM federated_subjects WHERE lookup IN ${listOf(MAX_PARTS + 2)}`,
+      `SELECT client_id, subject FROM federated_subjects WHERE lookup IN ${placesOf(MAX_PARTS + 2)}`,
       ...lookupsOf(issuer, subject),
     )
     for (const row of rows) if (globParts(str(row.subject), subject)) found.add(str(row.client_id))

@@ -5,12 +5,12 @@ import {
   type Condition,
   change,
   decoded,
-  listOf,
   maybeStr,
   num,
   type Op,
   one,
   partsOf,
+  placesOf,
   type Row,
   str,
   where,
@@ -88,12 +88,12 @@ export function* findScimUser({ id, provider }: { id: string; provider: string }
 /** Runs a query for parts of a list of ids; `list` in its text is the part. */
 export function* forIds(ids: readonly string[], sql: (list: string) => string, ...more: string[]): Op<Row[]> {
   const found: Row[][] = []
-  for (const part of partsOf(ids)) found.push(yield* all(sql(listOf(part.length)), ...part, ...more))
+  for (const part of partsOf(ids)) found.push(yield* all(sql(placesOf(part.length)), ...part, ...more))
   return found.flat()
 }
 /** Runs a change for parts of a list of ids. */
 export function* changeIds(ids: readonly string[], sql: (list: string) => string, ...more: string[]): Op<void> {
-  for (const part of partsOf(ids)) yield* change(sql(listOf(part.length)), ...part, ...more)
+  for (const part of partsOf(ids)) yield* change(sql(placesOf(part.length)), ...part, ...more)
 }
 
 /** The groups of people, by id. */

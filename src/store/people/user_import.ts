@@ -1,6 +1,6 @@
 // The import of many users at once.
 import type { User } from '../../records/user.ts'
-import { all, change, listOf, type Op, partsOf } from '../op.ts'
+import { all, change, type Op, partsOf, placesOf } from '../op.ts'
 import { addGroups } from './user_groups.ts'
 import { emailKeys, insertUsers } from './user_rows.ts'
 
@@ -44,7 +44,7 @@ const keysOf = ({ email }: User): readonly string[] => (email === undefined ? []
 function* takenKeys(users: readonly User[]): Op<Set<unknown>> {
   const found = new Set<unknown>()
   for (const keys of partsOf([...new Set(users.flatMap(keysOf))])) {
-    const rows = yield* all(`SELECT email_key FROM users WHERE email_key IN ${listOf(keys.length)}`, ...keys)
+    const rows = yield* all(`SELECT email_key FROM users WHERE email_key IN ${placesOf(keys.length)}`, ...keys)
     for (const { email_key } of rows) found.add(email_key)
   }
   return found

@@ -67,7 +67,7 @@ const membersOf = (group: string): ListSpec => ({
   id: 'g.user_id',
   only: ['g.name = ?', group],
 })
-const listOf = (group: string | undefined) => (group === undefined ? LIST : membersOf(group))
+const placesOf = (group: string | undefined) => (group === undefined ? LIST : membersOf(group))
 
 interface UserFilter {
   group?: string
@@ -78,7 +78,7 @@ interface UserFilter {
 /** Every user, those of a group, or the user with an email, ordered by age. */
 export function* listUsers({ email, group, issuer, ...page }: { email?: string } & UserFilter & ListPage): Op<User[]> {
   const ofProvider = is(group === undefined ? 'provider_issuer' : 'u.provider_issuer', issuer)
-  const rows = yield* listPage(listOf(group), page, email === undefined ? undefined : hasEmail(email), ofProvider)
+  const rows = yield* listPage(placesOf(group), page, email === undefined ? undefined : hasEmail(email), ofProvider)
   return rows.map(readUser)
 }
 
@@ -94,7 +94,7 @@ export function* listUsersWith({ group, issuer, ...search }: UserFilter & Search
           'EXISTS (SELECT 1 FROM user_groups g WHERE g.user_id = page.id AND g.name = ?)',
           group,
         ])
-      : yield* searchRows(listOf(group), search, ...matching)
+      : yield* searchRows(placesOf(group), search, ...matching)
   return { rows: rows.map(readUser), next }
 }
 

@@ -10,12 +10,12 @@ import {
   idBytes,
   idText,
   is,
-  listOf,
   maybeStr,
   num,
   type Op,
   one,
   partsOf,
+  placesOf,
   type Row,
   str,
   where,
@@ -107,7 +107,7 @@ export function* revokeTokens(w: RevocationWindow): Op<Revoked> {
 
 function* endTokens(rows: readonly Row[], now: number): Op<void> {
   for (const part of partsOf(rows.map(({ id }) => id as Buffer)))
-    yield* change(`UPDATE issuances SET revoked_at = ? WHERE id IN ${listOf(part.length)}`, now, ...part)
+    yield* change(`UPDATE issuances SET revoked_at = ? WHERE id IN ${placesOf(part.length)}`, now, ...part)
 }
 
 /** Records the event of a revocation if no recorded event includes all that was issued at these times. */
