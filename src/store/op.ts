@@ -36,7 +36,7 @@ export function* change(sql: string, ...params: Param[]): Op<number> {
 
 /** Values of one statement: PostgreSQL allows 65,535, SQLite 32,766. Each statement is a round trip. */
 const MAX_VALUES = 4096
-/** Divides items of so many values each for statements. Each part has a power of two of items, so that few statements are prepared. */
+/** Divides items, each with this number of values, for statements. Each part has a power of two of items, so that few statements are prepared. */
 export function partsOf<T>(items: readonly T[], values = 1): T[][] {
   const powerOf = (count: number) => 2 ** Math.floor(Math.log2(count))
   const most = powerOf(MAX_VALUES / values)
@@ -46,7 +46,7 @@ export function partsOf<T>(items: readonly T[], values = 1): T[][] {
   return parts
 }
 
-/** The places of so many parameters, as a list. */
+/** The places of a number of parameters, as a list. */
 export const placesOf = (count: number): string => `(${Array(count).fill('?').join(', ')})`
 
 /** Inserts rows with the values of the named columns. Returns the number of added rows. */
