@@ -1,6 +1,5 @@
 // Which clients an operator must approve (clients.approval): what people see, what waits, and who is refused.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { requestApproval } from '../../src/oauth/clients/approval.ts'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { keySetOf, proving } from '../support/assertion.ts'
 import { Browser, type Page } from '../support/browser.ts'
@@ -8,7 +7,6 @@ import { askForCode, codesOf, DEVICES, enterCode, poll } from '../support/device
 import { ask, DocumentServer, forgetDocuments, LOCAL_DOCUMENTS, signedIn } from '../support/documents.ts'
 import { authorize, authorizeUrl, machineToken, redeem, refresh, register } from '../support/flow.ts'
 import { idpKey, TestIdp } from '../support/idp.ts'
-import { aClient } from '../support/records.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
 import { JWT_BEARER, redeemAssertion, trust, watchReasons } from '../support/xaa.ts'
 
@@ -273,20 +271,6 @@ test('a request that does not exist is 404, and a repeated decision records noth
   expect((await eventsOf(service, 'client_denied')).filter((each) => each.client_id === client_id)).toHaveLength(1)
 })
 
-test('one person causes 100 of them at most, and their oldest goes: those of others wait on', async () => {
-  const [theirs, person] = [published(), await addUser(service)]
-  await waits(theirs)
-  const document = (n: number) => `https://${n}.person.example.com/c.json`
-  for (let n = 0; n <= 100; n++) {
-    const client = aClient({ client_id: document(n), registration_source: 'cimd' })
-    await requestApproval(service.app, { client, user_id: person.id }, { ip: '127.0.0.1', request_id: '' })
-  }
-  const waiting = await okAdmin<Waiting[]>(service, 'GET', '/admin/client-requests?status=waiting&limit=1000')
-  const own = waiting.filter(({ requested_by }) => requested_by === person.id).map(({ client_id }) => client_id)
-  expect([own.length, own[0], own.at(-1)]).toEqual([100, document(100), document(1)])
-  expect(waiting.map(({ client_id }) => client_id)).toContain(theirs)
-})
-
 test('at most 1,000 wait: the oldest goes, and decided ones stay', async () => {
   const denied = published()
   await waits(denied)
@@ -298,7 +282,7 @@ test('at most 1,000 wait: the oldest goes, and decided ones stay', async () => {
     const client_id = n === 0 ? first : `https://${n}.example.com/c.json`
     const about = { id: newId(), client_id, client_name: 'N', redirect_hosts: [], requested_by: newId() }
     const request = { ...about, count: 1, status: 'waiting' as const, first_at: now, last_at: now }
-    await service.app.store.requestClient({ request, max: 1000, max_of_person: 100 })
+    await service.app.store.requestClient({ request, max: 1000, most_of_person: 100 })
   }
   expect(await service.app.store.findClientRequest({ client_id: first })).toBeUndefined()
   expect(await okAdmin<unknown[]>(service, 'GET', '/admin/client-requests?status=waiting&limit=1000')).toHaveLength(

@@ -107,7 +107,7 @@ const clientRequest: Make = async ({ app }) => {
   const [id, now] = [newId(), app.clock.now()]
   const request = { id, client_id: newId(), client_name: 'Desk', redirect_hosts: [], requested_by: `u_${newId()}` }
   const more = { count: 1, status: 'waiting' as const, first_at: now, last_at: now }
-  await app.store.requestClient({ request: { ...request, ...more }, max: 1000, max_of_person: 1000 })
+  await app.store.requestClient({ request: { ...request, ...more }, max: 1000, most_of_person: 1000 })
   return { params: { id } }
 }
 

@@ -11,8 +11,8 @@ import { placeOf } from './redirect_uri.ts'
 
 /** Maximum number of requests that wait. The oldest goes. */
 export const MAX_WAITING = 1000
-/** The part of them that one person can cause, so that the requests of other people stay. */
-const MAX_OF_PERSON = 100
+/** The oldest of a person who caused more of them than this go first, so that one person does not push out the requests of others. */
+const MOST_OF_PERSON = 100
 
 /** Whether a client is one of those that an operator must approve. */
 export const needsApproval = ({ clients }: Pick<Config, 'clients'>, { registration_source: source }: Client): boolean =>
@@ -61,5 +61,5 @@ export async function requestApproval(
   }
   const detail = { client_name, redirect_hosts }
   const event = newAuditEvent(app, { ...by, action: 'client_requested', actor_id: user_id, client_id, detail })
-  await app.store.recorded('requestClient', { request, max: MAX_WAITING, max_of_person: MAX_OF_PERSON }, event)
+  await app.store.recorded('requestClient', { request, max: MAX_WAITING, most_of_person: MOST_OF_PERSON }, event)
 }

@@ -66,17 +66,17 @@ export function* listClientRequests({
 }
 
 /**
- * Stores a request, or counts it if the client waits already. At most `max` wait, and at most `max_of_person` of the clients that one person asked
- * for first: the oldest goes. Returns whether it is the first one of the client.
+ * Stores a request, or counts it if the client waits already. At most `max` wait: the oldest goes, of the person who caused most of them if these
+ * are more than `most_of_person`, so that one person does not push out what others wait for. Returns whether it is the first one of the client.
  */
 export function* requestClient({
   request: r,
   max,
-  max_of_person,
+  most_of_person,
 }: {
   request: ClientRequest
   max: number
-  max_of_person: number
+  most_of_person: number
 }): Op<boolean> {
   const counted = yield* change(
     "UPDATE client_requests SET requests = requests + 1, client_name = ?, redirect_hosts = ?, resource = ?, last_at = ? WHERE client_id = ? AND status = 'waiting'",
@@ -101,19 +101,23 @@ export function* requestClient({
     r.first_at,
     r.last_at,
   )
-  yield* dropOldest("status = 'waiting' AND requested_by = ?", [r.requested_by], max_of_person)
-  yield* dropOldest("status = 'waiting'", [], max)
+  const beyond = num((yield* one("SELECT COUNT(*) AS n FROM client_requests WHERE status = 'waiting'"))?.n) - max
+  if (beyond > 0) yield* dropOldest(beyond, most_of_person)
   return added > 0
 }
 
-function* dropOldest(which: string, params: readonly string[], max: number): Op<void> {
-  const [beyond] = yield* all(
-    `SELECT id FROM client_requests WHERE ${which} ORDER BY id DESC LIMIT 1 OFFSET ?`,
-    ...params,
-    max,
+function* dropOldest(count: number, most_of_person: number): Op<void> {
+  const most = yield* one(
+    `SELECT requested_by, COUNT(*) AS n FROM client_requests WHERE status = 'waiting'
+     GROUP BY requested_by ORDER BY n DESC, requested_by LIMIT 1`,
   )
-  if (!beyond) return
-  yield* change(`DELETE FROM client_requests WHERE ${which} AND id <= ?`, ...params, idBytes(idText(beyond.id)))
+  const person = num(most?.n) > most_of_person ? str(most?.requested_by) : undefined
+  const { sql, params } = where(is('status', 'waiting'), is('requested_by', person))
+  yield* change(
+    `DELETE FROM client_requests WHERE id IN (SELECT id FROM client_requests ${sql} ORDER BY id LIMIT ?)`,
+    ...params,
+    count,
+  )
 }
 
 /** Records a decision. Returns whether it changed something. */

@@ -258,12 +258,34 @@ export function clientRules(bench: Bench): void {
           ...{ requested_by: 'u', status: 'waiting', first_at: NOW, last_at: NOW },
         },
         max: 5,
-        max_of_person: 5,
+        most_of_person: 5,
       }),
     )
     expect(new Set(await Promise.all(asks))).toEqual(new Set([true]))
     expect(await store.listClientRequests({ status: 'waiting', limit: 100 })).toHaveLength(5)
     await other.close()
+    await close()
+  })
+
+  test('a person may fill the list of clients that wait, but not push out what others wait for', async () => {
+    const { store, close } = await bench.open()
+    const ask = (client_id: string, requested_by: string) =>
+      store.requestClient({
+        request: {
+          ...{ id: newId(), client_id, client_name: 'Desk', redirect_hosts: [], count: 1 },
+          ...{ requested_by, status: 'waiting', first_at: NOW, last_at: NOW },
+        },
+        max: 10,
+        most_of_person: 3,
+      })
+    const waiting = async () =>
+      (await store.listClientRequests({ status: 'waiting', limit: 100 })).map(({ client_id }) => client_id).reverse()
+    const many = Array.from({ length: 11 }, (_, i) => `many-${i}`)
+    for (const each of many) await ask(each, 'one')
+    expect(await waiting()).toEqual(many.slice(1))
+    await ask('ours', 'other')
+    for (const each of ['many-11', 'many-12']) await ask(each, 'one')
+    expect(await waiting()).toEqual([...many.slice(4), 'ours', 'many-11', 'many-12'])
     await close()
   })
 }
