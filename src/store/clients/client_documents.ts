@@ -24,10 +24,15 @@ interface FailingDocument {
 
 const FAILING = `document_error IS NOT NULL AND status = 'active'`
 
-/** The active clients whose document could not be fetched. */
+/** The error of a document that is gone. */
+const GONE = `%(${DOCUMENT_GONE})`
+
+/** The active clients whose document could not be fetched. Those that still work come first, because their operators can act before they end. */
 export function* listFailingDocuments({ limit }: { limit: number }): Op<FailingDocument[]> {
   const rows = yield* all(
-    `SELECT client_id, document_error, document_fetched_at FROM clients WHERE ${FAILING} ORDER BY client_id LIMIT ?`,
+    `SELECT client_id, document_error, document_fetched_at FROM clients WHERE ${FAILING}
+     ORDER BY CASE WHEN document_error LIKE ? THEN 1 ELSE 0 END, client_id LIMIT ?`,
+    GONE,
     limit,
   )
   return rows.map((row) => ({
@@ -40,5 +45,5 @@ export function* listFailingDocuments({ limit }: { limit: number }): Op<FailingD
 /** The number of these clients, without those whose document is gone. */
 export function* countStaleDocuments(): Op<number> {
   const stale = `SELECT count(*) AS n FROM clients WHERE ${FAILING} AND document_error NOT LIKE ?`
-  return num((yield* one(stale, `%(${DOCUMENT_GONE})`))?.n)
+  return num((yield* one(stale, GONE))?.n)
 }

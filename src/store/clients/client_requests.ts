@@ -67,7 +67,7 @@ export function* listClientRequests({
 
 /**
  * Stores a request, or counts it if the client waits already. At most `max` wait: the oldest goes, of the person who caused most of them if these
- * are more than `most_of_person`, so that one person does not push out what others wait for. Returns whether it is the first one of the client.
+ * are more than `most_of_person`, so that one person does not push out the clients of other people. Returns whether it is the first one of the client.
  */
 export function* requestClient({
   request: r,

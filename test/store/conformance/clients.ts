@@ -267,7 +267,7 @@ export function clientRules(bench: Bench): void {
     await close()
   })
 
-  test('a person may fill the list of clients that wait, but not push out what others wait for', async () => {
+  test('one person may fill the list of clients that wait, and the clients that other people asked for stay', async () => {
     const { store, close } = await bench.open()
     const ask = (client_id: string, requested_by: string) =>
       store.requestClient({
