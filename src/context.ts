@@ -251,10 +251,10 @@ export interface OidcProvider {
   checkClient(): Promise<void>
 }
 
-/** Limits on the kilobytes that are kept for one address, for one client and for all of them, at all instances together. */
+/** Limits on the kilobytes that are kept for one address, for one client where clients send them, and for all of them, at all instances together. */
 export interface Room {
   readonly address: SharedBuckets
-  readonly client: SharedBuckets
+  readonly client?: SharedBuckets
   readonly all: SharedBuckets
 }
 

@@ -9,22 +9,28 @@ import { isId } from '../../lib/id.ts'
 /** How long a value is kept. A person who comes back later than the value is valid still finds the way to the application. */
 export const KEPT_SECONDS = 3600
 export const KILOBYTE = 1024
+interface Sizes {
+  name: string
+  ofAddress: number
+  ofClient?: number
+  ofAll: number
+}
 /** The kilobytes of one address and of all addresses. When a few addresses have filled the first room, others still have the second one. */
-const OF_SIGN_INS = [
+const OF_SIGN_INS: readonly Sizes[] = [
   { name: 'pending', ofAddress: 8 * KILOBYTE, ofAll: 256 * KILOBYTE },
   { name: 'small pending', ofAddress: 64, ofAll: 64 * KILOBYTE },
 ]
 /** The same for pushed requests. Programs push them without a person, so they are apart from sign-ins, and one client leaves room to the others. */
-const OF_PUSHED = [
+const OF_PUSHED: readonly Sizes[] = [
   { name: 'pushed', ofAddress: 8 * KILOBYTE, ofClient: 32 * KILOBYTE, ofAll: 128 * KILOBYTE },
   { name: 'small pushed', ofAddress: 64, ofClient: 16 * KILOBYTE, ofAll: 64 * KILOBYTE },
 ]
 
-const openRooms = (store: BucketStore, sizes: typeof OF_SIGN_INS | typeof OF_PUSHED): Room[] =>
-  sizes.map(({ name, ofAddress, ofAll, ...of }) => {
+const openRooms = (store: BucketStore, sizes: readonly Sizes[]): Room[] =>
+  sizes.map(({ name, ofAddress, ofClient, ofAll }) => {
     const bucket = (kind: string, burst: number) =>
       new SharedBuckets(kind, { rate: burst / KEPT_SECONDS, burst }, store)
-    const client = bucket(`client ${name}`, 'ofClient' in of ? of.ofClient : ofAll)
+    const client = ofClient === undefined ? undefined : bucket(`client ${name}`, ofClient)
     return { address: bucket(name, ofAddress), client, all: bucket(`all ${name}`, ofAll) }
   })
 
@@ -48,7 +54,7 @@ export async function takeRoom(rooms: readonly Room[], remote: string, cost: num
     // The smallest part first, so that who has no room does not use up the room of others.
     const wait =
       (await address.take(subscriber(remote), cost)) ||
-      (pusher ? await client.take(pusher.client_id, cost) : 0) ||
+      (pusher && (await client?.take(pusher.client_id, cost))) ||
       (pusher?.isOfOperators ? 0 : await all.take('', cost))
     if (wait === 0) return 0
     shortest = shortest === 0 ? wait : Math.min(shortest, wait)

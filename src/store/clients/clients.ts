@@ -27,7 +27,7 @@ import { deleteReceiver } from './event_receivers.ts'
 import { indexSubjects, unindexSubjects } from './federated_subjects.ts'
 import { readSecrets, type SecretUses, secretsText, usesText } from './stored_secrets.ts'
 
-const CLIENTS = recordTable<Client, keyof RareMembers | 'kept_document'>(
+const CLIENTS = recordTable<Client, keyof Together>(
   'clients',
   'client_id',
   {

@@ -129,7 +129,7 @@ export function clientRules(bench: Bench): void {
     await store.noteDocument({ client_id, error: 'status 403 (cimd_status)' })
     const failing = { document_error: 'status 403 (cimd_status)', document_fetched_at: NOW }
     expect(await store.findClient(client)).toEqual({ ...client, ...failing })
-    const gone = aClient({ client_id: 'https://b.example/c.json', document_error: 'status 404 (client_document_gone)' })
+    const gone = aClient({ client_id: 'https://0.example/c.json', document_error: 'status 404 (client_document_gone)' })
     await store.createClient(gone)
     await store.createClient(aClient({ client_id: 'c', status: 'suspended', document_error: 'x' }))
     expect(await store.listFailingDocuments({ limit: 10 })).toEqual([
