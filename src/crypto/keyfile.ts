@@ -51,10 +51,10 @@ const pemFile = (folder: string, kid: string) => path.join(folder, `${kid}.pem`)
 function loadKeys(folder: string): StoredKey[] {
   const index = indexFile(folder)
   if (!existsSync(index)) {
-    // New keys would silently invalidate every token that the old keys signed.
-    if (existsSync(folder) && readdirSync(folder).some((name) => name.endsWith('.pem')))
-      throw new Error(`${index} is missing, but the folder contains keys`)
-    return []
+    if (!existsSync(folder) || !readdirSync(folder).some((name) => name.endsWith('.pem'))) return []
+    // Another process writes the index before its first key: where a key is there by now, so is the index. Without an index, new keys would
+    // silently invalidate every token that the old keys signed.
+    if (!existsSync(index)) throw new Error(`${index} is missing, but the folder contains keys`)
   }
   for (let shown = readIndex(index); ; ) {
     try {

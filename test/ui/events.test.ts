@@ -26,10 +26,10 @@ describe(`in ${CHROMIUM}`, () => {
     await receiver.arrived(1)
     service.advance(3)
     await receiver.arrived(2)
-    // No further attempt comes between those of the page.
-    service.advance(-60)
     const attempts = () => okAdmin<{ deliveries: object[] }>(service, 'GET', `/admin/webhooks/${id}`)
     await expect.poll(async () => (await attempts()).deliveries.length).toBe(2)
+    // No further attempt comes between those of the page: the time of the next one is stored with the second one.
+    service.advance(-60)
     const { page } = await openAdmin(reopen, service, 'webhooks')
     await page.getByText('HTTP 503').first().waitFor()
     expect((await rowsOf(page))[0]).toMatch(/failing[\s\S]*1\s+since/)
