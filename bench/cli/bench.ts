@@ -140,7 +140,7 @@ const benchCommand = (program: Command): Command =>
 /** Scenarios that are not workloads and print tables of their own. */
 const STANDALONE = {
   parts: () => measureParts(),
-  operators: ({ env }, smoke, say) => measureOperators(smoke ? SMALL : LARGE, env, say),
+  operators: (settings, smoke, say) => measureOperators(smoke ? SMALL : LARGE, settings, say),
   overload: ({ env, seconds }, _, say) => measureOverload(seconds, env, say),
 } satisfies Record<string, (settings: Settings, smoke: boolean, say: (text: string) => void) => Promise<string>>
 

@@ -1,9 +1,7 @@
 // The operators scenario: list pages, statistics, a purge and an emergency revocation on a large database, and their effect on token latency.
 
 import { once } from 'node:events'
-import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Env } from '../../src/config/env.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { programFile } from '../../src/lib/paths.ts'
 import { withStore } from '../../src/store/work.ts'
@@ -12,10 +10,12 @@ import { type BenchTarget, HOT_CLIENTS } from '../load/target.ts'
 import { beginTraffic, tokenRequest } from '../load/traffic.ts'
 import { aligned } from '../report/table.ts'
 import { median, percentilesOf } from '../statistics.ts'
-import { start, stopAll, tempDir } from './children.ts'
-import { storageEnv, withoutDatabase } from './databases.ts'
+import { start, stopAll } from './children.ts'
+import { openBenchDatabase, storageEnv, withoutDatabase } from './databases.ts'
 import { type Known, type Population, populate } from './populate.ts'
+import type { BenchDatabase } from './probe.ts'
 import { startService } from './service.ts'
+import type { Settings, StoreName } from './settings.ts'
 
 /** The rows of a large installation. */
 export const LARGE: Population = { clients: 100_000, users: 100_000, issuances: 1_000_000, expired: 1_000_000 }
@@ -28,22 +28,37 @@ const RATE = 200
 const QUIET_SECONDS = 10
 const BREATH_MS = 1000
 
-/** Measures on a temporary SQLite database. Returns the tables. */
-export async function measureOperators(population: Population, env: Env, say: (text: string) => void): Promise<string> {
-  const file = path.join(tempDir(), 'service.db')
+/** Measures on a database of each kind that the settings name. Returns the tables. */
+export async function measureOperators(
+  population: Population,
+  settings: Settings,
+  say: (text: string) => void,
+): Promise<string> {
+  const parts: string[] = []
+  for (const store of settings.stores) parts.push(`${store}\n\n${await measureOn(store, population, settings, say)}`)
+  return parts.join('\n\n')
+}
+
+async function measureOn(
+  store: StoreName,
+  population: Population,
+  settings: Settings,
+  say: (text: string) => void,
+): Promise<string> {
+  const { database, remove } = await openBenchDatabase(settings, store, 0)
   say(
     `writing ${Object.entries(population)
       .map(([what, rows]) => `${rows} ${what}`)
       .join(', ')}`,
   )
-  const database = { driver: 'sqlite' as const, file }
   const { config } = loadConfig(undefined, storageEnv(database))
   const known = await withStore(config, (store) => populate(store, population), true)
   const [target] = await startService({
     clients: { hot: HOT_CLIENTS, cold: 0 },
     alg: 'ES256',
     database,
-    env: withoutDatabase(env),
+    // All tokens of the last day are live.
+    env: { ...withoutDatabase(settings.env), SERVICE_CLIENT_CREDENTIALS_TOKEN_EXPIRY: '24h' },
   })
   try {
     say('requesting pages')
@@ -62,9 +77,10 @@ export async function measureOperators(population: Population, env: Env, say: (t
       for (; performance.now() < endMs; calls++) await ask(target, '/admin/stats')
       return `${calls} calls`
     })
-    await traffic('service purge --only sessions', () => purge(file, env))
+    await traffic('service purge --only sessions', () => purge(database, settings))
     await traffic('POST /admin/revocations of every live token', async () => {
-      const { tokens } = (await ask(target, '/admin/revocations', { kid: 'k1' })) as { tokens: number }
+      const revoked = await finished(target, await ask(target, '/admin/revocations', { kid: 'k1' }))
+      const { tokens } = revoked as { tokens: number }
       return `${tokens} tokens`
     })
     return [
@@ -75,6 +91,7 @@ export async function measureOperators(population: Population, env: Env, say: (t
       ),
     ].join('\n\n')
   } finally {
+    await remove()
     await stopAll()
   }
 }
@@ -126,6 +143,16 @@ async function ask(target: BenchTarget, where: string, json?: object): Promise<u
   return where === '/metrics' ? text : JSON.parse(text)
 }
 
+/** The result of an operation. One that takes longer than ten seconds continues as a job. */
+async function finished(target: BenchTarget, answer: unknown): Promise<unknown> {
+  const { id, status = 'done', ...rest } = answer as { id?: string; status?: string; answer?: unknown }
+  if (id === undefined) return answer
+  if (status === 'done') return rest.answer
+  if (status !== 'running') throw new Error(`the job is ${status}: ${JSON.stringify(rest)}`)
+  await sleep(BREATH_MS)
+  return finished(target, await ask(target, `/admin/jobs/${id}`))
+}
+
 async function measurePages(target: BenchTarget, known: Known): Promise<string[][]> {
   const rows: string[][] = []
   for (const page of pagesOf(known)) {
@@ -155,18 +182,19 @@ async function underTraffic(target: BenchTarget, what: string, work: () => Promi
   return [what, seconds.toFixed(1), digits(p50), digits(p99), digits(max), String(errors), done]
 }
 
-async function purge(file: string, env: Env): Promise<string> {
+async function purge(database: BenchDatabase, { env }: Settings): Promise<string> {
   const args = [programFile('service'), 'purge', '--only', 'sessions', '--timeout', '0', '--json']
   const child = start(process.execPath, args, {
-    env: { PATH: env['PATH'], SERVICE_STORAGE_SQLITE_PATH: file },
+    env: { PATH: env['PATH'], ...storageEnv(database) },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  let printed = ''
-  for (const stream of [child.stdout, child.stderr])
+  // The progress is on stderr.
+  const printed = ['', '']
+  for (const [i, stream] of [child.stdout, child.stderr].entries())
     stream?.on('data', (chunk: Buffer) => {
-      printed += chunk
+      printed[i] += String(chunk)
     })
   const [code] = await once(child, 'close')
-  if (code !== 0) throw new Error(`purge: ${printed}`)
-  return `${(JSON.parse(printed) as { deleted: number }[])[0]?.deleted} rows`
+  if (code !== 0) throw new Error(`purge: ${printed.join('')}`)
+  return `${(JSON.parse(printed[0] as string) as { deleted: number }[])[0]?.deleted} rows`
 }

@@ -29,7 +29,7 @@ const RESOURCES = 20
 /** One of this many tokens is for the rare resource. */
 const RARE = 10_000
 
-/** Writes a population through the operations of the store. Tokens are spread over the last day; those of the last hour are live. */
+/** Writes a population through the operations of the store. Tokens are spread over the last day, and all of them are live. */
 export async function populate(store: Store, { clients, users, issuances, expired }: Population): Promise<Known> {
   const now = Math.floor(Date.now() / 1000)
   const clientIds = Array.from({ length: clients }, () => `c_${newId()}`)
@@ -48,7 +48,7 @@ export async function populate(store: Store, { clients, users, issuances, expire
       resource: i % RARE === 1 ? resourceUri(RESOURCES) : resourceUri(i % RESOURCES),
       scope: 'mcp:read mcp:write',
       issued_at,
-      expires_at: issued_at + 3600,
+      expires_at: now + DAY,
       kid: 'k1',
       is_agent: false,
       ip: '192.0.2.1',
