@@ -21,6 +21,7 @@ import type { WaitingRoom } from './http/waiting_room.ts'
 import type { Build } from './lib/build.ts'
 import type { OAuthError } from './lib/error.ts'
 import type { Markup } from './lib/html.ts'
+import type { Lru } from './lib/lru.ts'
 import type { ReplayCache } from './lib/replay_set.ts'
 import type { SingleFlight } from './lib/threads/single_flight.ts'
 import type { Clock } from './lib/time.ts'
@@ -33,6 +34,7 @@ import type { Standing } from './net/standing.ts'
 import type { AuthorizationDetail, DetailsType } from './records/authorization_details.ts'
 import type { Client } from './records/client.ts'
 import type { RenewalResult } from './records/upstream_token.ts'
+import type { CacheCounts } from './store/cache.ts'
 import type { Store } from './store/index.ts'
 import type { ActivitySums } from './telemetry/activity_sums.ts'
 import type { ActivityLog, ClientActivity } from './telemetry/client_activity.ts'
@@ -72,6 +74,8 @@ export interface App {
   /** Encrypts secrets in the database; undefined when data_encryption is off. */
   readonly atRest: AtRest | undefined
   readonly knownTokens: KnownTokens
+  /** What was decided on requests of machine clients (oauth/tokens/prepared.ts). A changed setting clears it. */
+  readonly prepared: Lru<object>
   /** The schemas of authorization details: what is wrong with one, and which member of an element does not fit it. */
   readonly details: {
     problemOf(type: DetailsType): Promise<string | undefined>
@@ -173,7 +177,7 @@ export interface FrontThreadReport {
   /** Requests it answered since the start. */
   requests: number
   lanes: Lanes
-  caches: Store['caches']
+  caches: CacheCounts
   /** Share of its time that its event loop was busy. */
   busy: number
   /** Of its own pool, with PostgreSQL. */

@@ -37,8 +37,8 @@ export interface SigningKey {
 export const isRemote = (key: SigningKey): key is SigningKey & { key: RemoteSigner } => 'sign' in key.key
 
 export interface CryptoLanes extends Passwords {
-  /** Signs claims. Returns the compact JWS. */
-  sign(key: SigningKey, claims: object, onBatch?: BatchListener): Promise<string>
+  /** Signs claims, or their JSON text on one line. Returns the compact JWS. */
+  sign(key: SigningKey, claims: object | string, onBatch?: BatchListener): Promise<string>
   /** Signs the claims of an access token and of its ID token, which gets `at_hash`. Returns both. Both keys are local, or both are remote. */
   signBoth(
     key: SigningKey,
@@ -82,7 +82,7 @@ export function openCrypto({ threads }: CryptoOptions, log: Logger): CryptoLanes
   const password = openPasswords(log)
   return {
     sign(key, claims, onBatch) {
-      const payload = JSON.stringify(claims)
+      const payload = typeof claims === 'string' ? claims : JSON.stringify(claims)
       if (isRemote(key)) return signRemotely(key, payload)
       return crypto.lane.push({ key: localKey(key), header: key.header, payload }, onBatch) as Promise<string>
     },

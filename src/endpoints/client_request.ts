@@ -71,7 +71,7 @@ interface Refused {
 }
 
 /** Does everything that follows from a refusal. Returns what is thrown to the router: the refusal, with the DPoP nonce. */
-async function refusalOf(app: App, refused: Refused, failure: unknown): Promise<unknown> {
+export async function refusalOf(app: App, refused: Refused, failure: unknown): Promise<unknown> {
   const { request, grant, client, uses, nonce } = refused
   await endUses(app, uses, failure)
   const error = await meaningOf(app, request, failure)

@@ -3,47 +3,66 @@ import type { App } from '../context.ts'
 import { clientCredentials } from '../grants/client_credentials.ts'
 import type { Grant, GrantInput } from '../grants/grant.ts'
 import { checkEnabled, grants } from '../grants/index.ts'
-import { type Params, parseForm, type Reply, type Request } from '../http/message.ts'
+import { NO_STORE, type Params, parseForm, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { noteClient } from '../oauth/clients/client_auth.ts'
-import { giveBackToken, takeToken } from '../oauth/clients/client_limits.ts'
+import { giveBackToken, takeRequest, takeToken } from '../oauth/clients/client_limits.ts'
 import { isOwnAssertion } from '../oauth/clients/token_auth.ts'
 import { checkBinding } from '../oauth/tokens/dpop.ts'
 import { type Authorization, issue, type TokenResponse } from '../oauth/tokens/issue.ts'
+import { findPrepared, issuePrepared, keepPrepared, type Prepared, resourcesVersion } from '../oauth/tokens/prepared.ts'
+import type { Client } from '../records/client.ts'
 import type { SingleUse } from '../records/single_use.ts'
 import { inSpan } from '../telemetry/trace.ts'
-import { answerClient } from './client_request.ts'
+import { answerClient, refusalOf } from './client_request.ts'
 
 const BY_TYPE = new Map<string, Grant>(grants.map((grant) => [grant.type, grant]))
 
 /** Answers a token request (RFC 6749 §3.2). */
 export async function token(app: App, request: Request): Promise<Reply> {
   const form = parseForm(request)
+  const prepared = findPrepared(app, request, form)
+  if (prepared) return answerPrepared(app, request, prepared)
   return answerClient(app, request, form, grantFor(app, request, form), issueFor)
 }
 
+/** Answers with a prepared token, within the limits of the client. */
+async function answerPrepared(app: App, request: Request, prepared: Prepared): Promise<Reply> {
+  const { client } = prepared.authorization
+  try {
+    const waits = takeRequest(app, client)
+    if (waits) await waits
+    const body = await counted(app, client, () => issuePrepared(app, request, prepared))
+    countGrant(app, clientCredentials, prepared.authorization)
+    return { status: 200, headers: { 'content-type': 'application/json', ...NO_STORE }, body }
+  } catch (error) {
+    throw await refusalOf(app, { request, grant: clientCredentials, client, uses: [] }, error)
+  }
+}
+
 async function issueFor(app: App, grant: Grant, input: GrantInput, uses: readonly SingleUse[]): Promise<TokenResponse> {
-  const { request, client, proof } = input
+  const { request, form, client, proof } = input
   checkBinding(client, proof)
+  const resources = resourcesVersion(app)
   const authorization = await inSpan(`grant ${grant.name}`, () => grant.run(app, input))
-  const response = await issueCounted(app, request, authorization, uses)
+  const response = await counted(app, authorization.client, () => issue(app, request, authorization, uses))
   // The code or token that a public client sent proves that a user allowed it.
   noteClient(request, client)
-  if (grant.counters?.issued) app.metrics.count(grant.counters.issued, authorization.labels)
+  countGrant(app, grant, authorization)
+  if (grant.isPrepared && uses.length === 0) keepPrepared(app, request, form, authorization, response, resources)
   return response
 }
 
+const countGrant = ({ metrics }: App, { counters }: Grant, { labels }: Authorization): void => {
+  if (counters?.issued) metrics.count(counters.issued, labels)
+}
+
 /** Issues a token within the limits of its client. They are checked before the code or token that was presented is used up. */
-async function issueCounted(
-  app: App,
-  request: Request,
-  authorization: Authorization,
-  uses: readonly SingleUse[],
-): Promise<TokenResponse> {
-  const { client } = authorization
-  await takeToken(app, client)
+async function counted<R>(app: App, client: Client, work: () => Promise<R>): Promise<R> {
+  const waits = takeToken(app, client)
+  if (waits) await waits
   try {
-    return await issue(app, request, authorization, uses)
+    return await work()
   } catch (error) {
     giveBackToken(app, client)
     throw error

@@ -25,6 +25,7 @@ export const clientCredentials = {
   name: 'client_credentials',
   clients: 'confidential',
   isMachine: true,
+  isPrepared: true,
   denied: 'client_credentials_denied',
   switch: 'client_credentials.enabled',
   enabled: (config) => config.client_credentials.enabled,

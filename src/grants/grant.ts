@@ -27,6 +27,8 @@ export interface Grant {
   readonly clients: 'any' | 'confidential'
   /** No user takes part who could learn that an operator must approve the client (clients.approval). */
   readonly isMachine?: true
+  /** The decision depends on the client, the resources and the settings alone, so that it holds for the next request (oauth/tokens/prepared.ts). */
+  readonly isPrepared?: true
   /** The configuration key that enables it; a grant without one is always enabled. */
   readonly switch?: string
   enabled(config: Config): boolean

@@ -20,6 +20,8 @@ export class Cache<V extends object | string> {
   private readonly loads = new SingleFlight<V | undefined>()
   hits = 0
   misses = 0
+  /** Changes whenever something is dropped: what was derived from values of another version may be stale. */
+  version = 0
 
   constructor({ max, bytes, apart }: CacheBounds<V>) {
     this.entries = new Lru({ max, bytes })
@@ -31,6 +33,13 @@ export class Cache<V extends object | string> {
   /** The estimated bytes of all keys and values. */
   get bytes(): number {
     return this.entries.bytes + this.others.bytes + this.absent.bytes
+  }
+
+  /** The cached value; undefined also when the absence of a value is cached. */
+  peek(key: string): V | undefined {
+    const value = this.entries.get(key) ?? this.others.get(key)
+    if (value !== undefined) this.hits++
+    return value
   }
 
   /** The cached value, or else the loaded value. */
@@ -46,6 +55,7 @@ export class Cache<V extends object | string> {
 
   /** Drops a key. The result of a load in flight is not cached. */
   drop(key: string): void {
+    this.version++
     this.entries.delete(key)
     this.others.delete(key)
     this.absent.delete(key)
@@ -54,6 +64,7 @@ export class Cache<V extends object | string> {
 
   /** Drops every key. */
   clear(): void {
+    this.version++
     this.entries.clear()
     this.others.clear()
     this.absent.clear()

@@ -39,6 +39,7 @@ import { findPasswordKinds } from '../oauth/sign_in/password_kinds.ts'
 import { openPendingRooms } from '../oauth/sign_in/pending_value.ts'
 import { withAdminResource } from '../oauth/tokens/admin_resource.ts'
 import { DetailsSchemas } from '../oauth/tokens/details_schemas.ts'
+import { openPrepared } from '../oauth/tokens/prepared.ts'
 import { openReplayCache } from '../oauth/tokens/single_use.ts'
 import type { Store } from '../store/index.ts'
 import { lockOfServer } from '../store/lock.ts'
@@ -255,6 +256,7 @@ export function assemble(
     userCodes: openUserCodeLimit(store),
     ...openPendingRooms(store),
     knownTokens: new KnownTokens(),
+    prepared: openPrepared(),
     details: new DetailsSchemas(),
     admission: new Admission(crypto.refusal, loopBusyMs, crypto.busyMs),
     sums,

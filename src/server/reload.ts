@@ -6,8 +6,9 @@ import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 
 /** Applies the live keys of a configuration to this thread. */
-export function takeLive({ config, log }: App, next: Config): Reloaded {
+export function takeLive({ config, log, prepared }: App, next: Config): Reloaded {
   const reloaded = applyLive(config, next)
+  prepared.clear()
   // A log that is off (level silent) is not switched on by a reload.
   if (log.level !== 'silent') log.level = config.observability.logging.level
   return reloaded

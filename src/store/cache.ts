@@ -222,15 +222,17 @@ type Call = (op: OpName, input: unknown) => Promise<unknown>
 
 interface Cached {
   readonly operations: Operations
-  /** Hits and misses of each cached read. */
-  readonly caches: CacheStats
+  readonly caches: Caches
   dropCaches(): void
   /** Drops the entries that a write of another thread changed. */
   forget(op: OpName, input: unknown): void
   /** Drops the entries that another process changed. */
   invalidate(invalidation: Invalidation | undefined): void
 }
-export type CacheStats = Readonly<Record<string, { readonly hits: number; readonly misses: number }>>
+/** Hits and misses of each cached read. */
+export type CacheCounts = Readonly<Record<string, Pick<Cache<object | string>, 'hits' | 'misses'>>>
+/** The cache of each cached read. */
+export type Caches = Readonly<Record<string, Pick<Cache<object | string>, 'hits' | 'misses' | 'version' | 'peek'>>>
 
 /** Called after a write that other threads may have cached. The caller of the write is answered when it resolves. */
 export type Wrote = (op: OpName, input: unknown) => Promise<unknown> | undefined

@@ -85,8 +85,8 @@ const badHeader = (authorization: string): OAuthError =>
       )
     : refuseClient('bad_authorization_header')
 
-/** Client id and secret of a Basic header; each is form-encoded (RFC 6749 §2.3.1). */
-function parseBasic(authorization: string): SecretCredentials | undefined {
+/** Client id and secret of a Basic header; each is form-encoded (RFC 6749 §2.3.1). Undefined for another header. */
+export function parseBasic(authorization: string): SecretCredentials | undefined {
   const [, encoded] = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(authorization) ?? []
   if (!encoded) return undefined
   const pair = Buffer.from(encoded, 'base64').toString('utf8')

@@ -77,9 +77,7 @@ export async function issue(
   const key = a.vended ? undefined : app.keyring.current(typ)
   const issuance = recordOf(request, a, { now, uses, key, typ })
   const { access_token, refresh_token, id_token } = await (key ? sign(app, key, a, issuance) : vend(app, a, issuance))
-  request.notes.issued = issuance
-  measure(app, request, issuance)
-  touchClient(app, a.client, now)
+  noteIssued(app, request, a.client, issuance)
   const { issued_token_type } = a
   const expires_in = issuance.expires_at - now
   const scope = a.scope === '' ? undefined : a.scope
@@ -94,6 +92,13 @@ export async function issue(
     authorization_details: a.authorization_details,
     issued_token_type,
   }
+}
+
+/** Notes, measures and counts a token that was issued. */
+export function noteIssued(app: App, request: Request, client: Client, issuance: Issuance): void {
+  request.notes.issued = issuance
+  measure(app, request, issuance)
+  touchClient(app, client, issuance.issued_at)
 }
 
 type Tokens = Pick<TokenResponse, 'access_token' | 'refresh_token' | 'id_token'>
@@ -123,8 +128,8 @@ async function vend(app: App, a: Authorization, issuance: NewIssuance): Promise<
   return { access_token: a.vended?.access_token as string, refresh_token }
 }
 
-// One literal, so that every record has the same hidden class: one is created for each token.
-const recordOf = (
+/** The record of a token. One literal, so that every record has the same hidden class: one is created for each token. */
+export const recordOf = (
   request: Request,
   a: Authorization,
   { now, uses, key, typ }: { now: number; uses: readonly SingleUse[]; key?: SigningKey; typ?: AccessTokenTyp },

@@ -1,0 +1,127 @@
+// Prepared tokens: what was decided on a request of a machine client is kept as a value, so that the next request like it is authenticated,
+// counted, signed and committed without asking the rules again. The value holds as long as the client, the resources, the signing key and the
+// settings are those that it was made from. Everything else, and every refusal, goes the way of all requests.
+import { issuerOf } from '../../config/issuer.ts'
+import type { App } from '../../context.ts'
+import { isRemote, type SigningKey } from '../../crypto/pool.ts'
+import type { Params, Request } from '../../http/message.ts'
+import { Lru } from '../../lib/lru.ts'
+import { MB, memoryOf } from '../../lib/memory.ts'
+import { noteClient, parseBasic } from '../clients/client_auth.ts'
+import { findSecret, isLiveSecret, noteSecretUse } from '../clients/client_secret.ts'
+import type { SecretCredentials } from '../clients/secret_auth.ts'
+import { claimsOf } from './access_token.ts'
+import { type Authorization, noteIssued, recordOf, type TokenResponse } from './issue.ts'
+
+/** A decision, what it was made from, and the texts around what is new in each token. */
+export interface Prepared {
+  readonly authorization: Authorization
+  readonly key: SigningKey
+  /** The version of the resources. */
+  readonly resources: number
+  /** The parameters `resource` and `scope`. */
+  readonly asked: readonly [resource: string | undefined, scope: string | undefined]
+  /** The claims before and after `exp`, `iat` and `jti`. */
+  readonly claims: readonly [string, string]
+  /** The response after the token. */
+  readonly response: string
+}
+
+/** The prepared tokens of a thread. Resources and keys are shared, so that they do not count; a client may stay here longer than in its cache. */
+export const openPrepared = (): App['prepared'] =>
+  new Lru<Prepared>({
+    max: 10_000,
+    bytes: 16 * MB,
+    sizeOf: ({ authorization, claims, response }) =>
+      512 + memoryOf(authorization.client) + memoryOf([claims, response]),
+  }) as Lru<object>
+
+/** The parameters that a prepared token depends on. A request with another one is not prepared. */
+const PARAMS = new Set(['grant_type', 'client_id', 'client_secret', 'scope', 'resource'])
+
+const keyOf = (client_id: string, { resource, scope }: Params): string => `${client_id} ${resource} ${scope}`
+
+/** The secret of a request that consists of nothing else than a prepared token depends on. */
+function secretOf({ headers: { authorization, dpop }, trace }: Request, form: Params): SecretCredentials | undefined {
+  if (form.grant_type !== 'client_credentials' || dpop !== undefined || trace) return undefined
+  for (const name in form) if (!PARAMS.has(name)) return undefined
+  const { client_id, client_secret } = form
+  if (authorization === undefined) return client_id === undefined ? undefined : { client_id, client_secret }
+  const basic = client_secret === undefined ? parseBasic(authorization) : undefined
+  return client_id === undefined || client_id === basic?.client_id ? basic : undefined
+}
+
+/** Finds the prepared token of an authenticated request. Undefined when the request must be decided, or refused. */
+export function findPrepared(app: App, request: Request, form: Params): Prepared | undefined {
+  const sent = secretOf(request, form)
+  if (sent?.client_secret === undefined) return undefined
+  const prepared = app.prepared.get(keyOf(sent.client_id, form)) as Prepared | undefined
+  if (!prepared || !isCurrent(app, prepared, sent.client_id, form)) return undefined
+  const { client } = prepared.authorization
+  const secret = findSecret(client, sent.client_secret)
+  if (!secret || !isLiveSecret(secret, app.clock.now())) return undefined
+  request.notes.client_id = client.client_id
+  noteClient(request, client)
+  noteSecretUse(app, client, secret)
+  return prepared
+}
+
+/** Whether the records that a decision was made from are those in use. A changed record is another object. */
+const isCurrent = (app: App, { authorization, key, resources, asked }: Prepared, client_id: string, form: Params) =>
+  authorization.client === app.store.caches['findClient']?.peek(client_id) &&
+  resources === resourcesVersion(app) &&
+  key === app.keyring.current(authorization.resource?.access_token_typ) &&
+  asked[0] === form.resource &&
+  asked[1] === form.scope
+
+/** The version of the resources, from before a decision. */
+export const resourcesVersion = ({ store }: App): number => store.caches['listResources']?.version ?? 0
+
+/** Keeps the decision on a request of a client that authenticated, for the next one like it. `resources` is the version from before the decision. */
+export function keepPrepared(
+  app: App,
+  request: Request,
+  form: Params,
+  authorization: Authorization,
+  response: TokenResponse,
+  resources: number,
+): void {
+  const { client, resource } = authorization
+  const key = app.keyring.current(resource?.access_token_typ)
+  if (!resource || !client.secrets || isRemote(key) || !secretOf(request, form)) return
+  if (resources !== resourcesVersion(app)) return
+  const prepared: Prepared = {
+    authorization,
+    key,
+    resources,
+    asked: [form.resource, form.scope],
+    claims: claimsAround(request, authorization, issuerOf(app.config)),
+    response: JSON.stringify({ ...response, access_token: '' }).slice(BEFORE_TOKEN.length),
+  }
+  app.prepared.set(keyOf(client.client_id, form), prepared)
+}
+
+const BEFORE_TOKEN = '{"access_token":"'
+const timesOf = ({ id, issued_at, expires_at }: { id: string; issued_at: number; expires_at: number }) =>
+  `"exp":${expires_at},"iat":${issued_at},"jti":"${id}"`
+
+/** The claims as text, without the members that differ in each token. A quotation mark in a value is escaped, so that only the members are found. */
+function claimsAround(request: Request, authorization: Authorization, issuer: string): [string, string] {
+  const record = recordOf(request, authorization, { now: 0, uses: [] })
+  const [before = '', after = ''] = JSON.stringify(claimsOf(record, issuer)).split(timesOf(record))
+  return [before, after]
+}
+
+/** Issues a prepared token. Returns the response as text. Rejects when the storage or the signature fails. */
+export async function issuePrepared(app: App, request: Request, prepared: Prepared): Promise<string> {
+  const { authorization, key, claims, response } = prepared
+  const typ = authorization.resource?.access_token_typ
+  const issuance = recordOf(request, authorization, { now: app.clock.now(), uses: [], key, typ })
+  // The commit starts first: this thread may sign meanwhile.
+  const committed = app.store.recordIssuance(issuance)
+  const signed = app.crypto.sign(key, `${claims[0]}${timesOf(issuance)}${claims[1]}`)
+  const [access_token] = await Promise.all([signed, committed])
+  app.knownTokens.signed(access_token, issuance.issued_at)
+  noteIssued(app, request, authorization.client, issuance)
+  return `${BEFORE_TOKEN}${access_token}${response}`
+}
