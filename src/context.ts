@@ -1,6 +1,4 @@
-// The type of `App`: every long-lived part of the service. Functions take the parts that they need from it; server/assemble.ts
-// builds it. Types only, and only from folders to the left of this file.
-
+// The type of `App`: every long-lived part of the service, as server/assemble.ts builds it. Only types, from folders to the left of this file.
 import type { Env } from './config/env.ts'
 import type { OidcSettings } from './config/oidc_keys.ts'
 import type { Reloaded } from './config/reload.ts'
@@ -19,6 +17,7 @@ import type { RequestLog } from './http/request_log.ts'
 import type { SharedBuckets } from './http/shared_buckets.ts'
 import type { WaitingRoom } from './http/waiting_room.ts'
 import type { Build } from './lib/build.ts'
+import type { Caches } from './lib/cache.ts'
 import type { OAuthError } from './lib/error.ts'
 import type { Markup } from './lib/html.ts'
 import type { Lru } from './lib/lru.ts'
@@ -34,7 +33,6 @@ import type { Standing } from './net/standing.ts'
 import type { AuthorizationDetail, DetailsType } from './records/authorization_details.ts'
 import type { Client } from './records/client.ts'
 import type { RenewalResult } from './records/upstream_token.ts'
-import type { CacheCounts } from './store/cache.ts'
 import type { Store } from './store/index.ts'
 import type { ActivitySums } from './telemetry/activity_sums.ts'
 import type { ActivityLog, ClientActivity } from './telemetry/client_activity.ts'
@@ -74,7 +72,7 @@ export interface App {
   /** Encrypts secrets in the database; undefined when data_encryption is off. */
   readonly atRest: AtRest | undefined
   readonly knownTokens: KnownTokens
-  /** What was decided on requests of machine clients (oauth/tokens/prepared.ts). A changed setting clears it. */
+  /** Decisions on requests of machine clients (oauth/tokens/prepared.ts). A changed setting clears them. */
   readonly prepared: Lru<object>
   /** The schemas of authorization details: what is wrong with one, and which member of an element does not fit it. */
   readonly details: {
@@ -150,7 +148,7 @@ export interface App {
   scrape(): Promise<{ type: string; text: string }>
   /** Upstream tokens that are being requested, by connection and scopes. */
   readonly renewals: SingleFlight<RenewalResult>
-  /** Which HTTP engine serves which listener; filled by serve(). */
+  /** The HTTP engine of each listener; filled by serve(). */
   readonly engines: { public?: string; admin?: string }
   /** `draining` from the first signal on: no new requests are wanted. */
   readonly lifecycle: { draining: boolean }
@@ -177,7 +175,7 @@ export interface FrontThreadReport {
   /** Requests it answered since the start. */
   requests: number
   lanes: Lanes
-  caches: CacheCounts
+  caches: Caches<'hits' | 'misses'>
   /** Share of its time that its event loop was busy. */
   busy: number
   /** Of its own pool, with PostgreSQL. */

@@ -49,7 +49,7 @@ export async function answerClient(
     const response = await answer(app, grant, { request, form, client, proof }, uses)
     return json(status, response, nonce ? { 'dpop-nonce': nonce['dpop-nonce'], ...NO_STORE } : NO_STORE)
   } catch (error) {
-    throw await refusalOf(app, { request, grant, client, uses, nonce }, error)
+    throw await followRefusal(app, { request, grant, client, uses, nonce }, error)
   }
 }
 
@@ -71,7 +71,7 @@ interface Refused {
 }
 
 /** Does everything that follows from a refusal. Returns what is thrown to the router: the refusal, with the DPoP nonce. */
-export async function refusalOf(app: App, refused: Refused, failure: unknown): Promise<unknown> {
+export async function followRefusal(app: App, refused: Refused, failure: unknown): Promise<unknown> {
   const { request, grant, client, uses, nonce } = refused
   await endUses(app, uses, failure)
   const error = await meaningOf(app, request, failure)

@@ -14,7 +14,7 @@ import { findPrepared, issuePrepared, keepPrepared, type Prepared, resourcesVers
 import type { Client } from '../records/client.ts'
 import type { SingleUse } from '../records/single_use.ts'
 import { inSpan } from '../telemetry/trace.ts'
-import { answerClient, refusalOf } from './client_request.ts'
+import { answerClient, followRefusal } from './client_request.ts'
 
 const BY_TYPE = new Map<string, Grant>(grants.map((grant) => [grant.type, grant]))
 
@@ -36,7 +36,7 @@ async function answerPrepared(app: App, request: Request, prepared: Prepared): P
     countGrant(app, clientCredentials, prepared.authorization)
     return { status: 200, headers: { 'content-type': 'application/json', ...NO_STORE }, body }
   } catch (error) {
-    throw await refusalOf(app, { request, grant: clientCredentials, client, uses: [] }, error)
+    throw await followRefusal(app, { request, grant: clientCredentials, client, uses: [] }, error)
   }
 }
 

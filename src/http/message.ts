@@ -129,27 +129,31 @@ export function parseParams(text: string, ...lists: readonly string[]): Params {
   const params = newNamed()
   if (text === '') return params
   if (text.includes('\0') || text.includes('\ufffd')) throw badEncoding()
-  const pairs = text.split('&')
-  if (pairs.length > MAX_PARAMS)
-    throw new OAuthError('invalid_request', 'too many parameters', { reason: 'too_many_params' })
-  for (const pair of pairs) {
-    if (pair === '') continue
-    const [name, value] = splitPair(pair)
-    const before = params[name]
-    // An empty one keeps its name: the admin API refuses a filter without a value.
-    if (before === undefined) params[name] = value === '' ? undefined : value
-    else if (value === '' || value === before) continue
-    else if (lists.includes(name)) params[name] = `${before} ${value}`
-    else refuseTwo(name)
+  let count = 0
+  for (let from = 0; from < text.length; ) {
+    const end = indexOrEnd(text, '&', from, text.length)
+    const eq = indexOrEnd(text, '=', from, end)
+    if (end > from) addParam(params, decode(text.slice(from, eq)), decode(text.slice(eq + 1, end)), lists)
+    if (++count > MAX_PARAMS)
+      throw new OAuthError('invalid_request', 'too many parameters', { reason: 'too_many_params' })
+    from = end + 1
   }
   return params
 }
 
-function splitPair(pair: string): [name: string, value: string] {
-  const eq = pair.indexOf('=')
-  const name = eq < 0 ? pair : pair.slice(0, eq)
-  const value = eq < 0 ? '' : pair.slice(eq + 1)
-  return pair.includes('%') || pair.includes('+') ? [decode(name), decode(value)] : [name, value]
+/** The first place of a character before `end`, or else `end`. */
+function indexOrEnd(text: string, char: string, from: number, end: number): number {
+  const at = text.indexOf(char, from)
+  return at < 0 || at > end ? end : at
+}
+
+function addParam(params: Record<string, string | undefined>, name: string, value: string, lists: readonly string[]) {
+  const before = params[name]
+  // An empty one keeps its name: the admin API refuses a filter without a value.
+  if (before === undefined) params[name] = value === '' ? undefined : value
+  else if (value === '' || value === before) return
+  else if (lists.includes(name)) params[name] = `${before} ${value}`
+  else refuseTwo(name)
 }
 
 function refuseTwo(name: string): never {
@@ -161,8 +165,10 @@ function refuseTwo(name: string): never {
 }
 
 function decode(text: string): string {
+  const plain = text.includes('+') ? text.replaceAll('+', ' ') : text
+  if (!plain.includes('%')) return plain
   try {
-    const value = decodeURIComponent(text.replaceAll('+', ' '))
+    const value = decodeURIComponent(plain)
     if (!value.includes('\0')) return value
   } catch {}
   throw badEncoding()

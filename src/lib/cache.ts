@@ -83,3 +83,6 @@ export class Cache<V extends object | string> {
     return flight
   }
 }
+
+/** Several caches by name, as far as their users need them. */
+export type Caches<Member extends keyof Cache<never>> = Readonly<Record<string, Pick<Cache<object | string>, Member>>>

@@ -48,3 +48,10 @@ export function parseObject(bytes: Buffer): Record<string, unknown> | undefined 
   const value = parseValue(bytes)
   return isObject(value) ? value : undefined
 }
+
+/** The member of an object that holds its JSON, when that was written together with it. */
+export const JSON_TEXT = Symbol('JSON')
+
+/** The JSON of a value, which may bring it along. Undefined for undefined. */
+export const jsonOf = (value: unknown): string | undefined =>
+  (value as { [JSON_TEXT]?: string } | null | undefined)?.[JSON_TEXT] ?? JSON.stringify(value)

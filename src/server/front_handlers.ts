@@ -3,10 +3,10 @@
 import type { Config } from '../config/schema.ts'
 import type { App, FrontThreadReport } from '../context.ts'
 import type { SharedKey } from '../crypto/shared_keys.ts'
+import type { Caches } from '../lib/cache.ts'
 import type { HistogramCounts } from '../lib/histogram.ts'
 import { deserialise, type Serialised } from '../lib/secret.ts'
 import type { KeySetState } from '../net/jwks.ts'
-import type { CacheCounts } from '../store/cache.ts'
 import type { MinuteSums } from '../telemetry/activity_sums.ts'
 import type { MarkedActivity } from '../telemetry/client_activity.ts'
 import type { ClientFailure } from '../telemetry/client_failures.ts'
@@ -24,7 +24,7 @@ export interface FrontReport {
   sums: MinuteSums[]
   failures: ClientFailure[]
   lanes: App['lanes']
-  caches: CacheCounts
+  caches: Caches<'hits' | 'misses'>
   /** Utilisation of its event loop, 0 to 1. */
   busy: number
   /** The ends of the certificates of providers, by host. */

@@ -1,5 +1,5 @@
 // The table of the reads that are cached on the front thread, and of the writes that invalidate them.
-import { Cache } from '../lib/cache.ts'
+import { Cache, type Caches } from '../lib/cache.ts'
 import { Lru } from '../lib/lru.ts'
 import { MB } from '../lib/memory.ts'
 import type { Client } from '../records/client.ts'
@@ -222,17 +222,14 @@ type Call = (op: OpName, input: unknown) => Promise<unknown>
 
 interface Cached {
   readonly operations: Operations
-  readonly caches: Caches
+  readonly caches: StoreCaches
   dropCaches(): void
   /** Drops the entries that a write of another thread changed. */
   forget(op: OpName, input: unknown): void
   /** Drops the entries that another process changed. */
   invalidate(invalidation: Invalidation | undefined): void
 }
-/** Hits and misses of each cached read. */
-export type CacheCounts = Readonly<Record<string, Pick<Cache<object | string>, 'hits' | 'misses'>>>
-/** The cache of each cached read. */
-export type Caches = Readonly<Record<string, Pick<Cache<object | string>, 'hits' | 'misses' | 'version' | 'peek'>>>
+export type StoreCaches = Caches<'hits' | 'misses' | 'version' | 'peek'>
 
 /** Called after a write that other threads may have cached. The caller of the write is answered when it resolves. */
 export type Wrote = (op: OpName, input: unknown) => Promise<unknown> | undefined

@@ -5,7 +5,7 @@ import type { AuditEvent } from '../records/audit_event.ts'
 import type { SharedSetting } from '../records/instance.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { activeTrace } from '../telemetry/trace.ts'
-import { type Caches, cached, type Invalidation, type Wrote } from './cache.ts'
+import { cached, type Invalidation, type StoreCaches, type Wrote } from './cache.ts'
 import type { InputOf, Operations, OpName, RecordedOp, ResultOf } from './operations.ts'
 import { ops } from './operations.ts'
 
@@ -52,7 +52,7 @@ type Recorded = <K extends RecordedOp>(op: K, input: InputOf<K>, event: AuditEve
 export interface Store extends Operations {
   readonly driver: Driver
   readonly recorded: Recorded
-  readonly caches: Caches
+  readonly caches: StoreCaches
   /** Drops every cache entry. */
   dropCaches(): void
   /** Drops the cache entries that a write of another thread of this process changed. */

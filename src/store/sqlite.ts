@@ -1,6 +1,7 @@
 // The SQLite driver: one thread owns the database. All operations that arrived since its last commit form the next transaction.
 import { unavailable } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
+import { jsonOf } from '../lib/json.ts'
 import { programFile } from '../lib/paths.ts'
 import { Lane } from '../lib/threads/lane.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -78,10 +79,15 @@ export function openSqlite(
   }
 }
 
+function textOf({ op, input }: Job): string {
+  const text = jsonOf(input)
+  return text === undefined ? `{"op":"${op}"}` : `{"op":"${op}","input":${text}}`
+}
+
 async function runBatch(thread: ReplacedThread, jobs: readonly Job[]): Promise<BatchResult> {
   try {
     // One JSON text is transferred to the thread several times faster than a list of objects.
-    return (await thread.call(JSON.stringify(jobs))) as BatchResult
+    return (await thread.call(`[${jobs.map(textOf).join()}]`)) as BatchResult
   } catch (error) {
     // The batch may have been committed or not: the caller must retry.
     throw unavailable('the storage is not available', { reason: 'storage_thread_failed', cause: error })

@@ -75,7 +75,7 @@ export async function issue(
   const now = app.clock.now()
   const typ = a.vended ? undefined : a.resource?.access_token_typ
   const key = a.vended ? undefined : app.keyring.current(typ)
-  const issuance = recordOf(request, a, { now, uses, key, typ })
+  const issuance = newIssuance(request, a, { now, uses, key, typ })
   const { access_token, refresh_token, id_token } = await (key ? sign(app, key, a, issuance) : vend(app, a, issuance))
   noteIssued(app, request, a.client, issuance)
   const { issued_token_type } = a
@@ -129,7 +129,7 @@ async function vend(app: App, a: Authorization, issuance: NewIssuance): Promise<
 }
 
 /** The record of a token. One literal, so that every record has the same hidden class: one is created for each token. */
-export const recordOf = (
+export const newIssuance = (
   request: Request,
   a: Authorization,
   { now, uses, key, typ }: { now: number; uses: readonly SingleUse[]; key?: SigningKey; typ?: AccessTokenTyp },

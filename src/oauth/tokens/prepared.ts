@@ -5,13 +5,16 @@ import { issuerOf } from '../../config/issuer.ts'
 import type { App } from '../../context.ts'
 import { isRemote, type SigningKey } from '../../crypto/pool.ts'
 import type { Params, Request } from '../../http/message.ts'
+import { JSON_TEXT } from '../../lib/json.ts'
 import { Lru } from '../../lib/lru.ts'
 import { MB, memoryOf } from '../../lib/memory.ts'
+import type { SingleUse } from '../../records/single_use.ts'
+import type { NewIssuance } from '../../store/tokens/issuances.ts'
 import { noteClient, parseBasic } from '../clients/client_auth.ts'
 import { findSecret, isLiveSecret, noteSecretUse } from '../clients/client_secret.ts'
 import type { SecretCredentials } from '../clients/secret_auth.ts'
 import { claimsOf } from './access_token.ts'
-import { type Authorization, noteIssued, recordOf, type TokenResponse } from './issue.ts'
+import { type Authorization, newIssuance, noteIssued, type TokenResponse } from './issue.ts'
 
 /** A decision, what it was made from, and the texts around what is new in each token. */
 export interface Prepared {
@@ -23,6 +26,8 @@ export interface Prepared {
   readonly asked: readonly [resource: string | undefined, scope: string | undefined]
   /** The claims before and after `exp`, `iat` and `jti`. */
   readonly claims: readonly [string, string]
+  /** The record after its id, after its times and after its address. */
+  readonly record: readonly [string, string, string]
   /** The response after the token. */
   readonly response: string
 }
@@ -32,8 +37,8 @@ export const openPrepared = (): App['prepared'] =>
   new Lru<Prepared>({
     max: 10_000,
     bytes: 16 * MB,
-    sizeOf: ({ authorization, claims, response }) =>
-      512 + memoryOf(authorization.client) + memoryOf([claims, response]),
+    sizeOf: ({ authorization, claims, record, response }) =>
+      512 + memoryOf(authorization.client) + memoryOf([claims, record, response]),
   }) as Lru<object>
 
 /** The parameters that a prepared token depends on. A request with another one is not prepared. */
@@ -95,32 +100,41 @@ export function keepPrepared(
     key,
     resources,
     asked: [form.resource, form.scope],
-    claims: claimsAround(request, authorization, issuerOf(app.config)),
+    ...textsOf(request, authorization, key, issuerOf(app.config)),
     response: JSON.stringify({ ...response, access_token: '' }).slice(BEFORE_TOKEN.length),
   }
   app.prepared.set(keyOf(client.client_id, form), prepared)
 }
 
+const NO_USES: readonly SingleUse[] = []
 const BEFORE_TOKEN = '{"access_token":"'
-const timesOf = ({ id, issued_at, expires_at }: { id: string; issued_at: number; expires_at: number }) =>
-  `"exp":${expires_at},"iat":${issued_at},"jti":"${id}"`
+const timesOf = ({ id, issued_at, expires_at }: NewIssuance) => `"exp":${expires_at},"iat":${issued_at},"jti":"${id}"`
+const recordedAt = ({ issued_at, expires_at }: NewIssuance) => `"issued_at":${issued_at},"expires_at":${expires_at}`
+const idOf = ({ id }: NewIssuance) => `{"id":"${id}"`
+const ipOf = ({ ip }: NewIssuance) => `"ip":${JSON.stringify(ip)}`
 
-/** The claims as text, without the members that differ in each token. A quotation mark in a value is escaped, so that only the members are found. */
-function claimsAround(request: Request, authorization: Authorization, issuer: string): [string, string] {
-  const record = recordOf(request, authorization, { now: 0, uses: [] })
-  const [before = '', after = ''] = JSON.stringify(claimsOf(record, issuer)).split(timesOf(record))
-  return [before, after]
+/** The claims and the record as texts, without what differs in each token. A quotation mark in a value is escaped, so that only members are found. */
+function textsOf(request: Request, authorization: Authorization, key: SigningKey, issuer: string) {
+  const typ = authorization.resource?.access_token_typ
+  const issuance = newIssuance(request, authorization, { now: 0, uses: [], key, typ })
+  const [before = '', after = ''] = JSON.stringify(claimsOf(issuance, issuer)).split(timesOf(issuance))
+  const text = JSON.stringify(issuance).slice(idOf(issuance).length)
+  const [about = '', rest = ''] = text.split(recordedAt(issuance))
+  const [signed = '', end = ''] = rest.split(ipOf(issuance))
+  return { claims: [before, after], record: [about, signed, end] } as const
 }
 
 /** Issues a prepared token. Returns the response as text. Rejects when the storage or the signature fails. */
 export async function issuePrepared(app: App, request: Request, prepared: Prepared): Promise<string> {
-  const { authorization, key, claims, response } = prepared
+  const { authorization, key, claims, record, response } = prepared
+  const [about, signed, end] = record
   const typ = authorization.resource?.access_token_typ
-  const issuance = recordOf(request, authorization, { now: app.clock.now(), uses: [], key, typ })
+  const issuance = newIssuance(request, authorization, { now: app.clock.now(), uses: NO_USES, key, typ })
+  const text = `${idOf(issuance)}${about}${recordedAt(issuance)}${signed}${ipOf(issuance)}${end}`
   // The commit starts first: this thread may sign meanwhile.
-  const committed = app.store.recordIssuance(issuance)
-  const signed = app.crypto.sign(key, `${claims[0]}${timesOf(issuance)}${claims[1]}`)
-  const [access_token] = await Promise.all([signed, committed])
+  const committed = app.store.recordIssuance(Object.assign(issuance, { [JSON_TEXT]: text }))
+  const token = app.crypto.sign(key, `${claims[0]}${timesOf(issuance)}${claims[1]}`)
+  const [access_token] = await Promise.all([token, committed])
   app.knownTokens.signed(access_token, issuance.issued_at)
   noteIssued(app, request, authorization.client, issuance)
   return `${BEFORE_TOKEN}${access_token}${response}`
