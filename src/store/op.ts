@@ -34,6 +34,15 @@ export function* change(sql: string, ...params: Param[]): Op<number> {
   return (yield { sql, params, want: 'run' }) as number
 }
 
+/** Runs a change of at most one row. Returns whether it changed the row. */
+export function* changed(sql: string, ...params: Param[]): Op<boolean> {
+  return (yield* change(sql, ...params)) === 1
+}
+/** The number that a statement selects as `n`. */
+export function* numberOf(sql: string, ...params: Param[]): Op<number> {
+  return num((yield* one(sql, ...params))?.n)
+}
+
 /** Values of one statement: PostgreSQL allows 65,535, SQLite 32,766. Each statement is a round trip. */
 const MAX_VALUES = 4096
 /** Divides items, each with this number of values, for statements. Each part has a power of two of items, so that few statements are prepared. */

@@ -1,22 +1,43 @@
-// The rows of the record: issued tokens and audit events.
+// The tables of the record: issued tokens and audit events.
 import type { AuditEvent } from '../records/audit_event.ts'
 import type { Issuance } from '../records/issuance.ts'
-import {
-  type Condition,
-  decoded,
-  flag,
-  idText,
-  maybeDecoded,
-  maybeIdText,
-  maybeNum,
-  maybeStr,
-  num,
-  type Row,
-  str,
-} from './op.ts'
+import { type Condition, flag, orNull, str } from './op.ts'
+import { column, table } from './table.ts'
 
-export const ISSUANCE_COLUMNS =
-  'id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, retry, typ, authorization_details, revoked_at'
+/** A flag that is NULL while it is not set. */
+const rareFlag = { read: flag, write: (value: boolean | undefined) => (value ? 1 : null) }
+export const ISSUANCES = table<Issuance, 'sub'>(
+  'issuances',
+  {
+    id: column.id,
+    grant_type: column.text(),
+    client_id: column.text(),
+    resource: column.maybeText(),
+    scope: column.text(),
+    issued_at: column.int,
+    expires_at: column.int,
+    kid: column.text(),
+    jkt: column.maybeText(),
+    act: column.maybeJson(),
+    is_agent: { ...rareFlag, name: 'agent' },
+    family_id: column.maybeId,
+    consent_id: column.maybeId,
+    parent_id: column.maybeId,
+    broker_provider: column.maybeText(),
+    ip: column.text(),
+    retry: { ...rareFlag, read: (value) => flag(value) || undefined },
+    typ: column.maybeText(),
+    authorization_details: column.maybeJson(),
+    revoked_at: column.readOnly(column.maybeInt),
+  },
+  // A row without a subject: the client is it.
+  {
+    sub: {
+      read: (value, { client_id }) => ({ sub: str(value ?? client_id) }),
+      write: ({ sub, client_id }) => (sub === client_id ? null : sub),
+    },
+  },
+)
 
 /** The joins with the family and the consent of an issued token (`i`), whose revocation ends it. */
 export const ENDED_BY =
@@ -24,49 +45,32 @@ export const ENDED_BY =
 /** The column with the time at which the token, its family or its consent was revoked; NULL while the token is live. */
 export const DEAD_AT = 'COALESCE(i.revoked_at, f.revoked_at, c.revoked_at) AS dead_at'
 
-/** An issued token from its row. */
-export const readIssuance = (row: Row): Issuance => ({
-  id: idText(row.id),
-  grant_type: str(row.grant_type),
-  client_id: str(row.client_id),
-  sub: str(row.sub ?? row.client_id),
-  resource: maybeStr(row.resource),
-  scope: str(row.scope),
-  issued_at: num(row.issued_at),
-  expires_at: num(row.expires_at),
-  kid: str(row.kid),
-  jkt: maybeStr(row.jkt),
-  act: row.act === null ? undefined : decoded(row.act),
-  is_agent: flag(row.agent),
-  family_id: maybeIdText(row.family_id),
-  consent_id: maybeIdText(row.consent_id),
-  parent_id: maybeIdText(row.parent_id),
-  broker_provider: maybeStr(row.broker_provider),
-  ip: str(row.ip),
-  retry: row.retry === 1 ? true : undefined,
-  typ: row.typ === null ? undefined : (str(row.typ) as Issuance['typ']),
-  authorization_details: maybeDecoded(row.authorization_details),
-  revoked_at: maybeNum(row.revoked_at),
-})
-
 /** The condition that a user or client is the subject of a token. In a row without a subject, the client is the subject. */
 export const isAbout = (sub: string | undefined): Condition | undefined =>
   sub === undefined ? undefined : ['(sub = ? OR (sub IS NULL AND client_id = ?))', sub, sub]
 
-/** The columns that readEvent() reads. */
-export const EVENT_COLUMNS = 'id, action, actor_id, client_id, ip, request_id, detail, created_at'
+/** The members of a detail that name what an event is about, the most telling one first. A client has a column of its own. */
+const ABOUT = [
+  ...['user_id', 'resource_id', 'api_key_id', 'idp_id', 'broker_provider_id', 'webhook_id', 'stream_id'],
+  ...['jti', 'family', 'kid', 'slug'],
+]
+const aboutOf = ({ detail }: AuditEvent) =>
+  ABOUT.map((name) => detail[name]).find((value) => typeof value === 'string' && value !== '') as string | undefined
 
-/** An audit event from its row. */
-export const readEvent = (row: Row): AuditEvent => ({
-  id: idText(row.id),
-  action: str(row.action),
-  actor_id: str(row.actor_id),
-  client_id: maybeStr(row.client_id),
-  ip: str(row.ip),
-  request_id: maybeIdText(row.request_id),
-  detail: decoded(row.detail),
-  created_at: num(row.created_at),
-})
+export const EVENTS = table<AuditEvent>(
+  'audit_events',
+  {
+    id: column.id,
+    action: column.text(),
+    actor_id: column.text(),
+    client_id: column.maybeText(),
+    ip: column.text(),
+    request_id: column.maybeId,
+    detail: column.json(),
+    created_at: column.int,
+  },
+  { about: { write: (event) => orNull(aboutOf(event)) } },
+)
 
 /** Which issuances are the events of an action. */
 export const ISSUED_ACTIONS: Readonly<Record<string, Condition>> = {

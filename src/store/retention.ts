@@ -1,9 +1,8 @@
 // Operations of `service purge`: deletion by age of rows that were exported, and the last run of each target.
-import type { AuditEvent } from '../records/audit_event.ts'
-import type { Issuance } from '../records/issuance.ts'
-import { all, change, flag, idBytes, idText, num, type Op, one, str, where, windowEnd } from './op.ts'
+import { all, change, idBytes, idText, num, type Op, one, where, windowEnd } from './op.ts'
 import type { RecordTable } from './partitions.ts'
-import { EVENT_COLUMNS, ISSUANCE_COLUMNS, readEvent, readIssuance } from './record.ts'
+import { EVENTS, ISSUANCES } from './record.ts'
+import { column, table } from './table.ts'
 
 export interface OldRows {
   /** Continue after this id; empty at the beginning. */
@@ -14,27 +13,18 @@ export interface OldRows {
 }
 
 /** Audit events before an id, oldest first. */
-export function* listOldAudit({ after, before, limit }: OldRows): Op<AuditEvent[]> {
-  const rows = yield* all(
-    `SELECT ${EVENT_COLUMNS} FROM audit_events WHERE id > ? AND id < ? ORDER BY id LIMIT ?`,
-    idBytes(after),
-    idBytes(before),
-    limit,
-  )
-  return rows.map(readEvent)
-}
+export const listOldAudit = ({ after, before, limit }: OldRows) =>
+  EVENTS.list('WHERE id > ? AND id < ? ORDER BY id LIMIT ?', idBytes(after), idBytes(before), limit)
 
 /** Expired issued tokens before an id, oldest first. Rows of live tokens are kept, because they prove that the token is live. */
-export function* listOldIssuances({ after, before, limit, now }: OldRows & { now: number }): Op<Issuance[]> {
-  const rows = yield* all(
-    `SELECT ${ISSUANCE_COLUMNS} FROM issuances WHERE id > ? AND id < ? AND expires_at <= ? ORDER BY id LIMIT ?`,
+export const listOldIssuances = ({ after, before, limit, now }: OldRows & { now: number }) =>
+  ISSUANCES.list(
+    'WHERE id > ? AND id < ? AND expires_at <= ? ORDER BY id LIMIT ?',
     idBytes(after),
     idBytes(before),
     now,
     limit,
   )
-  return rows.map(readIssuance)
-}
 
 /** Deletes rows by their ids. Returns the number of deleted rows. */
 export function* deleteOldRows({ table, ids }: { table: RecordTable; ids: readonly string[] }): Op<number> {
@@ -90,28 +80,22 @@ export interface PurgeRun {
   ok: boolean
 }
 
+const RUNS = table<PurgeRun>('purge_runs', {
+  target: column.text(),
+  started_at: column.int,
+  finished_at: column.int,
+  deleted: column.int,
+  ok: column.bool,
+})
+
 /** Stores the last run; it replaces the one before. */
-export function* savePurgeRun({ target, started_at, finished_at, deleted, ok }: PurgeRun): Op<void> {
-  yield* change(
-    `INSERT INTO purge_runs (target, started_at, finished_at, deleted, ok) VALUES (?, ?, ?, ?, ?) ON CONFLICT (target) DO UPDATE SET
+export function* savePurgeRun(run: PurgeRun): Op<void> {
+  yield* RUNS.insert(
+    [run],
+    `ON CONFLICT (target) DO UPDATE SET
        started_at = excluded.started_at, finished_at = excluded.finished_at, deleted = excluded.deleted, ok = excluded.ok`,
-    target,
-    started_at,
-    finished_at,
-    deleted,
-    Number(ok),
   )
 }
 
 /** The last run of every target, by name. */
-export function* listPurgeRuns(): Op<PurgeRun[]> {
-  return (yield* all('SELECT target, started_at, finished_at, deleted, ok FROM purge_runs ORDER BY target')).map(
-    (row) => ({
-      target: str(row.target),
-      started_at: num(row.started_at),
-      finished_at: num(row.finished_at),
-      deleted: num(row.deleted),
-      ok: flag(row.ok),
-    }),
-  )
-}
+export const listPurgeRuns = () => RUNS.list('ORDER BY target')

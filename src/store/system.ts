@@ -1,6 +1,6 @@
 // Operations on settings, issuers, counts and the health of the database.
 import type { Instance } from '../records/instance.ts'
-import { all, change, idBytes, idText, num, type Op, one, str, where } from './op.ts'
+import { all, change, idBytes, idText, num, numberOf, type Op, one, str, where } from './op.ts'
 import { DEAD_AT, ENDED_BY } from './record.ts'
 
 /** The run-time setting with this name. */
@@ -9,35 +9,28 @@ export function* findSetting({ name }: { name: string }): Op<string | undefined>
   return row && str(row.value)
 }
 
-/** Stores a setting and replaces its previous value. */
-export function* saveSetting({ name, value, now }: { name: string; value: string; now: number }): Op<void> {
-  yield* change(
-    'INSERT INTO runtime_settings (name, value, updated_at) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at',
-    name,
-    value,
-    now,
-  )
+interface Setting {
+  name: string
+  value: string
+  now: number
 }
+function* set({ name, value, now }: Setting, ending: string): Op<void> {
+  const sql = `INSERT INTO runtime_settings (name, value, updated_at) VALUES (?, ?, ?) ON CONFLICT ${ending}`
+  yield* change(sql, name, value, now)
+}
+const REPLACE = '(name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at'
+
+/** Stores a setting and replaces its previous value. */
+export const saveSetting = (setting: Setting) => set(setting, REPLACE)
 
 /** Stores a setting if its previous value is smaller as a text. Two callers at once lose nothing. */
-export function* raiseSetting({ name, value, now }: { name: string; value: string; now: number }): Op<void> {
-  yield* change(
-    'INSERT INTO runtime_settings (name, value, updated_at) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at WHERE excluded.value > runtime_settings.value',
-    name,
-    value,
-    now,
-  )
-}
+export const raiseSetting = (setting: Setting) =>
+  set(setting, `${REPLACE} WHERE excluded.value > runtime_settings.value`)
 
 /** Stores a setting unless it has a value. Returns the value in force: the first of several instances decides. */
-export function* keepSetting({ name, value, now }: { name: string; value: string; now: number }): Op<string> {
-  yield* change(
-    'INSERT INTO runtime_settings (name, value, updated_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
-    name,
-    value,
-    now,
-  )
-  return str((yield* one('SELECT value FROM runtime_settings WHERE name = ?', name))?.value)
+export function* keepSetting(setting: Setting): Op<string> {
+  yield* set(setting, 'DO NOTHING')
+  return str(yield* findSetting(setting))
 }
 
 /** Stores since when an issuer is in force, if it differs from the previous one. */
@@ -114,14 +107,10 @@ export function* countTokens(w: { after: string; before: string; rows: number; n
 }
 
 /** Bytes of a SQLite database. */
-export function* readSqliteBytes(): Op<number> {
-  const row = yield* one('SELECT page_count * page_size AS n FROM pragma_page_count(), pragma_page_size()')
-  return num(row?.n)
-}
+export const readSqliteBytes = () =>
+  numberOf('SELECT page_count * page_size AS n FROM pragma_page_count(), pragma_page_size()')
 /** Bytes of a PostgreSQL database. */
-export function* readPostgresBytes(): Op<number> {
-  return num((yield* one('SELECT pg_database_size(current_database()) AS n'))?.n)
-}
+export const readPostgresBytes = () => numberOf('SELECT pg_database_size(current_database()) AS n')
 
 /** When the storage is unhealthy, as many bytes as a batch of tokens needs. */
 const DOUBT_BYTES = 65_536

@@ -1,18 +1,26 @@
 // Tables as literals: the kind of each column gives the statements that read and write its records. Kysely was not taken: it builds each
 // statement when it runs, and these are built once (docs/decisions/0020-columns-as-literals.md).
 import {
+  all,
   change,
   decoded,
   flag,
+  forUpdate,
+  idBytes,
+  idText,
   insertRows,
   maybeDecoded,
   maybeEncoded,
+  maybeIdBytes,
+  maybeIdText,
   maybeNum,
   maybeStr,
   num,
   type Op,
+  one,
   orNull,
   type Param,
+  placesOf,
   type Row,
   str,
 } from './op.ts'
@@ -28,7 +36,7 @@ interface Column<T> {
 }
 /** A column that is no member: of several members, or only for statements. */
 interface Part<R> {
-  read?(value: unknown): Partial<R> | undefined
+  read?(value: unknown, row: Row): Partial<R> | undefined
   write?(record: R): Param
 }
 
@@ -39,6 +47,9 @@ export const column = {
     read: (value) => maybeStr(value) as T | undefined,
     write: orNull,
   }),
+  /** An id or a hash: base64url, stored as bytes. */
+  id: { read: idText, write: idBytes } as Column<string>,
+  maybeId: { read: maybeIdText, write: maybeIdBytes } as Column<string | undefined>,
   int: { read: num, write: (value) => value } as Column<number>,
   maybeInt: { read: maybeNum, write: orNull } as Column<number | undefined>,
   bool: { read: flag, write: Number } as Column<boolean>,
@@ -55,13 +66,22 @@ export const column = {
 /** One column for each member that has one of its own. */
 type Columns<R> = { readonly [Name in keyof R]-?: Column<R[Name]> }
 
-/**
- * The statements of a table with a version. `R` are the members, `InParts` those of them that `parts` stores. `id` names the key. The version is
- * incremented by each update.
- */
-export function recordTable<R extends { version: number }, InParts extends keyof R = never>(
+/** A column that is written: with a member of a record, or of the whole record. */
+interface Write<R> {
+  name: string
+  member?: keyof R
+  isFixed: boolean
+  write(value: unknown): Param
+}
+const valueIn = <R>({ member, write }: Write<R>, record: R): Param =>
+  write(member === undefined ? record : record[member])
+
+/** A text that is fast as a key. A joined one would be looked up each time. */
+const keyOf = (text: string): string => Object.keys({ [text]: 0 })[0] ?? text
+
+/** The statements of a table. `R` are the members, `InParts` those of them that `parts` stores. */
+export function table<R extends object, InParts extends keyof R = never>(
   into: string,
-  id: keyof R & string,
   members: Columns<Omit<R, InParts>>,
   parts: Readonly<Record<string, Part<R>>> = {},
 ) {
@@ -71,51 +91,108 @@ export function recordTable<R extends { version: number }, InParts extends keyof
     ...column,
   }))
   const extras = Object.entries(parts).map(([name, part]) => ({ name, ...part }))
-  const selected = [...columns, ...extras.filter(({ read, write }) => read || !write)]
-    .map(({ name }) => name)
-    .join(', ')
-  const writes: { name: string; isFixed: boolean; write(record: R): Param }[] = [
+  const selected = [...columns, ...extras.filter(({ read, write }) => read || !write)].map(({ name }) => name)
+  const writes: Write<R>[] = [
     ...columns
       .filter(({ written }) => written !== 'none')
       .map(({ name, member, written, write }) => ({
         name,
-        isFixed: written === 'insert' || member === id || member === 'version',
-        write: (record: R) => write(record[member as keyof R]),
+        member: member as keyof R,
+        isFixed: written === 'insert',
+        write,
       })),
-    ...extras.flatMap(({ name, write }) => (write ? [{ name, isFixed: false, write }] : [])),
+    ...extras.flatMap(({ name, write }) =>
+      write ? [{ name, isFixed: false, write: write as Write<R>['write'] }] : [],
+    ),
   ]
-  const changing = writes.filter(({ isFixed }) => !isFixed)
-  const INSERT = `${into} (${writes.map(({ name }) => name).join(', ')})`
-  const UPDATE = `UPDATE ${into} SET ${changing.map(({ name }) => `${name} = ?`).join(', ')}, version = version + 1 WHERE ${id} = ? AND version = ?`
   const spread = extras.flatMap(({ name, read }) => (read ? [{ name, read }] : []))
   // V8 keeps the copy of a parsed object fast. An object that gets more than twelve members by computed names is a slow dictionary, for ever.
   const EMPTY: Record<string, unknown> = JSON.parse(
     JSON.stringify(Object.fromEntries(columns.map(({ member }) => [member, null]))),
   )
+  /** Reads rows in which the names of the columns begin with a prefix. */
+  const reader = (prefix: string) => {
+    const named = columns.map(({ member, name, read }) => ({ member, key: keyOf(prefix + name), read }))
+    return (row: Row): R => {
+      const record = { ...EMPTY }
+      for (const { member, key, read } of named) record[member] = read(row[key], row)
+      for (const { name, read } of spread) Object.assign(record, read(row[prefix + name], row))
+      return record as R
+    }
+  }
+  const read = reader('')
+  const SELECTED = selected.join(', ')
+  const SELECT = `SELECT ${SELECTED} FROM ${into}`
+  const INTO = `${into} (${writes.map(({ name }) => name).join(', ')})`
+  const ADD = `INSERT INTO ${INTO} VALUES ${placesOf(writes.length)}`
+  const CREATE = `${ADD} ON CONFLICT DO NOTHING`
+  const values = (record: R): Param[] => writes.map((each) => valueIn(each, record))
   return {
     /** The columns that `read` needs. */
-    columns: selected,
+    columns: SELECTED,
     /** A record from its row. */
-    read(row: Row): R {
-      const record = { ...EMPTY }
-      for (const { member, name, read } of columns) record[member] = read(row[name], row)
-      for (const { name, read } of spread) Object.assign(record, read(row[name]))
-      return record as R
+    read,
+    /** The columns of the table as `alias` in a join, and their reader: their names in the row begin with `prefix`, unlike those of other tables. */
+    as: (alias: string, prefix: string) => ({
+      columns: selected.map((name) => `${alias}.${name} AS ${prefix}${name}`).join(', '),
+      read: reader(prefix),
+    }),
+    /** The first record of a SELECT that ends so. */
+    *find(ending: string, ...params: Param[]): Op<R | undefined> {
+      const row = yield* one(`${SELECT} ${ending}`, ...params)
+      return row && read(row)
     },
-    /** Adds records that conflict with no row. Returns their number. */
-    insert: (...records: readonly R[]): Op<number> =>
-      insertRows(
-        INSERT,
-        records.map((record) => writes.map(({ write }) => write(record))),
-        'ON CONFLICT DO NOTHING',
-      ),
-    /** Writes a record that was read at its version, with other values for some columns. Returns the number of changed rows. */
-    update: (record: R, instead: Readonly<Record<string, Param>> = {}): Op<number> =>
-      change(
+    /** As find(), and locks the row. */
+    *lock(ending: string, ...params: Param[]): Op<R | undefined> {
+      const row = yield* forUpdate(`${SELECT} ${ending}`, ...params)
+      return row && read(row)
+    },
+    /** The records of a SELECT that ends so. */
+    *list(ending: string, ...params: Param[]): Op<R[]> {
+      return (yield* all(`${SELECT} ${ending}`, ...params)).map(read)
+    },
+    /** Deletes the record of a condition. Returns it. */
+    *remove(condition: string, ...params: Param[]): Op<R | undefined> {
+      const row = yield* one(`DELETE FROM ${into} WHERE ${condition} RETURNING ${SELECTED}`, ...params)
+      return row && read(row)
+    },
+    /** Adds a record. Throws when it conflicts with a row. */
+    *add(record: R): Op<void> {
+      yield { sql: ADD, params: values(record), want: 'run' }
+    },
+    /** Adds a record that conflicts with no row. */
+    *create(record: R): Op<'created' | 'exists'> {
+      return (yield { sql: CREATE, params: values(record), want: 'run' }) === 1 ? 'created' : 'exists'
+    },
+    /** Adds a record; `ending` says what happens if it conflicts with a row, and which columns are returned. */
+    save: (record: R, ending: string): Op<Row | undefined> => one(`${ADD} ${ending}`, ...values(record)),
+    /** Adds records. `ending` says what happens to those that conflict with a row. Returns the number of written rows. */
+    insert: (records: readonly R[], ending = ''): Op<number> => insertRows(INTO, records.map(values), ending),
+    writes,
+  }
+}
+
+/** The statements of a table with a version, which is incremented by each update. `id` names the key. */
+export function recordTable<R extends { version: number }, InParts extends keyof R = never>(
+  into: string,
+  id: keyof R & string,
+  members: Columns<Omit<R, InParts>>,
+  parts: Readonly<Record<string, Part<R>>> = {},
+) {
+  const { writes, ...statements } = table<R, InParts>(into, members, parts)
+  const changing = writes.filter(({ name, isFixed }) => !isFixed && name !== id && name !== 'version')
+  const UPDATE = `UPDATE ${into} SET ${changing.map(({ name }) => `${name} = ?`).join(', ')}, version = version + 1 WHERE ${id} = ? AND version = ?`
+  return {
+    ...statements,
+    /** Writes a record that was read at its version, with other values for some columns. */
+    *update(record: R, instead: Readonly<Record<string, Param>> = {}): Op<'updated' | 'stale'> {
+      const changed = yield* change(
         UPDATE,
-        ...changing.map(({ name, write }) => instead[name] ?? write(record)),
+        ...changing.map((each) => instead[each.name] ?? valueIn(each, record)),
         record[id] as Param,
         record.version,
-      ),
+      )
+      return changed === 1 ? 'updated' : 'stale'
+    },
   }
 }

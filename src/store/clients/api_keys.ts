@@ -1,44 +1,27 @@
 // Operations on the keys of the admin API that operators created. They are not cached, so that a revocation is effective at once.
 import type { ApiKey } from '../../records/api_key.ts'
-import { all, change, idBytes, idText, maybeNum, maybeStr, num, type Op, one, orNull, type Row, str } from '../op.ts'
+import { change, idBytes, type Op } from '../op.ts'
+import { column, table } from '../table.ts'
 
-const COLUMNS = 'id, name, capability, provider, hash, created_at, last_used_at'
-
-const read = (row: Row): ApiKey => ({
-  id: idText(row.id),
-  name: str(row.name),
-  capability: str(row.capability) as ApiKey['capability'],
-  provider: maybeStr(row.provider),
-  hash: idText(row.hash),
-  created_at: num(row.created_at),
-  last_used_at: maybeNum(row.last_used_at),
+const KEYS = table<ApiKey>('api_keys', {
+  id: column.id,
+  name: column.text(),
+  capability: column.text(),
+  provider: column.maybeText(),
+  hash: column.id,
+  created_at: column.int,
+  last_used_at: column.readOnly(column.maybeInt),
 })
 
 /** Records a key, unless another key has its name. */
-export function* createApiKey(key: ApiKey): Op<'created' | 'exists'> {
-  const added = yield* change(
-    'INSERT INTO api_keys (id, name, capability, provider, hash, created_at) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING',
-    idBytes(key.id),
-    key.name,
-    key.capability,
-    orNull(key.provider),
-    idBytes(key.hash),
-    key.created_at,
-  )
-  return added === 1 ? 'created' : 'exists'
-}
+export const createApiKey = (key: ApiKey) => KEYS.create(key)
 
 /** A key by its id. */
-export function* findApiKey({ id }: { id: string }): Op<ApiKey | undefined> {
-  const row = yield* one(`SELECT ${COLUMNS} FROM api_keys WHERE id = ?`, idBytes(id))
-  return row && read(row)
-}
+export const findApiKey = ({ id }: { id: string }) => KEYS.find('WHERE id = ?', idBytes(id))
 
 /** The keys, oldest first. */
-export function* listApiKeys({ limit, offset }: { limit: number; offset: number }): Op<ApiKey[]> {
-  const rows = yield* all(`SELECT ${COLUMNS} FROM api_keys ORDER BY id LIMIT ? OFFSET ?`, limit, offset)
-  return rows.map(read)
-}
+export const listApiKeys = ({ limit, offset }: { limit: number; offset: number }) =>
+  KEYS.list('ORDER BY id LIMIT ? OFFSET ?', limit, offset)
 
 /** Records that a key is in use. */
 export function* touchApiKey({ id, now }: { id: string; now: number }): Op<void> {
@@ -46,7 +29,4 @@ export function* touchApiKey({ id, now }: { id: string; now: number }): Op<void>
 }
 
 /** Revokes a key. Returns it, or undefined when there is no such key. */
-export function* deleteApiKey({ id }: { id: string }): Op<ApiKey | undefined> {
-  const row = yield* one(`DELETE FROM api_keys WHERE id = ? RETURNING ${COLUMNS}`, idBytes(id))
-  return row && read(row)
-}
+export const deleteApiKey = ({ id }: { id: string }) => KEYS.remove('id = ?', idBytes(id))

@@ -1,6 +1,6 @@
 // The fetches of the documents of clients: when one succeeded, and why one failed.
 import { DOCUMENT_GONE } from '../../records/client.ts'
-import { all, change, maybeNum, num, type Op, one, orNull, str } from '../op.ts'
+import { all, change, maybeNum, numberOf, type Op, orNull, str } from '../op.ts'
 
 /**
  * Stores the result of a fetch that changed nothing else: its time, or its error. The version of the client stays the same. Without a time the
@@ -43,7 +43,5 @@ export function* listFailingDocuments({ limit }: { limit: number }): Op<FailingD
 }
 
 /** The number of these clients, without those whose document is gone. */
-export function* countStaleDocuments(): Op<number> {
-  const stale = `SELECT count(*) AS n FROM clients WHERE ${FAILING} AND document_error NOT LIKE ?`
-  return num((yield* one(stale, GONE))?.n)
-}
+export const countStaleDocuments = () =>
+  numberOf(`SELECT count(*) AS n FROM clients WHERE ${FAILING} AND document_error NOT LIKE ?`, GONE)

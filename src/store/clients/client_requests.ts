@@ -1,49 +1,27 @@
 // Operations on clients that wait for the approval of an operator.
 import type { ClientRequest } from '../../records/client.ts'
-import {
-  all,
-  change,
-  decoded,
-  idBytes,
-  idText,
-  is,
-  maybeStr,
-  num,
-  type Op,
-  one,
-  oneAtATime,
-  orNull,
-  type Row,
-  str,
-  where,
-} from '../op.ts'
+import { change, changed, idBytes, is, num, numberOf, type Op, one, oneAtATime, orNull, str, where } from '../op.ts'
+import { column, table } from '../table.ts'
 
-const COLUMNS =
-  'id, client_id, client_name, redirect_hosts, resource, requested_by, requests, status, first_at, last_at'
-const read = (row: Row): ClientRequest => ({
-  id: idText(row.id),
-  client_id: str(row.client_id),
-  client_name: str(row.client_name),
-  redirect_hosts: decoded(row.redirect_hosts),
-  resource: maybeStr(row.resource),
-  requested_by: str(row.requested_by),
-  count: num(row.requests),
-  status: str(row.status) as ClientRequest['status'],
-  first_at: num(row.first_at),
-  last_at: num(row.last_at),
+const REQUESTS = table<ClientRequest>('client_requests', {
+  id: column.id,
+  client_id: column.text(),
+  client_name: column.text(),
+  redirect_hosts: column.json(),
+  resource: column.maybeText(),
+  requested_by: column.text(),
+  count: column.named('requests', column.int),
+  status: column.text(),
+  first_at: column.int,
+  last_at: column.int,
 })
 
 /** What a client has asked for, by its client_id. */
-export function* findClientRequest({ client_id }: { client_id: string }): Op<ClientRequest | undefined> {
-  const row = yield* one(`SELECT ${COLUMNS} FROM client_requests WHERE client_id = ?`, client_id)
-  return row && read(row)
-}
+export const findClientRequest = ({ client_id }: { client_id: string }) =>
+  REQUESTS.find('WHERE client_id = ?', client_id)
 
 /** A request by its id. */
-export function* readClientRequest({ id }: { id: string }): Op<ClientRequest | undefined> {
-  const row = yield* one(`SELECT ${COLUMNS} FROM client_requests WHERE id = ?`, idBytes(id))
-  return row && read(row)
-}
+export const readClientRequest = ({ id }: { id: string }) => REQUESTS.find('WHERE id = ?', idBytes(id))
 
 /** The requests, newest first. */
 export function* listClientRequests({
@@ -56,13 +34,7 @@ export function* listClientRequests({
   offset?: number
 }): Op<ClientRequest[]> {
   const { sql, params } = where(is('status', status))
-  const rows = yield* all(
-    `SELECT ${COLUMNS} FROM client_requests ${sql} ORDER BY id DESC LIMIT ? OFFSET ?`,
-    ...params,
-    limit,
-    offset,
-  )
-  return rows.map(read)
+  return yield* REQUESTS.list(`${sql} ORDER BY id DESC LIMIT ? OFFSET ?`, ...params, limit, offset)
 }
 
 /**
@@ -88,22 +60,10 @@ export function* requestClient({
   )
   if (counted > 0) return false
   yield* oneAtATime('client_requests')
-  const added = yield* change(
-    `INSERT INTO client_requests (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-    idBytes(r.id),
-    r.client_id,
-    r.client_name,
-    JSON.stringify(r.redirect_hosts),
-    orNull(r.resource),
-    r.requested_by,
-    r.count,
-    r.status,
-    r.first_at,
-    r.last_at,
-  )
-  const beyond = num((yield* one("SELECT COUNT(*) AS n FROM client_requests WHERE status = 'waiting'"))?.n) - max
+  const added = yield* REQUESTS.create(r)
+  const beyond = (yield* numberOf("SELECT COUNT(*) AS n FROM client_requests WHERE status = 'waiting'")) - max
   if (beyond > 0) yield* dropOldest(beyond, most_of_person)
-  return added > 0
+  return added === 'created'
 }
 
 function* dropOldest(count: number, most_of_person: number): Op<void> {
@@ -121,9 +81,5 @@ function* dropOldest(count: number, most_of_person: number): Op<void> {
 }
 
 /** Records a decision. Returns whether it changed something. */
-export function* decideClientRequest({ id, status }: Pick<ClientRequest, 'id' | 'status'>): Op<boolean> {
-  return (
-    (yield* change('UPDATE client_requests SET status = ? WHERE id = ? AND status <> ?', status, idBytes(id), status)) >
-    0
-  )
-}
+export const decideClientRequest = ({ id, status }: Pick<ClientRequest, 'id' | 'status'>) =>
+  changed('UPDATE client_requests SET status = ? WHERE id = ? AND status <> ?', status, idBytes(id), status)

@@ -14,6 +14,7 @@ import {
   maybeDecoded,
   maybeIdText,
   num,
+  numberOf,
   type Op,
   one,
   orNull,
@@ -83,10 +84,7 @@ function* othersOf({ client_id }: Client): Op<object> {
 }
 
 /** The client with this id, suspended or not. */
-export function* findClient({ client_id }: { client_id: string }): Op<Client | undefined> {
-  const row = yield* one(`SELECT ${CLIENTS.columns} FROM clients WHERE client_id = ?`, client_id)
-  return row && CLIENTS.read(row)
-}
+export const findClient = ({ client_id }: { client_id: string }) => CLIENTS.find('WHERE client_id = ?', client_id)
 
 interface Kind {
   status?: Client['status']
@@ -146,7 +144,7 @@ export function* listKnownClients({ client_ids }: { client_ids: string[] }): Op<
 
 /** Adds a client; `exists` when the id is taken. */
 export function* createClient(client: Client): Op<'created' | 'exists'> {
-  if ((yield* CLIENTS.insert(client)) === 0) return 'exists'
+  if ((yield* CLIENTS.create(client)) === 'exists') return 'exists'
   yield* indexSubjects(client)
   return 'created'
 }
@@ -154,7 +152,7 @@ export function* createClient(client: Client): Op<'created' | 'exists'> {
 /** Writes a client that was read at `client.version`. The stored version is incremented. */
 export function* updateClient(client: Client): Op<'updated' | 'stale'> {
   const openid = togetherText(client, yield* othersOf(client))
-  if ((yield* CLIENTS.update(client, { openid })) === 0) return 'stale'
+  if ((yield* CLIENTS.update(client, { openid })) === 'stale') return 'stale'
   if (client.federated_credentials) {
     yield* unindexSubjects(client.client_id)
     yield* indexSubjects(client)
@@ -268,6 +266,4 @@ export function* reapClients({ before, limit }: { before: number; limit: number 
 }
 
 /** The number of clients that are not suspended. */
-export function* countActiveClients(): Op<number> {
-  return num((yield* one('SELECT count(*) AS n FROM clients WHERE status = ?', 'active'))?.n)
-}
+export const countActiveClients = () => numberOf('SELECT count(*) AS n FROM clients WHERE status = ?', 'active')

@@ -2,7 +2,8 @@
 import { newId } from '../../lib/id.ts'
 import type { Client } from '../../records/client.ts'
 import type { Resource } from '../../records/resource.ts'
-import { all, change, decoded, forUpdate, idBytes, idText, is, num, type Op, one, type Row, str, where } from '../op.ts'
+import { change, forUpdate, idBytes, is, type Op, where } from '../op.ts'
+import { column, table } from '../table.ts'
 
 interface Kinds {
   client: Client
@@ -21,36 +22,27 @@ export interface DeletedRecord {
   /** What a restore does not bring back, besides consents and tokens. */
   lost: string[]
 }
-const COLUMNS = 'id, kind, name, label, deleted_at, deleted_by, lost'
-
-const read = (row: Row): DeletedRecord => ({
-  id: idText(row.id),
-  kind: str(row.kind) as DeletedRecord['kind'],
-  name: str(row.name),
-  label: str(row.label),
-  deleted_at: num(row.deleted_at),
-  deleted_by: str(row.deleted_by),
-  lost: decoded(row.lost),
+const DELETED = {
+  id: column.id,
+  kind: column.text<keyof Kinds>(),
+  name: column.text(),
+  label: column.text(),
+  deleted_at: column.int,
+  deleted_by: column.text(),
+  lost: column.json<string[]>(),
+}
+const RECORDS = table<DeletedRecord>('deleted_records', DELETED)
+const KEPT = table<DeletedRecord & { record: Kinds[keyof Kinds] }>('deleted_records', {
+  ...DELETED,
+  record: column.named('data', column.json()),
 })
 
 /** Keeps a record that is being deleted. */
-export function* keepDeleted<K extends keyof Kinds>(
+export const keepDeleted = <K extends keyof Kinds>(
   kind: K,
   record: Kinds[K],
-  { name, label, deleted_at, deleted_by, lost }: Omit<DeletedRecord, 'id' | 'kind'>,
-): Op<void> {
-  yield* change(
-    `INSERT INTO deleted_records (${COLUMNS}, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-    idBytes(newId()),
-    kind,
-    name,
-    label,
-    deleted_at,
-    deleted_by,
-    JSON.stringify(lost),
-    JSON.stringify(record),
-  )
-}
+  about: Omit<DeletedRecord, 'id' | 'kind'>,
+) => KEPT.add({ ...about, id: newId(), kind, record })
 
 export interface DeletedFilter {
   kind?: keyof Kinds
@@ -62,8 +54,7 @@ export interface DeletedFilter {
 /** The deleted records, the last one first. */
 export function* listDeleted({ kind, after, limit, offset = 0 }: DeletedFilter): Op<DeletedRecord[]> {
   const { sql, params } = where(is('kind', kind), ['deleted_at > ?', after])
-  const page = `${sql} ORDER BY id DESC LIMIT ? OFFSET ?`
-  return (yield* all(`SELECT ${COLUMNS} FROM deleted_records ${page}`, ...params, limit, offset)).map(read)
+  return yield* RECORDS.list(`${sql} ORDER BY id DESC LIMIT ? OFFSET ?`, ...params, limit, offset)
 }
 
 /** A deleted record with its value. */
@@ -77,13 +68,12 @@ interface Named {
 }
 /** The last record of this name that was deleted. */
 function* find<K extends keyof Kinds>(kind: K, { name, after }: Named): Op<Kept<Kinds[K]> | undefined> {
-  const row = yield* one(
-    'SELECT id, deleted_at, data FROM deleted_records WHERE kind = ? AND name = ? AND deleted_at > ? ORDER BY id DESC LIMIT 1',
+  return (yield* KEPT.find(
+    'WHERE kind = ? AND name = ? AND deleted_at > ? ORDER BY id DESC LIMIT 1',
     kind,
     name,
     after,
-  )
-  return row && { id: idText(row.id), deleted_at: num(row.deleted_at), record: decoded(row.data) }
+  )) as Kept<Kinds[K]> | undefined
 }
 
 /** The client with this id that was deleted last. */

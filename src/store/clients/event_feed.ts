@@ -4,8 +4,8 @@
 // is read when every transaction with a smaller number has ended. So no event can become visible before one that was read.
 import type { AuditEvent } from '../../records/audit_event.ts'
 import type { FeedPlace, IssuedPlace } from '../../records/event_receiver.ts'
-import { all, idBytes, maybeNum, num, type Op, one, type Row } from '../op.ts'
-import { EVENT_COLUMNS, ISSUANCE_COLUMNS, ISSUED_ACTIONS, issuanceEvent, readEvent, readIssuance } from '../record.ts'
+import { all, idBytes, maybeNum, num, numberOf, type Op, one, type Row } from '../op.ts'
+import { EVENTS, ISSUANCES, ISSUED_ACTIONS, issuanceEvent } from '../record.ts'
 
 /** An event and its place. */
 export interface FeedEvent extends FeedPlace {
@@ -15,15 +15,11 @@ export interface FeedEvent extends FeedPlace {
 const NEXT = '(SELECT COALESCE(max(feed_order), 0) + 1 FROM audit_events)'
 
 /** The first place that cannot be read yet, on PostgreSQL. */
-export function* readPostgresFeedEnd(): Op<number> {
-  const row = yield* one(`SELECT LEAST(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, ${NEXT}) AS n`)
-  return num(row?.n)
-}
+export const readPostgresFeedEnd = () =>
+  numberOf(`SELECT LEAST(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, ${NEXT}) AS n`)
 
 /** The first place that cannot be read yet, on SQLite. */
-export function* readSqliteFeedEnd(): Op<number> {
-  return num((yield* one(`SELECT ${NEXT} AS n`))?.n)
-}
+export const readSqliteFeedEnd = () => numberOf(`SELECT ${NEXT} AS n`)
 
 /** The next events after a place and before an end, in order. */
 export function* listFeed(w: {
@@ -35,7 +31,7 @@ export function* listFeed(w: {
 }): Op<FeedEvent[]> {
   const wanted = w.actions ? `AND action IN (${w.actions.map(() => '?').join(', ')})` : ''
   const rows = yield* all(
-    `SELECT feed_order, ${EVENT_COLUMNS} FROM audit_events WHERE (feed_order, id) > (?, ?) AND feed_order < ? ${wanted} ORDER BY feed_order, id LIMIT ?`,
+    `SELECT feed_order, ${EVENTS.columns} FROM audit_events WHERE (feed_order, id) > (?, ?) AND feed_order < ? ${wanted} ORDER BY feed_order, id LIMIT ?`,
     w.after.feed_order,
     idBytes(w.after.event_id),
     w.end,
@@ -43,7 +39,7 @@ export function* listFeed(w: {
     w.limit,
   )
   return rows.map((row) => {
-    const event = readEvent(row)
+    const event = EVENTS.read(row)
     return { event, feed_order: num(row.feed_order), event_id: event.id }
   })
 }
@@ -96,16 +92,13 @@ export function* listIssuedFeed(w: {
   actions: readonly string[]
   limit: number
 }): Op<IssuedEvent[]> {
-  const rows = yield* all(
-    `SELECT ${ISSUANCE_COLUMNS} FROM issuances WHERE id > ? AND id < ? AND ${isIssuedBy(w.actions)} ORDER BY id LIMIT ?`,
+  const issued = yield* ISSUANCES.list(
+    `WHERE id > ? AND id < ? AND ${isIssuedBy(w.actions)} ORDER BY id LIMIT ?`,
     idBytes(w.after),
     idBytes(w.before),
     w.limit,
   )
-  return rows.map((row) => {
-    const event = issuanceEvent(readIssuance(row))
-    return { event, issued_id: event.id }
-  })
+  return issued.map((each) => ({ event: issuanceEvent(each), issued_id: each.id }))
 }
 
 /** The issued tokens after an id, counted up to a limit. */
@@ -121,8 +114,8 @@ export function* measureIssuedFeed(w: { after: string; actions: readonly string[
 
 /** An event by its id. */
 export function* findAuditEvent({ id }: { id: string }): Op<AuditEvent | undefined> {
-  const row = yield* one(`SELECT ${EVENT_COLUMNS} FROM audit_events WHERE id = ?`, idBytes(id))
-  if (row) return readEvent(row)
-  const issued = yield* one(`SELECT ${ISSUANCE_COLUMNS} FROM issuances WHERE id = ?`, idBytes(id))
-  return issued && issuanceEvent(readIssuance(issued))
+  const event = yield* EVENTS.find('WHERE id = ?', idBytes(id))
+  if (event) return event
+  const issued = yield* ISSUANCES.find('WHERE id = ?', idBytes(id))
+  return issued && issuanceEvent(issued)
 }

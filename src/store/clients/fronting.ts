@@ -1,30 +1,25 @@
 // Operations on fronting links: which scopes a resource may obtain at the resource behind it.
 import type { FrontingLink } from '../../records/fronting_link.ts'
 import type { Resource } from '../../records/resource.ts'
-import { all, change, decoded, is, num, type Op, one, oneAtATime, type Row, str, where } from '../op.ts'
+import { change, is, type Op, one, oneAtATime, where } from '../op.ts'
+import { column, table } from '../table.ts'
 
-const COLUMNS = 'source_slug, target_slug, scope_map, created_by, created_at, updated_at'
-const read = (row: Row): FrontingLink => ({
-  source_slug: str(row.source_slug),
-  target_slug: str(row.target_slug),
-  scope_map: decoded(row.scope_map),
-  created_by: str(row.created_by),
-  created_at: num(row.created_at),
-  updated_at: num(row.updated_at),
+const LINKS = table<FrontingLink>('fronting_links', {
+  source_slug: column.text(),
+  target_slug: column.text(),
+  scope_map: column.json(),
+  created_by: column.text(),
+  created_at: column.int,
+  updated_at: column.int,
 })
+const OF_ENDS = 'source_slug = ? AND target_slug = ?'
 
 /** The two resources of a link. */
 export type Ends = Pick<FrontingLink, 'source_slug' | 'target_slug'>
 
 /** The link from one resource to another. */
-export function* findFrontingLink({ source_slug, target_slug }: Ends): Op<FrontingLink | undefined> {
-  const row = yield* one(
-    `SELECT ${COLUMNS} FROM fronting_links WHERE source_slug = ? AND target_slug = ?`,
-    source_slug,
-    target_slug,
-  )
-  return row && read(row)
-}
+export const findFrontingLink = ({ source_slug, target_slug }: Ends) =>
+  LINKS.find(`WHERE ${OF_ENDS}`, source_slug, target_slug)
 
 const EVERY = 1_000_000
 export interface FrontingFilter {
@@ -43,13 +38,12 @@ export function* listFrontingLinks(f: FrontingFilter): Op<FrontingLink[]> {
     is('target_slug', f.target_slug),
     f.slug === undefined ? undefined : ['(source_slug = ? OR target_slug = ?)', f.slug, f.slug],
   )
-  const rows = yield* all(
-    `SELECT ${COLUMNS} FROM fronting_links ${filter.sql} ORDER BY created_at, source_slug, target_slug LIMIT ? OFFSET ?`,
+  return yield* LINKS.list(
+    `${filter.sql} ORDER BY created_at, source_slug, target_slug LIMIT ? OFFSET ?`,
     ...filter.params,
     f.limit ?? EVERY,
     f.offset ?? 0,
   )
-  return rows.map(read)
 }
 
 export interface LinkWrite {
@@ -81,23 +75,14 @@ export function* createFrontingLink({
   if (circle) return 'cycle'
   if (dry_run) return undefined
   if (!(yield* areUnchanged(ends))) return 'stale'
-  const added = yield* change(
-    'INSERT INTO fronting_links (source_slug, target_slug, scope_map, created_by, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
-    source_slug,
-    target_slug,
-    JSON.stringify(link.scope_map),
-    link.created_by,
-    link.created_at,
-    link.updated_at,
-  )
-  return added === 1 ? 'created' : 'exists'
+  return yield* LINKS.create(link)
 }
 
 /** Replaces the scope map. Undefined when the link does not exist. */
 export function* updateFrontingLink({ link, ends }: Omit<LinkWrite, 'dry_run'>): Op<'updated' | 'stale' | undefined> {
   if (!(yield* areUnchanged(ends))) return 'stale'
   const changed = yield* change(
-    'UPDATE fronting_links SET scope_map = ?, updated_at = ? WHERE source_slug = ? AND target_slug = ?',
+    `UPDATE fronting_links SET scope_map = ?, updated_at = ? WHERE ${OF_ENDS}`,
     JSON.stringify(link.scope_map),
     link.updated_at,
     link.source_slug,
@@ -116,11 +101,5 @@ function* areUnchanged(resources: readonly Resource[]): Op<boolean> {
 }
 
 /** Deletes a link. Returns the deleted link. */
-export function* deleteFrontingLink({ source_slug, target_slug }: Ends): Op<FrontingLink | undefined> {
-  const row = yield* one(
-    `DELETE FROM fronting_links WHERE source_slug = ? AND target_slug = ? RETURNING ${COLUMNS}`,
-    source_slug,
-    target_slug,
-  )
-  return row && read(row)
-}
+export const deleteFrontingLink = ({ source_slug, target_slug }: Ends) =>
+  LINKS.remove(OF_ENDS, source_slug, target_slug)

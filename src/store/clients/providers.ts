@@ -1,57 +1,34 @@
 // Operations on broker providers.
 import type { BrokerProvider } from '../../records/broker_provider.ts'
-import { all, change, decoded, forUpdate, num, type Op, one, type Row, str } from '../op.ts'
+import { change, forUpdate, type Op, one, str } from '../op.ts'
+import { column, recordTable } from '../table.ts'
 
-const COLUMNS = 'id, slug, display_name, protocol, config_data, version, created_at, updated_at'
-
-const read = (row: Row): BrokerProvider => ({
-  id: str(row.id),
-  slug: str(row.slug),
-  display_name: str(row.display_name),
-  protocol: row.protocol as BrokerProvider['protocol'],
-  config_data: decoded(row.config_data),
-  version: num(row.version),
-  created_at: num(row.created_at),
-  updated_at: num(row.updated_at),
+const PROVIDERS = recordTable<BrokerProvider>('broker_providers', 'id', {
+  id: column.text(),
+  slug: column.text(),
+  display_name: column.text(),
+  protocol: column.text(),
+  config_data: column.json(),
+  version: column.int,
+  created_at: column.fixed(column.int),
+  updated_at: column.int,
 })
-const mutable = (p: BrokerProvider) => [p.slug, p.display_name, p.protocol, JSON.stringify(p.config_data), p.updated_at]
 
 /** The provider with an id or slug. An id never looks like a slug. */
-export function* findProvider({ name }: { name: string }): Op<BrokerProvider | undefined> {
-  const row = yield* one(`SELECT ${COLUMNS} FROM broker_providers WHERE id = ? OR slug = ?`, name, name)
-  return row && read(row)
-}
+export const findProvider = ({ name }: { name: string }) => PROVIDERS.find('WHERE id = ? OR slug = ?', name, name)
 
 /** In order of creation. */
-export function* listProviders(): Op<BrokerProvider[]> {
-  return (yield* all(`SELECT ${COLUMNS} FROM broker_providers ORDER BY created_at, id`)).map(read)
-}
+export const listProviders = () => PROVIDERS.list('ORDER BY created_at, id')
 
 /** Adds a provider; `exists` when its slug is taken. */
-export function* createProvider(p: BrokerProvider): Op<'created' | 'exists'> {
-  const added = yield* change(
-    `INSERT INTO broker_providers (slug, display_name, protocol, config_data, updated_at, id, version, created_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-    ...mutable(p),
-    p.id,
-    p.version,
-    p.created_at,
-  )
-  return added === 1 ? 'created' : 'exists'
-}
+export const createProvider = (provider: BrokerProvider) => PROVIDERS.create(provider)
 
 /** Writes a provider that was read at `p.version`. If the slug changes, its resources are updated. */
 export function* updateProvider(p: BrokerProvider): Op<'updated' | 'stale' | 'exists'> {
   const before = yield* forUpdate('SELECT slug FROM broker_providers WHERE id = ?', p.id)
   const twin = yield* one('SELECT 1 AS found FROM broker_providers WHERE slug = ? AND id <> ?', p.slug, p.id)
   if (twin) return 'exists'
-  const changed = yield* change(
-    'UPDATE broker_providers SET slug = ?, display_name = ?, protocol = ?, config_data = ?, updated_at = ?, version = version + 1 WHERE id = ? AND version = ?',
-    ...mutable(p),
-    p.id,
-    p.version,
-  )
-  if (changed === 0 || !before) return 'stale'
+  if ((yield* PROVIDERS.update(p)) === 'stale' || !before) return 'stale'
   if (before.slug !== p.slug)
     yield* change(
       'UPDATE resources SET broker_provider_slug = ?, version = version + 1 WHERE broker_provider_slug = ?',

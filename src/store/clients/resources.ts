@@ -41,15 +41,9 @@ function* hasProvider({ broker_provider_slug: slug }: Resource): Op<boolean> {
 }
 
 /** The resource with a URI, compared byte for byte. */
-export function* findResource({ uri }: { uri: string }): Op<Resource | undefined> {
-  const row = yield* one(`SELECT ${RESOURCES.columns} FROM resources WHERE uri = ?`, uri)
-  return row && RESOURCES.read(row)
-}
+export const findResource = ({ uri }: { uri: string }) => RESOURCES.find('WHERE uri = ?', uri)
 /** The resource with an id or slug. An id never looks like a slug. */
-export function* findResourceByName({ name }: { name: string }): Op<Resource | undefined> {
-  const row = yield* one(`SELECT ${RESOURCES.columns} FROM resources WHERE id = ? OR slug = ?`, name, name)
-  return row && RESOURCES.read(row)
-}
+export const findResourceByName = ({ name }: { name: string }) => RESOURCES.find('WHERE id = ? OR slug = ?', name, name)
 
 export interface ResourceFilter extends ListPage {
   backend_kind?: Resource['backend_kind']
@@ -74,7 +68,7 @@ export function* listResources({ backend_kind, broker_provider_slug, q, ...page 
 /** Adds a resource. `exists`: its slug or URI is taken. `no_provider`: its provider does not exist. */
 export function* createResource(r: Resource): Op<'created' | 'exists' | 'no_provider'> {
   if (!(yield* hasProvider(r))) return 'no_provider'
-  return (yield* RESOURCES.insert(r)) === 1 ? 'created' : 'exists'
+  return yield* RESOURCES.create(r)
 }
 
 /** Writes a resource that was read at `r.version`. `uri_before` is its earlier URI: clients that have it as their default resource follow. */
@@ -89,7 +83,7 @@ export function* updateResource(
     orNull(r.uri),
   )
   if (twin) return 'exists'
-  if ((yield* RESOURCES.update(r)) === 0) return 'stale'
+  if ((yield* RESOURCES.update(r)) === 'stale') return 'stale'
   if (r.uri_before !== undefined && r.uri !== undefined)
     yield* replaceDefaultResource(r.uri_before, r.uri, r.updated_at)
   return 'updated'
@@ -158,9 +152,8 @@ export function* deleteResource({
   by: string
 }): Op<Deletion | undefined> {
   // Locked, so that no link to it is created in the meantime.
-  const row = yield* forUpdate(`SELECT ${RESOURCES.columns} FROM resources WHERE id = ?`, id)
-  if (!row) return undefined
-  const resource = RESOURCES.read(row)
+  const resource = yield* RESOURCES.lock('WHERE id = ?', id)
+  if (!resource) return undefined
   const links = yield* listFrontingLinks({ slug: resource.slug })
   if (links.length > 0 && !cascade) return { outcome: 'has_links', links }
   const consent = yield* one(

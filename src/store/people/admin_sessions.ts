@@ -2,47 +2,30 @@
 import type { AdminIdentity, AdminSession } from '../../records/admin_session.ts'
 import type { ApiKey } from '../../records/api_key.ts'
 import type { User } from '../../records/user.ts'
-import {
-  change,
-  columnsOf,
-  decoded,
-  idBytes,
-  idText,
-  maybeIdBytes,
-  maybeIdText,
-  maybeStr,
-  num,
-  type Op,
-  one,
-  orNull,
-  type Row,
-  str,
-} from '../op.ts'
+import { change, columnsOf, idBytes, type Op, one, str } from '../op.ts'
+import { column, table } from '../table.ts'
 import { readUser, USER_COLUMNS } from './user_rows.ts'
 
-const COLUMNS = [
-  ...['id', 'hash', 'user_id', 'api_key_id', 'config_key', 'created_at', 'expires_at'],
-  ...['provider', 'issuer', 'subject', 'provider_groups', 'actor_id'],
-]
+/** A session, with the members of its identity as columns. */
+type StoredSession = Omit<AdminSession, 'identity'> & Partial<AdminIdentity>
+const SESSIONS = table<StoredSession>('admin_sessions', {
+  id: column.id,
+  hash: column.id,
+  user_id: column.maybeText(),
+  api_key_id: column.maybeId,
+  config_key: column.maybeId,
+  created_at: column.int,
+  expires_at: column.int,
+  provider: column.maybeText(),
+  issuer: column.maybeText(),
+  subject: column.maybeText(),
+  groups: column.named('provider_groups', column.maybeJson()),
+  actor_id: column.maybeText(),
+})
+const SESSION = SESSIONS.as('s', 'session_')
 
 /** Records a session. */
-export function* createAdminSession(session: AdminSession): Op<void> {
-  yield* change(
-    `INSERT INTO admin_sessions (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map(() => '?').join(', ')})`,
-    idBytes(session.id),
-    idBytes(session.hash),
-    orNull(session.user_id),
-    maybeIdBytes(session.api_key_id),
-    maybeIdBytes(session.config_key),
-    session.created_at,
-    session.expires_at,
-    orNull(session.identity?.provider),
-    orNull(session.identity?.issuer),
-    orNull(session.identity?.subject),
-    orNull(session.identity && JSON.stringify(session.identity.groups)),
-    orNull(session.identity?.actor_id),
-  )
-}
+export const createAdminSession = ({ identity, ...session }: AdminSession) => SESSIONS.add({ ...session, ...identity })
 
 interface FoundAdminSession {
   session: AdminSession
@@ -55,7 +38,7 @@ interface FoundAdminSession {
 /** A live session, with the person or the key that it belongs to. */
 export function* findAdminSession({ id, now }: { id: string; now: number }): Op<FoundAdminSession | undefined> {
   const row = yield* one(
-    `SELECT ${COLUMNS.map((column) => `s.${column} AS session_${column}`).join(', ')},
+    `SELECT ${SESSION.columns},
        k.name AS key_name, k.capability AS key_capability, ${columnsOf('u', USER_COLUMNS)}
      FROM admin_sessions s
        LEFT JOIN users u ON u.id = s.user_id AND u.status = ?
@@ -67,7 +50,7 @@ export function* findAdminSession({ id, now }: { id: string; now: number }): Op<
   )
   if (!row) return undefined
   return {
-    session: read(row),
+    session: sessionOf(SESSION.read(row)),
     user: row.id === null ? undefined : readUser(row),
     key:
       row.key_name === null
@@ -76,23 +59,9 @@ export function* findAdminSession({ id, now }: { id: string; now: number }): Op<
   }
 }
 
-const read = (row: Row): AdminSession => ({
-  id: idText(row.session_id),
-  hash: idText(row.session_hash),
-  user_id: maybeStr(row.session_user_id),
-  identity: row.session_subject === null ? undefined : readIdentity(row),
-  api_key_id: maybeIdText(row.session_api_key_id),
-  config_key: maybeIdText(row.session_config_key),
-  created_at: num(row.session_created_at),
-  expires_at: num(row.session_expires_at),
-})
-
-const readIdentity = (row: Row): AdminIdentity => ({
-  provider: str(row.session_provider),
-  issuer: str(row.session_issuer),
-  subject: str(row.session_subject),
-  groups: decoded(row.session_provider_groups),
-  actor_id: str(row.session_actor_id),
+const sessionOf = ({ provider, issuer, subject, groups, actor_id, ...session }: StoredSession): AdminSession => ({
+  ...session,
+  identity: subject === undefined ? undefined : ({ provider, issuer, subject, groups, actor_id } as AdminIdentity),
 })
 
 /** Ends a session. */

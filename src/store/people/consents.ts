@@ -1,36 +1,21 @@
 // Operations on consents.
 import type { Consent } from '../../records/consent.ts'
-import { all, change, decoded, idBytes, idText, maybeNum, num, type Op, one, type Row, str } from '../op.ts'
+import { all, change, idBytes, type Op, str } from '../op.ts'
 import { endFamilies } from '../tokens/families.ts'
-
-const COLUMNS = 'id, user_id, client_id, resource_id, scope, redirect_hosts, created_at, updated_at, revoked_at'
-
-const read = (row: Row): Consent => ({
-  id: idText(row.id),
-  user_id: str(row.user_id),
-  client_id: str(row.client_id),
-  resource_id: str(row.resource_id),
-  scope: str(row.scope),
-  redirect_hosts: row.redirect_hosts === null ? {} : decoded(row.redirect_hosts),
-  created_at: num(row.created_at),
-  updated_at: num(row.updated_at),
-  revoked_at: maybeNum(row.revoked_at),
-})
+import { CONSENTS } from '../tokens/token_rows.ts'
 
 /** The consent in force. */
-export function* findConsent({
+export const findConsent = ({
   user_id,
   client_id,
   resource_id,
-}: Pick<Consent, 'user_id' | 'client_id' | 'resource_id'>): Op<Consent | undefined> {
-  const row = yield* one(
-    `SELECT ${COLUMNS} FROM consent_grants WHERE user_id = ? AND client_id = ? AND resource_id = ? AND revoked_at IS NULL`,
+}: Pick<Consent, 'user_id' | 'client_id' | 'resource_id'>) =>
+  CONSENTS.find(
+    'WHERE user_id = ? AND client_id = ? AND resource_id = ? AND revoked_at IS NULL',
     user_id,
     client_id,
     resource_id,
   )
-  return row && read(row)
-}
 
 /** Consents and grants of one client that are read to tell whether it has several users. */
 const MAX_READ = 100
@@ -50,15 +35,11 @@ export function* listConsenters({ client_id }: Pick<Consent, 'client_id'>): Op<s
 }
 
 /** The consent with this id, in force or revoked. */
-export function* findConsentById({ id }: { id: string }): Op<Consent | undefined> {
-  const row = yield* one(`SELECT ${COLUMNS} FROM consent_grants WHERE id = ?`, idBytes(id))
-  return row && read(row)
-}
+export const findConsentById = ({ id }: { id: string }) => CONSENTS.find('WHERE id = ?', idBytes(id))
 
 /** Every consent of a user, revoked ones included, oldest first. */
-export function* listConsents({ user_id }: { user_id: string }): Op<Consent[]> {
-  return (yield* all(`SELECT ${COLUMNS} FROM consent_grants WHERE user_id = ? ORDER BY id`, user_id)).map(read)
-}
+export const listConsents = ({ user_id }: { user_id: string }) =>
+  CONSENTS.list('WHERE user_id = ? ORDER BY id', user_id)
 
 export interface RevokedConsent {
   consent: Consent

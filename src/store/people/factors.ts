@@ -3,56 +3,32 @@
 import type { Session } from '../../records/session.ts'
 import type { User } from '../../records/user.ts'
 import { type Factor, MAX_FACTORS } from '../../records/user.ts'
-import {
-  all,
-  change,
-  columnsOf,
-  forUpdate,
-  idBytes,
-  idText,
-  insertRows,
-  maybeEncoded,
-  maybeIdBytes,
-  maybeIdText,
-  maybeNum,
-  maybeStr,
-  num,
-  type Op,
-  one,
-  orNull,
-  type Row,
-  str,
-} from '../op.ts'
-import { readUser, USER_COLUMNS } from './user_rows.ts'
+import { change, changed, forUpdate, idBytes, insertRows, maybeEncoded, numberOf, type Op, one, orNull } from '../op.ts'
+import { column, table } from '../table.ts'
+import { USERS } from './user_rows.ts'
 import { signOutUser } from './users.ts'
 
-const COLUMNS =
-  'id, user_id, kind, name, created_at, last_used_at, secret, secret_clear, last_step, credential_id, public_key, counter'
-
-const readFactor = (row: Row): Factor => ({
-  id: idText(row.id),
-  user_id: str(row.user_id),
-  kind: row.kind as Factor['kind'],
-  name: str(row.name),
-  created_at: num(row.created_at),
-  last_used_at: maybeNum(row.last_used_at),
-  secret: maybeStr(row.secret),
-  secret_clear: maybeStr(row.secret_clear),
-  last_step: maybeNum(row.last_step),
-  credential_id: maybeIdText(row.credential_id),
-  public_key: maybeIdText(row.public_key),
-  counter: maybeNum(row.counter),
+const FACTORS = table<Factor>('user_factors', {
+  id: column.id,
+  user_id: column.text(),
+  kind: column.text(),
+  name: column.text(),
+  created_at: column.int,
+  last_used_at: column.maybeInt,
+  secret: column.maybeText(),
+  secret_clear: column.maybeText(),
+  last_step: column.maybeInt,
+  credential_id: column.maybeId,
+  public_key: column.maybeId,
+  counter: column.maybeInt,
 })
 
 /** The factors of a user, oldest first. */
-export function* listFactors({ user_id }: { user_id: string }): Op<Factor[]> {
-  return (yield* all(`SELECT ${COLUMNS} FROM user_factors WHERE user_id = ? ORDER BY id`, user_id)).map(readFactor)
-}
+export const listFactors = ({ user_id }: { user_id: string }) => FACTORS.list('WHERE user_id = ? ORDER BY id', user_id)
 
 /** The number of unused recovery codes of a user. */
-export function* countRecoveryCodes({ user_id }: { user_id: string }): Op<number> {
-  return Number((yield* one('SELECT count(*) AS n FROM recovery_codes WHERE user_id = ?', user_id))?.n)
-}
+export const countRecoveryCodes = ({ user_id }: { user_id: string }) =>
+  numberOf('SELECT count(*) AS n FROM recovery_codes WHERE user_id = ?', user_id)
 
 interface NewFactor {
   factor: Factor
@@ -67,22 +43,7 @@ export function* addFactor({ factor: f, codes, session }: NewFactor): Op<{ first
   yield* forUpdate('SELECT id FROM users WHERE id = ?', f.user_id)
   const before = yield* listFactors(f)
   if (before.filter(({ kind }) => kind === f.kind).length >= MAX_FACTORS) return undefined
-  const added = yield* change(
-    `INSERT INTO user_factors (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-    idBytes(f.id),
-    f.user_id,
-    f.kind,
-    f.name,
-    f.created_at,
-    orNull(f.last_used_at),
-    orNull(f.secret),
-    orNull(f.secret_clear),
-    orNull(f.last_step),
-    maybeIdBytes(f.credential_id),
-    maybeIdBytes(f.public_key),
-    orNull(f.counter),
-  )
-  if (added === 0) return undefined
+  if ((yield* FACTORS.create(f)) === 'exists') return undefined
   const first = before.length === 0
   if (first) yield* replaceCodes(f.user_id, codes)
   yield* change(
@@ -135,50 +96,35 @@ export function* resetFactors({ user_id, now }: { user_id: string; now: number }
 
 /** Uses the code of a time step. Returns false when a code of this or a later step was used before. */
 export function* useTotpStep({ id, step, now }: { id: string; step: number; now: number }): Op<boolean> {
-  return (
-    (yield* change(
-      'UPDATE user_factors SET last_step = ?, last_used_at = ? WHERE id = ? AND last_step < ?',
-      step,
-      now,
-      idBytes(id),
-      step,
-    )) === 1
+  return yield* changed(
+    'UPDATE user_factors SET last_step = ?, last_used_at = ? WHERE id = ? AND last_step < ?',
+    step,
+    now,
+    idBytes(id),
+    step,
   )
 }
 
 /** Uses a recovery code up. Returns whether the user had it. */
-export function* useRecoveryCode({ user_id, hash }: { user_id: string; hash: string }): Op<boolean> {
-  return (yield* change('DELETE FROM recovery_codes WHERE user_id = ? AND hash = ?', user_id, idBytes(hash))) === 1
-}
+export const useRecoveryCode = ({ user_id, hash }: { user_id: string; hash: string }) =>
+  changed('DELETE FROM recovery_codes WHERE user_id = ? AND hash = ?', user_id, idBytes(hash))
 
 /** The passkey with a credential id, and its active local user. */
-export function* findPasskey({
-  credential_id,
-}: {
-  credential_id: string
-}): Op<{ factor: Factor; user: User } | undefined> {
-  const row = yield* one(`SELECT ${COLUMNS} FROM user_factors WHERE credential_id = ?`, idBytes(credential_id))
-  if (!row) return undefined
-  const factor = readFactor(row)
-  const found = yield* one(
-    `SELECT ${columnsOf('u', USER_COLUMNS)} FROM users u WHERE u.id = ? AND u.status = ? AND u.provider = ?`,
-    factor.user_id,
-    'active',
-    'local',
-  )
-  return found && { factor, user: readUser(found) }
+export function* findPasskey(w: { credential_id: string }): Op<{ factor: Factor; user: User } | undefined> {
+  const factor = yield* FACTORS.find('WHERE credential_id = ?', idBytes(w.credential_id))
+  if (!factor) return undefined
+  const user = yield* USERS.find("WHERE id = ? AND status = 'active' AND provider = 'local'", factor.user_id)
+  return user && { factor, user }
 }
 
 /** Records the use of a passkey. Returns false when its counter shows a copy of the authenticator, or when it was removed. */
 export function* usePasskey({ id, counter, now }: { id: string; counter: number; now: number }): Op<boolean> {
-  return (
-    (yield* change(
-      'UPDATE user_factors SET counter = ?, last_used_at = ? WHERE id = ? AND (counter < ? OR (counter = 0 AND ? = 0))',
-      counter,
-      now,
-      idBytes(id),
-      counter,
-      counter,
-    )) === 1
+  return yield* changed(
+    'UPDATE user_factors SET counter = ?, last_used_at = ? WHERE id = ? AND (counter < ? OR (counter = 0 AND ? = 0))',
+    counter,
+    now,
+    idBytes(id),
+    counter,
+    counter,
   )
 }

@@ -2,9 +2,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ScimMatch } from '../../records/scim.ts'
 import { PROFILE_MEMBERS, profileOf, type User } from '../../records/user.ts'
-import { change, forUpdate, type Op, orNull, type Row, str } from '../op.ts'
+import { change, forUpdate, type Op, orNull, str } from '../op.ts'
 import { scimGroupsAtSignIn } from './scim_providers.ts'
-import { findFederated, hasEmail, isEmailTaken, isSameEmail, readUser, USER_COLUMNS } from './user_rows.ts'
+import { findFederated, hasEmail, isEmailTaken, isSameEmail, USERS } from './user_rows.ts'
 import { createUser, signOutUser, updateUser } from './users.ts'
 
 /**
@@ -34,18 +34,17 @@ interface Arrival {
 }
 
 function* saveArrival({ user: arrived, scim }: Arrival): Op<FederatedUser | 'email_taken'> {
-  let row = (scim && (yield* linkPerson(arrived, scim))) ?? (yield* findFederated(arrived))
-  if (row && readUser(row).status !== 'active') return { user: readUser(row), created: false }
-  const groups = scim && (yield* scimGroupsAtSignIn(scim.provider, row ? str(row.id) : arrived.id))
+  let known = (scim && (yield* linkPerson(arrived, scim))) ?? (yield* findFederated(arrived))
+  if (known && known.status !== 'active') return { user: known, created: false }
+  const groups = scim && (yield* scimGroupsAtSignIn(scim.provider, known?.id ?? arrived.id))
   const user = groups ? { ...arrived, provider_groups: groups } : arrived
   const displaced = yield* takeUnverifiedEmail(user)
-  if (!row) {
+  if (!known) {
     if ((yield* createUser(user)) === 'created') return { user, created: true, ...displaced }
     // Another account has the email, or the same person signed in twice at the same time.
-    row = yield* findFederated(user)
-    if (!row) return 'email_taken'
+    known = yield* findFederated(user)
+    if (!known) return 'email_taken'
   }
-  const known = readUser(row)
   if (known.status !== 'active') return { user: known, created: false }
   const taken = !isSameEmail(known.email, user.email) && (yield* isEmailTaken(user.email, known.id))
   const next: User = {
@@ -80,21 +79,20 @@ export interface ScimSignIn {
 }
 
 /**
- * Links a person of SCIM who signs in for the first time to the subject, and returns the row of the account. A person who is linked to
+ * Links a person of SCIM who signs in for the first time to the subject, and returns the account. A person who is linked to
  * another subject is returned only when the account is not active: then the person gets no other account. An account that the subject had
  * before, without SCIM, loses the subject and ends.
  */
-function* linkPerson(user: User, { provider, match, claim }: ScimSignIn): Op<Row | undefined> {
+function* linkPerson(user: User, { provider, match, claim }: ScimSignIn): Op<User | undefined> {
   const { provider_issuer, provider_sub, updated_at: now } = user
-  const person = yield* findPersonOf(user, provider, match, claim)
-  if (!person) return undefined
-  const account = readUser(person)
-  if (account.provider_sub === provider_sub || account.status !== 'active') return person
+  const account = yield* findPersonOf(user, provider, match, claim)
+  if (!account) return undefined
+  if (account.provider_sub === provider_sub || account.status !== 'active') return account
   if (account.provider_sub !== undefined) return undefined
   const before = yield* findFederated(user)
   if (before) {
-    yield* change('UPDATE users SET provider_sub = NULL, version = version + 1 WHERE id = ?', str(before.id))
-    yield* signOutUser({ id: str(before.id), now })
+    yield* change('UPDATE users SET provider_sub = NULL, version = version + 1 WHERE id = ?', before.id)
+    yield* signOutUser({ id: before.id, now })
   }
   yield* change(
     'UPDATE users SET provider_issuer = ?, provider_sub = ?, version = version + 1 WHERE id = ?',
@@ -105,16 +103,16 @@ function* linkPerson(user: User, { provider, match, claim }: ScimSignIn): Op<Row
   return yield* findFederated(user)
 }
 
-/** The row of the account whose SCIM record fits a sign-in. */
+/** The account whose SCIM record fits a sign-in. */
 function* findPersonOf(
   { provider_sub, email, email_verified }: User,
   provider: string,
   match: ScimMatch,
   claim: string | undefined,
-): Op<Row | undefined> {
+): Op<User | undefined> {
   const by = (condition: string, value: string) =>
-    forUpdate(
-      `SELECT ${USER_COLUMNS} FROM users WHERE id IN (SELECT s.user_id FROM scim_users s WHERE s.provider = ? AND ${condition})`,
+    USERS.lock(
+      `WHERE id IN (SELECT s.user_id FROM scim_users s WHERE s.provider = ? AND ${condition})`,
       provider,
       value,
     )

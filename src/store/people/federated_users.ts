@@ -1,6 +1,7 @@
 // Operations on users of an upstream provider, by their subject or session there.
 
-import { all, change, idBytes, is, num, type Op, one, orNull, type Row, str, where } from '../op.ts'
+import { all, change, is, numberOf, type Op, one, orNull, type Row, str, where } from '../op.ts'
+import { column, table } from '../table.ts'
 import { endFamilies } from '../tokens/families.ts'
 import { endSessions } from './session_rows.ts'
 import { endAdminSessions } from './user_rows.ts'
@@ -29,17 +30,20 @@ interface FederatedSession {
   expires_at: number
 }
 
+const FEDERATED_SESSIONS = table<FederatedSession>('federated_sessions', {
+  id: column.id,
+  issuer: column.text(),
+  sid: column.text(),
+  user_id: column.text(),
+  expires_at: column.int,
+})
+
 /** Records from which session at a provider a user signed in. A later sign-in from the same one replaces the record. */
-export function* saveFederatedSession({ id, issuer, sid, user_id, expires_at }: FederatedSession): Op<void> {
-  yield* change(
-    `INSERT INTO federated_sessions (id, issuer, sid, user_id, expires_at) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT (issuer, sid) DO UPDATE SET user_id = excluded.user_id,
+export function* saveFederatedSession(session: FederatedSession): Op<void> {
+  yield* FEDERATED_SESSIONS.insert(
+    [session],
+    `ON CONFLICT (issuer, sid) DO UPDATE SET user_id = excluded.user_id,
        expires_at = CASE WHEN excluded.expires_at > federated_sessions.expires_at THEN excluded.expires_at ELSE federated_sessions.expires_at END`,
-    idBytes(id),
-    issuer,
-    sid,
-    user_id,
-    expires_at,
   )
 }
 
@@ -65,11 +69,8 @@ export function* endFederatedSessions({
   return { user_id, sessions: sessions.length + atAdminPage, families: ended, connections }
 }
 
-function* countConnections(user_id: string): Op<number> {
-  return num(
-    (yield* one('SELECT count(*) AS n FROM broker_grants WHERE user_id = ? AND revoked_at IS NULL', user_id))?.n,
-  )
-}
+const countConnections = (user_id: string) =>
+  numberOf('SELECT count(*) AS n FROM broker_grants WHERE user_id = ? AND revoked_at IS NULL', user_id)
 
 function* findNamed({ issuer, sub, sid }: NamedByProvider, now: number): Op<{ user_id?: string; sessions: Row[] }> {
   const bySid =

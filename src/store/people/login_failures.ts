@@ -1,7 +1,20 @@
 // Operations on failed logins by address and by account, which all instances share.
 import { newId } from '../../lib/id.ts'
 import type { LockoutRecord } from '../../records/lockout.ts'
-import { all, change, forUpdate, maybeNum, maybeStr, num, type Op, one, orNull, type Row, str } from '../op.ts'
+import {
+  all,
+  change,
+  forUpdate,
+  maybeNum,
+  maybeStr,
+  num,
+  numberOf,
+  type Op,
+  one,
+  orNull,
+  type Row,
+  str,
+} from '../op.ts'
 
 /** The subject of a count of failures: an address, an account by the MAC of its email, or an address at one account. */
 export type FailureKey = { address: string } | { account: string } | { address: string; account: string }
@@ -146,10 +159,8 @@ const readLockout = (row: Row): LockoutRecord => ({
 })
 
 /** The number of addresses and accounts that are locked. */
-export function* countLockouts({ now }: { now: number }): Op<number> {
-  const row = yield* one(`SELECT count(*) AS n FROM login_failures f WHERE ${LOCKED}`, now)
-  return Number(row?.n)
-}
+export const countLockouts = ({ now }: { now: number }) =>
+  numberOf(`SELECT count(*) AS n FROM login_failures f WHERE ${LOCKED}`, now)
 
 /** Ends a lockout: its failures no longer count. Returns what was locked, or undefined when there is no such lockout. */
 export function* deleteLockout({

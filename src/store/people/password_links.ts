@@ -1,21 +1,25 @@
 // Operations on the one-time links with which users set a password.
 import { equalSecrets } from '../../lib/id.ts'
 import type { PasswordLink, User } from '../../records/user.ts'
-import { change, columnsOf, forUpdate, idBytes, idText, type Op, one } from '../op.ts'
+import { columnsOf, forUpdate, idBytes, idText, type Op, one } from '../op.ts'
+import { column, table } from '../table.ts'
 import { readUser, USER_COLUMNS } from './user_rows.ts'
 import { updateUser } from './users.ts'
 
+const LINKS = table<PasswordLink>('password_links', {
+  id: column.id,
+  user_id: column.text(),
+  hash: column.id,
+  created_at: column.int,
+  expires_at: column.int,
+})
+
 /** Records a link. It replaces the earlier link of the user. */
 export function* savePasswordLink(link: PasswordLink): Op<void> {
-  yield* change(
-    `INSERT INTO password_links (id, user_id, hash, created_at, expires_at) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT (user_id) DO UPDATE SET
+  yield* LINKS.insert(
+    [link],
+    `ON CONFLICT (user_id) DO UPDATE SET
        id = excluded.id, hash = excluded.hash, created_at = excluded.created_at, expires_at = excluded.expires_at`,
-    idBytes(link.id),
-    link.user_id,
-    idBytes(link.hash),
-    link.created_at,
-    link.expires_at,
   )
 }
 

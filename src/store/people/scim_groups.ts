@@ -2,35 +2,25 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ScimGroup } from '../../records/scim.ts'
 import { groupsOf, type User } from '../../records/user.ts'
-import {
-  all,
-  type Condition,
-  change,
-  insertRows,
-  maybeStr,
-  num,
-  type Op,
-  one,
-  orNull,
-  type Row,
-  str,
-  where,
-} from '../op.ts'
+import { all, type Condition, change, insertRows, is, numberOf, type Op, one, str, where } from '../op.ts'
+import { column, table } from '../table.ts'
 import { changeIds, forIds, groupsOfPeople, nameKey } from './scim_people.ts'
 import type { ScimChange } from './scim_users.ts'
 import { addGroups } from './user_groups.ts'
 import { readUser, USER_COLUMNS, writeProviderGroups } from './user_rows.ts'
 
-const COLUMNS = 'g.id, g.provider, g.name, g.external_id, g.created_at, g.updated_at'
-
-const readGroup = (row: Row): ScimGroup => ({
-  id: str(row.id),
-  provider: str(row.provider),
-  displayName: str(row.name),
-  externalId: maybeStr(row.external_id),
-  created_at: num(row.created_at),
-  updated_at: num(row.updated_at),
-})
+const GROUPS = table<ScimGroup>(
+  'scim_groups',
+  {
+    id: column.text(),
+    provider: column.text(),
+    displayName: column.named('name', column.text()),
+    externalId: column.named('external_id', column.maybeText()),
+    created_at: column.int,
+    updated_at: column.int,
+  },
+  { name_key: { write: ({ displayName }) => nameKey(displayName) } },
+)
 
 export interface ScimGroupFilter {
   provider: string
@@ -41,13 +31,13 @@ export interface ScimGroupFilter {
 }
 
 const conditions = (f: ScimGroupFilter): (Condition | undefined)[] => [
-  ['g.provider = ?', f.provider],
-  f.id === undefined ? undefined : ['g.id = ?', f.id],
-  f.displayName === undefined ? undefined : ['g.name_key = ?', nameKey(f.displayName)],
-  f.externalId === undefined ? undefined : ['g.external_id = ?', f.externalId],
+  ['provider = ?', f.provider],
+  is('id', f.id),
+  is('name_key', f.displayName && nameKey(f.displayName)),
+  is('external_id', f.externalId),
   f.member === undefined
     ? undefined
-    : ['EXISTS (SELECT 1 FROM scim_members m WHERE m.group_id = g.id AND m.user_id = ?)', f.member],
+    : ['EXISTS (SELECT 1 FROM scim_members m WHERE m.group_id = scim_groups.id AND m.user_id = ?)', f.member],
 ]
 
 /** One page of the groups of a provider, oldest first, and the number of all that match. */
@@ -57,15 +47,10 @@ export function* listScimGroups({
   ...filter
 }: ScimGroupFilter & { limit: number; offset: number }): Op<{ total: number; groups: ScimGroup[] }> {
   const { sql, params } = where(...conditions(filter))
-  const total = num((yield* one(`SELECT COUNT(*) AS n FROM scim_groups g ${sql}`, ...params))?.n)
+  const total = yield* numberOf(`SELECT COUNT(*) AS n FROM scim_groups ${sql}`, ...params)
   if (limit === 0 || total === 0) return { total, groups: [] }
-  const rows = yield* all(
-    `SELECT ${COLUMNS} FROM scim_groups g ${sql} ORDER BY g.created_at, g.id LIMIT ? OFFSET ?`,
-    ...params,
-    limit,
-    offset,
-  )
-  return { total, groups: rows.map(readGroup) }
+  const groups = yield* GROUPS.list(`${sql} ORDER BY created_at, id LIMIT ? OFFSET ?`, ...params, limit, offset)
+  return { total, groups }
 }
 
 /** A group of a provider. */
@@ -138,19 +123,10 @@ export function* createScimGroup({
   group: ScimGroup
   members: readonly string[]
 }): Op<ScimChange | 'displayName'> {
-  const { id, provider, displayName, externalId, created_at: now } = group
+  const { id, provider, displayName, created_at: now } = group
   yield* lockProvider(provider, now)
   if (yield* isTaken(provider, displayName, id)) return 'displayName'
-  yield* change(
-    'INSERT INTO scim_groups (id, provider, name, name_key, external_id, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
-    id,
-    provider,
-    displayName,
-    nameKey(displayName),
-    orNull(externalId),
-    now,
-    now,
-  )
+  yield* GROUPS.add({ ...group, updated_at: now })
   const people = yield* changeMembers({ id, provider, steps: [{ add: members }] })
   return { id, events: [...(yield* changePeople(people, provider, now)), told('created', group)] }
 }

@@ -5,8 +5,10 @@ import {
   type Condition,
   change,
   decoded,
+  is,
   maybeStr,
   num,
+  numberOf,
   type Op,
   one,
   partsOf,
@@ -51,10 +53,10 @@ export interface ScimUserFilter {
 export const nameKey = (text: string) => text.toLowerCase()
 const conditions = (f: ScimUserFilter): (Condition | undefined)[] => [
   ['s.provider = ?', f.provider],
-  f.id === undefined ? undefined : ['s.user_id = ?', f.id],
-  f.userName === undefined ? undefined : ['s.user_name_key = ?', nameKey(f.userName)],
-  f.externalId === undefined ? undefined : ['s.external_id = ?', f.externalId],
-  f.displayName === undefined ? undefined : ['s.display_key = ?', nameKey(f.displayName)],
+  is('s.user_id', f.id),
+  is('s.user_name_key', f.userName && nameKey(f.userName)),
+  is('s.external_id', f.externalId),
+  is('s.display_key', f.displayName && nameKey(f.displayName)),
   f.email === undefined
     ? undefined
     : ['EXISTS (SELECT 1 FROM scim_emails e WHERE e.user_id = s.user_id AND e.email_key = ?)', nameKey(f.email)],
@@ -67,7 +69,7 @@ export function* listScimUsers({
   ...filter
 }: ScimUserFilter & { limit: number; offset: number }): Op<{ total: number; people: ScimUser[] }> {
   const { sql, params } = where(...conditions(filter))
-  const total = num((yield* one(`SELECT COUNT(*) AS n FROM ${FROM} ${sql}`, ...params))?.n)
+  const total = yield* numberOf(`SELECT COUNT(*) AS n FROM ${FROM} ${sql}`, ...params)
   if (limit === 0 || total === 0) return { total, people: [] }
   const rows = yield* all(
     `SELECT ${COLUMNS} FROM ${FROM} ${sql} ORDER BY s.created_at, s.user_id LIMIT ? OFFSET ?`,

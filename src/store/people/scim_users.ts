@@ -10,11 +10,11 @@ import {
   type ScimUser,
 } from '../../records/scim.ts'
 import type { User } from '../../records/user.ts'
-import { all, change, forUpdate, idBytes, insertRows, maybeStr, num, type Op, one, orNull, type Row } from '../op.ts'
+import { all, change, forUpdate, idBytes, insertRows, num, type Op, one, orNull } from '../op.ts'
 import { forgetConnections } from './connections.ts'
 import { nameKey, OWN_COLUMNS, readPersonRow } from './scim_people.ts'
-import { hasEmail, isEmailTaken, isSameEmail, readUser, USER_COLUMNS } from './user_rows.ts'
-import { createUser, deleteUser, signOutUser, updateUser } from './users.ts'
+import { hasEmail, isEmailTaken, isSameEmail, USERS } from './user_rows.ts'
+import { createUser, deleteUser, findUser, signOutUser, updateUser } from './users.ts'
 
 /** What a change did, for the audit trail: the last event is that of the operation. */
 export interface ScimChange {
@@ -115,22 +115,18 @@ function* addAccount(user: User): Op<User | undefined> {
 function* findKnown({ issuer, match }: ScimProvider, { provider_sub }: User, person: ScimPerson): Op<User | undefined> {
   const free = 'AND NOT EXISTS (SELECT 1 FROM scim_users s WHERE s.user_id = users.id)'
   const by = (condition: string, ...values: string[]) =>
-    forUpdate(
-      `SELECT ${USER_COLUMNS} FROM users WHERE provider_issuer = ? AND provider_sub IS NOT NULL AND ${condition} ${free}`,
-      issuer,
-      ...values,
-    )
-  let row: Row | undefined
+    USERS.lock(`WHERE provider_issuer = ? AND provider_sub IS NOT NULL AND ${condition} ${free}`, issuer, ...values)
+  let found: User | undefined
   if (match === 'email') {
     for (const address of [person.userName, primaryEmail(person)]) {
-      if (row || address === undefined) continue
+      if (found || address === undefined) continue
       const [condition, ...keys] = hasEmail(address)
-      row = yield* by(`email_verified = 1 AND ${condition}`, ...(keys as string[]))
-      if (row && !isSameEmail(maybeStr(row.email), address)) row = undefined
+      found = yield* by(`email_verified = 1 AND ${condition}`, ...(keys as string[]))
+      if (found && !isSameEmail(found.email, address)) found = undefined
     }
-  } else if (provider_sub !== undefined) row = yield* by('provider_sub = ?', provider_sub)
-  else if (person.externalId !== undefined) row = yield* by('provider_claim = ?', person.externalId)
-  return row && readUser(row)
+  } else if (provider_sub !== undefined) found = yield* by('provider_sub = ?', provider_sub)
+  else if (person.externalId !== undefined) found = yield* by('provider_claim = ?', person.externalId)
+  return found
 }
 
 /** Ends what signing out does not: connections to providers, connections that are being made, and tokens that belong to no sign-in. */
@@ -170,12 +166,11 @@ export function* updateScimUser(c: ChangedPerson): Op<ScimChange | Taken | 'stal
     id,
     provider.slug,
   )
-  const user = row && (yield* one(`SELECT ${USER_COLUMNS} FROM users WHERE id = ?`, id))
-  if (!row || !user) return undefined
+  const known = row && (yield* findUser({ id }))
+  if (!row || !known) return undefined
   if (num(row.version) !== c.version) return 'stale'
   const taken = yield* takenBy(provider.slug, person, id)
   if (taken) return taken
-  const known = readUser(user)
   const before = readPersonRow({ ...row, status: known.status })
   const isRenamed = before.externalId !== person.externalId
   const next = yield* accountOf(c, known, before)

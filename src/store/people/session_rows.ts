@@ -1,50 +1,21 @@
 // Rows of sessions.
 import type { Session } from '../../records/session.ts'
-import {
-  type Condition,
-  change,
-  idText,
-  maybeDecoded,
-  maybeNum,
-  maybeStr,
-  num,
-  type Op,
-  type Param,
-  type Row,
-  str,
-} from '../op.ts'
+import { type Condition, change, type Op, type Param, type Row, str } from '../op.ts'
+import { column, table } from '../table.ts'
 
-const COLUMNS = [
-  'id',
-  'created_at',
-  'expires_at',
-  'oidc_issuer',
-  'oidc_sid',
-  'auth_time',
-  'amr',
-  'acr',
-  'user_agent',
-  'ip',
-  'last_used_at',
-]
-
-/** The columns of a session (`s`), with names that do not collide with those of its user. */
-export const SESSION_COLUMNS = COLUMNS.map((column) => `s.${column} AS session_${column}`).join(', ')
-
-/** A session from its row. */
-export const readSession = (row: Row, user_id: string): Session => ({
-  id: idText(row.session_id),
-  user_id,
-  created_at: num(row.session_created_at),
-  expires_at: num(row.session_expires_at),
-  oidc_issuer: maybeStr(row.session_oidc_issuer),
-  oidc_sid: maybeStr(row.session_oidc_sid),
-  auth_time: maybeNum(row.session_auth_time),
-  amr: maybeDecoded(row.session_amr),
-  acr: maybeStr(row.session_acr),
-  user_agent: maybeStr(row.session_user_agent),
-  ip: maybeStr(row.session_ip),
-  last_used_at: maybeNum(row.session_last_used_at),
+export const SESSIONS = table<Session>('sessions', {
+  id: column.id,
+  user_id: column.text(),
+  created_at: column.int,
+  expires_at: column.int,
+  oidc_issuer: column.maybeText(),
+  oidc_sid: column.maybeText(),
+  auth_time: column.maybeInt,
+  amr: column.maybeJson(),
+  acr: column.maybeText(),
+  user_agent: column.maybeText(),
+  ip: column.maybeText(),
+  last_used_at: column.maybeInt,
 })
 
 /** Deletes the sessions of a condition. Their applications are notified later. Returns the number of sessions. */

@@ -1,58 +1,26 @@
 // Operations on the sessions of browsers: the sign-ins of users.
 import type { Session } from '../../records/session.ts'
 import type { User } from '../../records/user.ts'
-import { all, change, columnsOf, idBytes, maybeEncoded, type Op, one, orNull } from '../op.ts'
-import { endSessions, readSession, removeSessions, SESSION_COLUMNS } from './session_rows.ts'
+import { all, change, columnsOf, idBytes, type Op, one } from '../op.ts'
+import { endSessions, removeSessions, SESSIONS } from './session_rows.ts'
 import { deletePasswordLinks, readUser, USER_COLUMNS } from './user_rows.ts'
 
 /** Records a session. */
-export function* createSession(session: Session): Op<void> {
-  yield* change(
-    'INSERT INTO sessions (id, user_id, created_at, expires_at, oidc_issuer, oidc_sid, auth_time, amr, acr, user_agent, ip, last_used_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
-    idBytes(session.id),
-    session.user_id,
-    session.created_at,
-    session.expires_at,
-    orNull(session.oidc_issuer),
-    orNull(session.oidc_sid),
-    orNull(session.auth_time),
-    maybeEncoded(session.amr),
-    orNull(session.acr),
-    orNull(session.user_agent),
-    orNull(session.ip),
-    orNull(session.last_used_at),
-  )
-}
+export const createSession = (session: Session) => SESSIONS.add(session)
+
+const SESSION = SESSIONS.as('s', 'session_')
+const FIND = `SELECT ${SESSION.columns}, ${columnsOf('u', USER_COLUMNS)}
+  FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = ? AND s.expires_at > ? AND u.status = ?`
 
 /** A live session of an active user. */
-export function* findSession({
-  id,
-  now,
-}: {
-  id: string
-  now: number
-}): Op<{ session: Session; user: User } | undefined> {
-  const row = yield* one(
-    `SELECT ${SESSION_COLUMNS}, ${columnsOf('u', USER_COLUMNS)}
-     FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = ? AND s.expires_at > ? AND u.status = ?`,
-    idBytes(id),
-    now,
-    'active',
-  )
-  if (!row) return undefined
-  const user = readUser(row)
-  return { user, session: readSession(row, user.id) }
+export function* findSession(w: { id: string; now: number }): Op<{ session: Session; user: User } | undefined> {
+  const row = yield* one(FIND, idBytes(w.id), w.now, 'active')
+  return row && { user: readUser(row), session: SESSION.read(row) }
 }
 
 /** The live sessions of a user, newest first, at most 100. */
-export function* listSessions({ user_id, now }: { user_id: string; now: number }): Op<Session[]> {
-  const rows = yield* all(
-    `SELECT ${SESSION_COLUMNS} FROM sessions s WHERE s.user_id = ? AND s.expires_at > ? ORDER BY s.id DESC LIMIT 100`,
-    user_id,
-    now,
-  )
-  return rows.map((row) => readSession(row, user_id))
-}
+export const listSessions = ({ user_id, now }: { user_id: string; now: number }) =>
+  SESSIONS.list('WHERE user_id = ? AND expires_at > ? ORDER BY id DESC LIMIT 100', user_id, now)
 
 /** Records that a session is in use. */
 export function* touchSession({ id, now }: { id: string; now: number }): Op<void> {

@@ -3,7 +3,7 @@
 import { domainToUnicode } from 'node:url'
 import { asciiDomain, comparableEmail, domainOf } from '../../lib/email.ts'
 import { type Profile, profileOf, type User } from '../../records/user.ts'
-import { type Condition, change, forUpdate, maybeDecoded, type Op, one, orNull, partsOf } from '../op.ts'
+import { type Condition, change, maybeDecoded, type Op, one, orNull, partsOf } from '../op.ts'
 import { column, recordTable } from '../table.ts'
 
 const groups = {
@@ -102,7 +102,7 @@ export function* writeProviderGroups(users: readonly User[], now: number): Op<vo
 }
 
 /** Adds users whose email, and whose subject at their provider, is not taken. Returns their number. */
-export const insertUsers = (users: readonly User[]) => USERS.insert(...users)
+export const insertUsers = (users: readonly User[]) => USERS.insert(users, 'ON CONFLICT DO NOTHING')
 
 /** Ends every session of a person at the admin page. Returns their number. */
 export function* endAdminSessions(user_id: string): Op<number> {
@@ -114,8 +114,4 @@ export const deletePasswordLinks = (user_id: string) => change('DELETE FROM pass
 
 /** The account with a subject at a provider. The row is locked, so that the groups of this sign-in are written even when an operator changes the user at the same time. */
 export const findFederated = ({ provider_issuer, provider_sub }: User) =>
-  forUpdate(
-    `SELECT ${USER_COLUMNS} FROM users WHERE provider_issuer = ? AND provider_sub = ?`,
-    orNull(provider_issuer),
-    orNull(provider_sub),
-  )
+  USERS.lock('WHERE provider_issuer = ? AND provider_sub = ?', orNull(provider_issuer), orNull(provider_sub))

@@ -33,10 +33,7 @@ import {
 } from './user_rows.ts'
 
 /** The user with this id, disabled or not. */
-export function* findUser({ id }: { id: string }): Op<User | undefined> {
-  const row = yield* one(`SELECT ${USER_COLUMNS} FROM users WHERE id = ?`, id)
-  return row && readUser(row)
-}
+export const findUser = ({ id }: { id: string }) => USERS.find('WHERE id = ?', id)
 
 /**
  * The data of a user that access rules need. `version` is the version that was read together with a token. A cached result is of that
@@ -137,8 +134,8 @@ export function* updateUser({
   if (before && maybeStr(before.provider_sub) !== user.provider_sub && (yield* findFederated(user)))
     return 'subject_exists'
   // A row keeps its key while its email stays the same.
-  const changed = yield* USERS.update(user, key === undefined ? {} : { email_key: key })
-  if (!before || changed === 0) return 'stale'
+  const outcome = yield* USERS.update(user, key === undefined ? {} : { email_key: key })
+  if (!before || outcome === 'stale') return 'stale'
   if (!isDeepStrictEqual(groupsOf(readUser(before)), groupsOf(user))) {
     yield* deleteGroups(user.id)
     yield* addGroups([user])

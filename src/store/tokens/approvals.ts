@@ -2,17 +2,18 @@
 import type { AuthorizationRequest } from '../../records/authorization_request.ts'
 import type { ApprovalRequest, ApprovalState, PolledRequest } from '../../records/polled_request.ts'
 import {
-  all,
   type Condition,
   change,
+  changed,
   forUpdate,
   idBytes,
   is,
   num,
+  numberOf,
   type Op,
   one,
   orNull,
-  type Row,
+  type Param,
   where,
 } from '../op.ts'
 import {
@@ -21,14 +22,14 @@ import {
   createPolledRequest,
   lockUndecided,
   type NewPolledRequest,
-  POLLED_COLUMNS,
-  readPolled,
+  POLLED,
 } from './polled_requests.ts'
 import type { Approval } from './tokens.ts'
 
 /** A polled request that is for an approval. */
 export type PolledApproval = PolledRequest & { approval: ApprovalRequest }
-const readApprovals = (rows: readonly Row[]): PolledApproval[] => rows.map((row) => readPolled(row) as PolledApproval)
+/** The requests for approvals of a SELECT that ends so. */
+const list = (ending: string, ...params: Param[]) => POLLED.list(ending, ...params) as Op<PolledApproval[]>
 
 /** What a client may ask of one person: requests that are open at once, and requests that the person denied within some seconds. */
 export interface ApprovalBounds {
@@ -71,34 +72,16 @@ function* waitFor(
 }
 
 /** The open requests that a person may decide about, oldest first. */
-export function* listOpenApprovals({
-  user_id,
-  now,
-  limit,
-}: {
-  user_id: string
-  now: number
-  limit: number
-}): Op<PolledApproval[]> {
-  return readApprovals(
-    yield* all(
-      `SELECT ${POLLED_COLUMNS} FROM device_requests WHERE user_id = ? AND decision IS NULL AND expires_at > ? ORDER BY id LIMIT ?`,
-      user_id,
-      now,
-      limit,
-    ),
-  )
-}
+export const listOpenApprovals = ({ user_id, now, limit }: { user_id: string; now: number; limit: number }) =>
+  list('WHERE user_id = ? AND decision IS NULL AND expires_at > ? ORDER BY id LIMIT ?', user_id, now, limit)
 
 /** The number of open requests that a person may decide about. */
-export function* countOpenApprovals({ user_id, now }: { user_id: string; now: number }): Op<number> {
-  const row = yield* one(
+export const countOpenApprovals = ({ user_id, now }: { user_id: string; now: number }) =>
+  numberOf(
     'SELECT count(*) AS n FROM device_requests WHERE user_id = ? AND decision IS NULL AND expires_at > ?',
     user_id,
     now,
   )
-  return num(row?.n)
-}
 
 /** Allows a request: records the authorization request of the person and approves it. False when the request was decided before, or has expired. */
 export function* allowApproval({ request, ...a }: Approval & { request: AuthorizationRequest }): Op<boolean> {
@@ -117,24 +100,12 @@ export function* denyApproval({ id, now, denied_at }: { id: string; now: number;
 }
 
 /** Requests that have expired undecided, and whose end is not recorded yet. */
-export function* listExpiredApprovals({ now, limit }: { now: number; limit: number }): Op<PolledApproval[]> {
-  return readApprovals(
-    yield* all(
-      `SELECT ${POLLED_COLUMNS} FROM device_requests WHERE person IS NOT NULL AND decision IS NULL AND expires_at <= ? ORDER BY expires_at LIMIT ?`,
-      now,
-      limit,
-    ),
-  )
-}
+export const listExpiredApprovals = ({ now, limit }: { now: number; limit: number }) =>
+  list('WHERE person IS NOT NULL AND decision IS NULL AND expires_at <= ? ORDER BY expires_at LIMIT ?', now, limit)
 
 /** Records that a request has expired undecided. False when it was recorded before. */
-export function* expireApproval({ id }: { id: string }): Op<boolean> {
-  const expired = yield* change(
-    "UPDATE device_requests SET decision = 'expired' WHERE id = ? AND decision IS NULL",
-    idBytes(id),
-  )
-  return expired === 1
-}
+export const expireApproval = ({ id }: { id: string }) =>
+  changed("UPDATE device_requests SET decision = 'expired' WHERE id = ? AND decision IS NULL", idBytes(id))
 
 /** The condition of each state. Its parameter is the time. */
 const IS_IN: Readonly<Record<ApprovalState, (now: number) => Condition>> = {
@@ -168,12 +139,5 @@ export function* listApprovals({
     is('client_id', client_id),
     is('user_id', user_id),
   )
-  return readApprovals(
-    yield* all(
-      `SELECT ${POLLED_COLUMNS} FROM device_requests ${sql} ORDER BY id DESC LIMIT ? OFFSET ?`,
-      ...params,
-      limit,
-      offset,
-    ),
-  )
+  return yield* list(`${sql} ORDER BY id DESC LIMIT ? OFFSET ?`, ...params, limit, offset)
 }

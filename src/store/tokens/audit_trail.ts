@@ -1,67 +1,19 @@
 // Operations on the audit trail.
 import type { AuditEvent } from '../../records/audit_event.ts'
-import {
-  all,
-  type Condition,
-  change,
-  containing,
-  idBytes,
-  idText,
-  insertRows,
-  is,
-  maybeIdBytes,
-  type Op,
-  one,
-  orNull,
-  type Param,
-  where,
-} from '../op.ts'
-import {
-  EVENT_COLUMNS,
-  ISSUANCE_COLUMNS,
-  ISSUED_ACTIONS,
-  isAbout,
-  issuanceEvent,
-  readEvent,
-  readIssuance,
-} from '../record.ts'
+import { type Condition, change, containing, idBytes, idText, is, type Op, one, where } from '../op.ts'
+import { EVENTS, ISSUANCES, ISSUED_ACTIONS, isAbout, issuanceEvent } from '../record.ts'
 
 /** Replaces the detail of an event. */
 export function* completeAudit({ id, detail }: Pick<AuditEvent, 'id' | 'detail'>): Op<void> {
   yield* change('UPDATE audit_events SET detail = ? WHERE id = ?', JSON.stringify(detail), idBytes(id))
 }
 
-/** The members of a detail that name what an event is about, the most telling one first. A client has a column of its own. */
-const ABOUT = [
-  ...['user_id', 'resource_id', 'api_key_id', 'idp_id', 'broker_provider_id', 'webhook_id', 'stream_id'],
-  ...['jti', 'family', 'kid', 'slug'],
-]
-const aboutOf = (detail: AuditEvent['detail']): string | undefined =>
-  ABOUT.map((name) => detail[name]).find((value) => typeof value === 'string' && value !== '') as string | undefined
-
-const INTO = 'audit_events (id, action, actor_id, client_id, ip, request_id, detail, about, created_at)'
-const valuesOf = (event: AuditEvent): Param[] => [
-  idBytes(event.id),
-  event.action,
-  event.actor_id,
-  orNull(event.client_id),
-  event.ip,
-  maybeIdBytes(event.request_id),
-  JSON.stringify(event.detail),
-  orNull(aboutOf(event.detail)),
-  event.created_at,
-]
-
 /** Adds an event to the audit trail. */
-export function* recordAudit(event: AuditEvent): Op<void> {
-  yield* change(`INSERT INTO ${INTO} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, ...valuesOf(event))
-}
+export const recordAudit = (event: AuditEvent) => EVENTS.add(event)
 
 /** Adds events to the audit trail. */
 export function* recordAudits(events: readonly AuditEvent[]): Op<void> {
-  const [event] = events
-  if (event && events.length === 1) return yield* recordAudit(event)
-  yield* insertRows(INTO, events.map(valuesOf))
+  yield* EVENTS.insert(events)
 }
 
 interface EventFilter {
@@ -102,12 +54,8 @@ const fitsEvent = (f: EventFilter): (Condition | undefined)[] => [
 export function* listAudit(f: AuditFilter): Op<AuditEvent[]> {
   const page = f.limit + f.offset
   const events = inRange(f, ...fitsEvent(f))
-  const others = yield* all(
-    `SELECT ${EVENT_COLUMNS} FROM audit_events ${events.sql} ORDER BY id DESC LIMIT ?`,
-    ...events.params,
-    page,
-  )
-  if (f.issued === false || f.ip !== undefined || f.about !== undefined) return others.map(readEvent).slice(f.offset)
+  const others = yield* EVENTS.list(`${events.sql} ORDER BY id DESC LIMIT ?`, ...events.params, page)
+  if (f.issued === false || f.ip !== undefined || f.about !== undefined) return others.slice(f.offset)
   const issued = inRange(
     f,
     f.action === undefined ? undefined : (ISSUED_ACTIONS[f.action] ?? ['1 = 0']),
@@ -115,12 +63,8 @@ export function* listAudit(f: AuditFilter): Op<AuditEvent[]> {
     // The id of a request is the id of the token that it issued.
     is('id', f.request_id === undefined ? undefined : idBytes(f.request_id)),
   )
-  const tokens = yield* all(
-    `SELECT ${ISSUANCE_COLUMNS} FROM issuances ${issued.sql} ORDER BY id DESC LIMIT ?`,
-    ...issued.params,
-    page,
-  )
-  const merged = [...others.map(readEvent), ...tokens.map((row) => issuanceEvent(readIssuance(row)))]
+  const tokens = yield* ISSUANCES.list(`${issued.sql} ORDER BY id DESC LIMIT ?`, ...issued.params, page)
+  const merged = [...others, ...tokens.map(issuanceEvent)]
   return merged.sort((a, b) => Buffer.compare(idBytes(b.id), idBytes(a.id))).slice(f.offset, page)
 }
 
@@ -144,6 +88,6 @@ export function* searchAudit(f: AuditSearch): Op<{ events: AuditEvent[]; next?: 
     ...fitsEvent(f),
     containing(f.q, 'action', 'actor_id', 'client_id', 'ip', 'detail'),
   )
-  const found = yield* all(`SELECT ${EVENT_COLUMNS} FROM audit_events ${fits.sql} ORDER BY id DESC`, ...fits.params)
-  return { events: found.map(readEvent), ...(next === undefined ? {} : { next }) }
+  const found = yield* EVENTS.list(`${fits.sql} ORDER BY id DESC`, ...fits.params)
+  return { events: found, ...(next === undefined ? {} : { next }) }
 }

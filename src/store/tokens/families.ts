@@ -1,7 +1,6 @@
 // Token families, and their revocation: with them their refresh tokens and access tokens end.
-import type { TokenFamily } from '../../records/token_family.ts'
-import { change, idBytes, num, type Op, one, type Param } from '../op.ts'
-import { FAMILY_COLUMNS, readFamily } from './token_rows.ts'
+import { change, idBytes, numberOf, type Op, type Param } from '../op.ts'
+import { FAMILIES } from './token_rows.ts'
 
 type Key = 'id' | 'authorization_id' | 'client_id' | 'consent_id' | 'user_id'
 export type EndReason =
@@ -25,12 +24,7 @@ export function* endFamilies(by: Key, key: Param, reason: EndReason, now: number
 }
 
 /** A token family in any state. */
-export function* findFamily({ id }: { id: string }): Op<TokenFamily | undefined> {
-  const row = yield* one(`SELECT ${FAMILY_COLUMNS} FROM token_families WHERE id = ?`, idBytes(id))
-  return row && readFamily(row, row.id)
-}
+export const findFamily = ({ id }: { id: string }) => FAMILIES.find('WHERE id = ?', idBytes(id))
 
 /** The number of families that are not revoked. */
-export function* countActiveFamilies(): Op<number> {
-  return num((yield* one('SELECT count(*) AS n FROM token_families WHERE revoked_at IS NULL'))?.n)
-}
+export const countActiveFamilies = () => numberOf('SELECT count(*) AS n FROM token_families WHERE revoked_at IS NULL')

@@ -5,23 +5,20 @@ import type { Issuance } from '../../records/issuance.ts'
 import type { SingleUse } from '../../records/single_use.ts'
 import { type Ends, findFrontingLink } from '../clients/fronting.ts'
 import {
-  all,
   change,
   columnsOf,
   idBytes,
   is,
-  maybeEncoded,
   maybeIdBytes,
   maybeNum,
   maybeStr,
   type Op,
   one,
-  orNull,
   type Row,
   str,
   where,
 } from '../op.ts'
-import { DEAD_AT, ENDED_BY, ISSUANCE_COLUMNS, isAbout, readIssuance } from '../record.ts'
+import { DEAD_AT, ENDED_BY, ISSUANCES, isAbout } from '../record.ts'
 import { recordUse } from './single_uses.ts'
 
 /** A token that is about to be issued, with the DPoP proof and the client assertion that it consumes. */
@@ -30,30 +27,7 @@ export type NewIssuance = Issuance & { uses?: readonly SingleUse[] }
 /** Records an issued token. Part of every operation that issues one. Throws when its proof or assertion was used before. */
 export function* recordIssuance(i: NewIssuance): Op<void> {
   for (const use of i.uses ?? []) yield* recordUse(use)
-  yield* change(
-    `INSERT INTO issuances (id, grant_type, client_id, sub, resource, scope, issued_at, expires_at, kid, jkt, act, agent, family_id, consent_id, parent_id, broker_provider, ip, retry, typ, authorization_details)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    idBytes(i.id),
-    i.grant_type,
-    i.client_id,
-    i.sub === i.client_id ? null : i.sub,
-    orNull(i.resource),
-    i.scope,
-    i.issued_at,
-    i.expires_at,
-    i.kid,
-    orNull(i.jkt),
-    i.act ? JSON.stringify(i.act) : null,
-    i.is_agent ? 1 : null,
-    maybeIdBytes(i.family_id),
-    maybeIdBytes(i.consent_id),
-    maybeIdBytes(i.parent_id),
-    orNull(i.broker_provider),
-    i.ip,
-    i.retry ? 1 : null,
-    orNull(i.typ),
-    maybeEncoded(i.authorization_details),
-  )
+  yield* ISSUANCES.add(i)
 }
 
 /** The key id of the newest unexpired token that was issued after an id. Upstream tokens are excluded, because this service does not sign them. */
@@ -67,10 +41,7 @@ export function* findLiveKid({ after, now }: { after: string; now: number }): Op
 }
 
 /** The record of an issued token, by its jti. */
-export function* findIssuance({ id }: { id: string }): Op<Issuance | undefined> {
-  const row = yield* one(`SELECT ${ISSUANCE_COLUMNS} FROM issuances WHERE id = ?`, idBytes(id))
-  return row && readIssuance(row)
-}
+export const findIssuance = ({ id }: { id: string }) => ISSUANCES.find('WHERE id = ?', idBytes(id))
 
 export interface TokenState {
   /** True when neither the token, its family, its consent nor any token it was exchanged for is revoked. */
@@ -87,7 +58,7 @@ export interface TokenState {
   issuance: Issuance
 }
 
-const TOKEN_STATE = `SELECT ${columnsOf('i', ISSUANCE_COLUMNS)}, ${DEAD_AT}, u.status AS user_status, u.version AS user_version, c.scope AS consent_scope, c.resource_id AS consent_resource_id
+const TOKEN_STATE = `SELECT ${columnsOf('i', ISSUANCES.columns)}, ${DEAD_AT}, u.status AS user_status, u.version AS user_version, c.scope AS consent_scope, c.resource_id AS consent_resource_id
   FROM issuances i ${ENDED_BY} LEFT JOIN users u ON u.id = i.sub WHERE i.id = ?`
 const ANCESTOR = `SELECT i.parent_id, ${DEAD_AT}, cl.status AS client_status
   FROM issuances i ${ENDED_BY} LEFT JOIN clients cl ON cl.client_id = i.client_id WHERE i.id = ?`
@@ -104,7 +75,7 @@ export function* findTokenState({ id }: { id: string }): Op<TokenState | undefin
     user_version: maybeNum(row.user_version),
     consent_scope: maybeStr(row.consent_scope),
     consent_resource_id: maybeStr(row.consent_resource_id),
-    issuance: readIssuance(row),
+    issuance: ISSUANCES.read(row),
   }
 }
 
@@ -189,9 +160,5 @@ export function* listIssuances(f: IssuanceFilter): Op<Issuance[]> {
     ['id >= ?', idBytes(f.since)],
     f.before === undefined ? undefined : ['id < ?', idBytes(f.before)],
   )
-  return (yield* all(
-    `SELECT ${ISSUANCE_COLUMNS} FROM issuances ${filter.sql} ORDER BY id DESC LIMIT ?`,
-    ...filter.params,
-    f.limit,
-  )).map(readIssuance)
+  return yield* ISSUANCES.list(`${filter.sql} ORDER BY id DESC LIMIT ?`, ...filter.params, f.limit)
 }

@@ -9,17 +9,15 @@ import {
   forUpdate,
   idBytes,
   idText,
-  maybeDecoded,
   maybeEncoded,
   maybeIdBytes,
   maybeStr,
   num,
   type Op,
-  one,
   orNull,
-  type Row,
-  str,
+  type Param,
 } from '../op.ts'
+import { column, table } from '../table.ts'
 import { recordUse } from './single_uses.ts'
 import {
   type Approval,
@@ -28,85 +26,60 @@ import {
   denyAuthorizationRequest,
 } from './tokens.ts'
 
-/** The columns that readPolled() reads. */
-export const POLLED_COLUMNS =
-  'id, hash, user_code_hash, client_id, scope, asked_scope, resource, dpop_jkt, ip, user_agent, wait, decision, authorization_details, user_id, person, approval, created_at, expires_at'
-/** A polled request from its row. */
-export const readPolled = (row: Row): PolledRequest => ({
-  id: idText(row.id),
-  hash: idText(row.hash),
-  user_code_hash: idText(row.user_code_hash),
-  client_id: str(row.client_id),
-  scope: str(row.scope),
-  asked_scope: str(row.asked_scope),
-  resource: maybeStr(row.resource),
-  dpop_jkt: maybeStr(row.dpop_jkt),
-  ip: str(row.ip),
-  user_agent: maybeStr(row.user_agent),
-  wait: num(row.wait),
-  authorization_details: maybeDecoded(row.authorization_details),
-  approval: readApproval(row),
-  decision: maybeStr(row.decision) as PolledRequest['decision'],
-  created_at: num(row.created_at),
-  expires_at: num(row.expires_at),
+/** The person of an approval has columns of its own, by which its requests are found. */
+const ofApproval = (write: (approval: ApprovalRequest | undefined) => Param) => ({
+  read: () => undefined,
+  write: ({ approval }: PolledRequest) => write(approval),
 })
-
-const readApproval = ({ user_id, person, approval }: Row): ApprovalRequest | undefined =>
-  person === null ? undefined : { user_id: maybeStr(user_id), person: idText(person), ...decoded<object>(approval) }
+export const POLLED = table<PolledRequest>(
+  'device_requests',
+  {
+    id: column.id,
+    hash: column.id,
+    user_code_hash: column.id,
+    client_id: column.text(),
+    scope: column.text(),
+    asked_scope: column.text(),
+    resource: column.maybeText(),
+    dpop_jkt: column.maybeText(),
+    ip: column.text(),
+    user_agent: column.maybeText(),
+    wait: column.int,
+    authorization_details: column.maybeJson(),
+    approval: {
+      read: (approval, { user_id, person }) =>
+        person === null
+          ? undefined
+          : { user_id: maybeStr(user_id), person: idText(person), ...decoded<object>(approval) },
+      write: (approval) => maybeEncoded(approval && { ...approval, user_id: undefined, person: undefined }),
+    },
+    decision: column.readOnly(column.maybeText()),
+    created_at: column.int,
+    expires_at: column.int,
+  },
+  {
+    user_id: ofApproval((approval) => orNull(approval?.user_id)),
+    person: ofApproval((approval) => maybeIdBytes(approval?.person)),
+  },
+)
 
 /** A new request, with the DPoP proof and the client assertion that it consumes. */
 export type NewPolledRequest = Omit<PolledRequest, 'decision'> & { uses?: readonly SingleUse[] }
 
 /** Records a request. False when another request has the same user code. Throws when its proof or assertion was used before. */
 export function* createPolledRequest(r: NewPolledRequest): Op<boolean> {
-  const { user_id, person, ...approval } = r.approval ?? {}
-  const added = yield* change(
-    `INSERT INTO device_requests (id, hash, user_code_hash, client_id, scope, asked_scope, resource, dpop_jkt, ip, user_agent, wait, created_at, expires_at, authorization_details, user_id, person, approval)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (user_code_hash) DO NOTHING`,
-    idBytes(r.id),
-    idBytes(r.hash),
-    idBytes(r.user_code_hash),
-    r.client_id,
-    r.scope,
-    r.asked_scope,
-    orNull(r.resource),
-    orNull(r.dpop_jkt),
-    r.ip,
-    orNull(r.user_agent),
-    r.wait,
-    r.created_at,
-    r.expires_at,
-    maybeEncoded(r.authorization_details),
-    orNull(user_id),
-    maybeIdBytes(person),
-    r.approval ? JSON.stringify(approval) : null,
-  )
+  const added = yield* POLLED.insert([r], 'ON CONFLICT (user_code_hash) DO NOTHING')
   if (added === 0) return false
   for (const use of r.uses ?? []) yield* recordUse(use)
   return true
 }
 
 /** A request in any state. */
-export function* findPolledRequest({ id }: { id: string }): Op<PolledRequest | undefined> {
-  const row = yield* one(`SELECT ${POLLED_COLUMNS} FROM device_requests WHERE id = ?`, idBytes(id))
-  return row && readPolled(row)
-}
+export const findPolledRequest = ({ id }: { id: string }) => POLLED.find('WHERE id = ?', idBytes(id))
 
 /** The request that waits for its user, by user code. */
-export function* findPolledRequestByUserCode({
-  user_code_hash,
-  now,
-}: {
-  user_code_hash: string
-  now: number
-}): Op<PolledRequest | undefined> {
-  const row = yield* one(
-    `SELECT ${POLLED_COLUMNS} FROM device_requests WHERE user_code_hash = ? AND decision IS NULL AND expires_at > ?`,
-    idBytes(user_code_hash),
-    now,
-  )
-  return row && readPolled(row)
-}
+export const findPolledRequestByUserCode = (w: { user_code_hash: string; now: number }) =>
+  POLLED.find('WHERE user_code_hash = ? AND decision IS NULL AND expires_at > ?', idBytes(w.user_code_hash), w.now)
 
 /** Seconds that a poll adds to the interval when it comes too early (RFC 8628 §3.5). */
 const SLOWER = 5

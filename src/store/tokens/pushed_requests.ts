@@ -1,6 +1,6 @@
 // Operations on pushed authorization requests (RFC 9126). One that a browser has opened is kept as long as other values that browsers come back for.
 import type { SingleUse } from '../../records/single_use.ts'
-import { change, idBytes, maybeIdText, type Op, one, str } from '../op.ts'
+import { change, changed, idBytes, maybeIdText, type Op, one, str } from '../op.ts'
 import { recordUse } from './single_uses.ts'
 
 /** Requests that a new one removes at most: rows are removed faster than they are added. */
@@ -66,11 +66,10 @@ export function* openPushedRequest(r: { id: string; sealed: string; expires_at: 
 
 /** Whether an authorization request may answer a pushed one: no other one has, and none will. */
 export function* answerPushedRequest({ id, answered_by }: { id: string; answered_by: string }): Op<boolean> {
-  const answered = yield* change(
+  return yield* changed(
     'UPDATE pending_values SET answered_by = ? WHERE id = ? AND (answered_by IS NULL OR answered_by = ?)',
     idBytes(answered_by),
     idBytes(id),
     idBytes(answered_by),
   )
-  return answered === 1
 }

@@ -1,59 +1,71 @@
-// Rows of authorization requests and token families.
+// The tables of authorization requests, consents, token families and refresh tokens.
 import type { AuthorizationRequest } from '../../records/authorization_request.ts'
-import type { Client } from '../../records/client.ts'
-import type { TokenFamily } from '../../records/token_family.ts'
-import { decoded, flag, idText, maybeDecoded, maybeIdText, maybeNum, maybeStr, num, type Row, str } from '../op.ts'
+import type { Consent } from '../../records/consent.ts'
+import type { RefreshToken, TokenFamily } from '../../records/token_family.ts'
+import { maybeDecoded } from '../op.ts'
+import { column, table } from '../table.ts'
 
-/** The columns that readRequest() reads. */
-export const REQUEST_COLUMNS =
-  'id, client_id, user_id, session_id, redirect_uri, redirect_uri_sent, scope, asked_scope, resource, state, code_challenge, dpop_jkt, sign_in, client, sealed, consent_id, code_hash, code_expires_at, consumed_at, denied_at, created_at, expires_at, response_mode, pushed_id, authorization_details'
-
-/** An authorization request from its row. */
-export const readRequest = (row: Row): AuthorizationRequest => ({
-  id: idText(row.id),
-  client_id: str(row.client_id),
-  user_id: str(row.user_id),
-  session_id: idText(row.session_id),
-  redirect_uri: str(row.redirect_uri),
-  redirect_uri_sent: flag(row.redirect_uri_sent),
-  scope: str(row.scope),
-  asked_scope: maybeStr(row.asked_scope),
-  resource: maybeStr(row.resource),
-  state: maybeStr(row.state),
-  code_challenge: str(row.code_challenge),
-  dpop_jkt: maybeStr(row.dpop_jkt),
-  sign_in: maybeDecoded(row.sign_in),
-  client: row.client ? decoded<Client>(row.client) : undefined,
-  sealed: maybeStr(row.sealed),
-  consent_id: maybeIdText(row.consent_id),
-  code_hash: maybeIdText(row.code_hash),
-  code_expires_at: maybeNum(row.code_expires_at),
-  consumed_at: maybeNum(row.consumed_at),
-  denied_at: maybeNum(row.denied_at),
-  created_at: num(row.created_at),
-  expires_at: num(row.expires_at),
-  response_mode: row.response_mode === 'form_post' ? 'form_post' : undefined,
-  pushed_id: maybeIdText(row.pushed_id),
-  authorization_details: maybeDecoded(row.authorization_details),
+export const REQUESTS = table<AuthorizationRequest>('authorization_requests', {
+  id: column.id,
+  client_id: column.text(),
+  user_id: column.text(),
+  session_id: column.id,
+  redirect_uri: column.text(),
+  redirect_uri_sent: column.bool,
+  scope: column.text(),
+  asked_scope: column.maybeText(),
+  resource: column.maybeText(),
+  state: column.maybeText(),
+  code_challenge: column.text(),
+  dpop_jkt: column.maybeText(),
+  sign_in: column.maybeJson(),
+  client: column.maybeJson(),
+  sealed: column.maybeText(),
+  consent_id: column.maybeId,
+  code_hash: column.maybeId,
+  code_expires_at: column.maybeInt,
+  consumed_at: column.readOnly(column.maybeInt),
+  denied_at: column.readOnly(column.maybeInt),
+  created_at: column.int,
+  expires_at: column.int,
+  response_mode: column.maybeText(),
+  pushed_id: column.maybeId,
+  authorization_details: column.maybeJson(),
 })
 
-/** The columns that readFamily() reads. */
-export const FAMILY_COLUMNS =
-  'id, client_id, user_id, scope, asked_scope, resource, consent_id, authorization_id, jkt, sign_in, authorization_details, created_at, revoked_at'
+export const CONSENTS = table<Consent>('consent_grants', {
+  id: column.id,
+  user_id: column.text(),
+  client_id: column.text(),
+  resource_id: column.text(),
+  scope: column.text(),
+  redirect_hosts: { ...column.json<Consent['redirect_hosts']>(), read: (value) => maybeDecoded(value) ?? {} },
+  created_at: column.int,
+  updated_at: column.int,
+  revoked_at: column.readOnly(column.maybeInt),
+})
 
-/** A family from its row. `id` is the id of the family, because a row of a join may have several ids. */
-export const readFamily = (row: Row, id: unknown): TokenFamily => ({
-  id: idText(id),
-  client_id: str(row.client_id),
-  user_id: str(row.user_id),
-  scope: str(row.scope),
-  asked_scope: maybeStr(row.asked_scope),
-  resource: maybeStr(row.resource),
-  consent_id: maybeIdText(row.consent_id),
-  authorization_id: idText(row.authorization_id),
-  jkt: maybeStr(row.jkt),
-  sign_in: maybeDecoded(row.sign_in),
-  authorization_details: maybeDecoded(row.authorization_details),
-  created_at: num(row.created_at),
-  revoked_at: maybeNum(row.revoked_at),
+export const FAMILIES = table<TokenFamily>('token_families', {
+  id: column.id,
+  client_id: column.text(),
+  user_id: column.text(),
+  scope: column.text(),
+  asked_scope: column.maybeText(),
+  resource: column.maybeText(),
+  consent_id: column.maybeId,
+  authorization_id: column.id,
+  jkt: column.maybeText(),
+  sign_in: column.maybeJson(),
+  authorization_details: column.maybeJson(),
+  created_at: column.int,
+  revoked_at: column.readOnly(column.maybeInt),
+})
+
+export const REFRESH_TOKENS = table<RefreshToken>('refresh_tokens', {
+  id: column.id,
+  family_id: column.id,
+  hash: column.id,
+  expires_at: column.int,
+  consumed_at: column.readOnly(column.maybeInt),
+  next_id: column.readOnly(column.maybeId),
 })

@@ -7,83 +7,45 @@ import type { Consent } from '../../records/consent.ts'
 import type { RefreshToken, TokenFamily } from '../../records/token_family.ts'
 import {
   change,
+  changed,
   columnsOf,
   forUpdate,
   idBytes,
-  idText,
   maybeEncoded,
-  maybeIdBytes,
-  maybeIdText,
   maybeNum,
   maybeStr,
-  num,
   type Op,
   one,
-  orNull,
   type Row,
 } from '../op.ts'
 import { recordAudit } from './audit_trail.ts'
 import { type EndReason, endFamilies } from './families.ts'
 import { type NewIssuance, recordIssuance } from './issuances.ts'
 import { isRetried } from './refresh_retries.ts'
-import { FAMILY_COLUMNS, REQUEST_COLUMNS, readFamily, readRequest } from './token_rows.ts'
+import { CONSENTS, FAMILIES, REFRESH_TOKENS, REQUESTS } from './token_rows.ts'
 
 /** Records a request that waits for the decision of its user. A request that needs no decision is a code at once. */
-export function* createAuthorizationRequest(r: AuthorizationRequest): Op<void> {
-  yield* change(
-    `INSERT INTO authorization_requests (id, client_id, user_id, session_id, redirect_uri, redirect_uri_sent, scope, asked_scope, resource, state, code_challenge, dpop_jkt, client, consent_id,
-       code_hash, code_expires_at, created_at, expires_at, sign_in, sealed, response_mode, pushed_id, authorization_details) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    idBytes(r.id),
-    r.client_id,
-    r.user_id,
-    idBytes(r.session_id),
-    r.redirect_uri,
-    Number(r.redirect_uri_sent),
-    r.scope,
-    orNull(r.asked_scope),
-    orNull(r.resource),
-    orNull(r.state),
-    r.code_challenge,
-    orNull(r.dpop_jkt),
-    r.client ? JSON.stringify(r.client) : null,
-    maybeIdBytes(r.consent_id),
-    maybeIdBytes(r.code_hash),
-    orNull(r.code_expires_at),
-    r.created_at,
-    r.expires_at,
-    maybeEncoded(r.sign_in),
-    orNull(r.sealed),
-    orNull(r.response_mode),
-    maybeIdBytes(r.pushed_id),
-    maybeEncoded(r.authorization_details),
-  )
-}
+export const createAuthorizationRequest = (request: AuthorizationRequest) => REQUESTS.add(request)
 
 /** A request in any state. */
-export function* findAuthorizationRequest({ id }: { id: string }): Op<AuthorizationRequest | undefined> {
-  const row = yield* one(`SELECT ${REQUEST_COLUMNS} FROM authorization_requests WHERE id = ?`, idBytes(id))
-  return row && readRequest(row)
-}
+export const findAuthorizationRequest = ({ id }: { id: string }) => REQUESTS.find('WHERE id = ?', idBytes(id))
 
 /** Denies a request. Returns whether it was undecided. */
 export function* denyAuthorizationRequest({ id, now }: { id: string; now: number }): Op<boolean> {
-  const denied = yield* change(
+  return yield* changed(
     'UPDATE authorization_requests SET client = NULL, denied_at = ?, expires_at = ? WHERE id = ? AND code_hash IS NULL AND denied_at IS NULL',
     now,
     now,
     idBytes(id),
   )
-  return denied === 1
 }
 
 /** Ends an unused code: its request is undecided again. Returns whether there was one. */
-export function* withdrawCode({ id }: { id: string }): Op<boolean> {
-  const ended = yield* change(
+export const withdrawCode = ({ id }: { id: string }) =>
+  changed(
     'UPDATE authorization_requests SET code_hash = NULL, code_expires_at = NULL WHERE id = ? AND code_hash IS NOT NULL AND consumed_at IS NULL',
     idBytes(id),
   )
-  return ended === 1
-}
 
 export interface Approval {
   id: string
@@ -121,18 +83,10 @@ export function* approveAuthorizationRequest(a: Approval): Op<boolean> {
 type NewConsent = Pick<Consent, 'id' | 'user_id' | 'client_id' | 'resource_id' | 'scope' | 'redirect_hosts'>
 
 /** Updates the scope of the consent in force, or creates a consent. */
-function* saveConsent(c: NewConsent, now: number): Op<Buffer> {
-  const row = yield* one(
-    `INSERT INTO consent_grants (id, user_id, client_id, resource_id, scope, redirect_hosts, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (user_id, client_id, resource_id) WHERE revoked_at IS NULL DO UPDATE SET scope = excluded.scope, redirect_hosts = excluded.redirect_hosts, updated_at = excluded.updated_at RETURNING id`,
-    idBytes(c.id),
-    c.user_id,
-    c.client_id,
-    c.resource_id,
-    c.scope,
-    JSON.stringify(c.redirect_hosts),
-    now,
-    now,
+function* saveConsent(consent: NewConsent, now: number): Op<Buffer> {
+  const row = yield* CONSENTS.save(
+    { ...consent, created_at: now, updated_at: now },
+    'ON CONFLICT (user_id, client_id, resource_id) WHERE revoked_at IS NULL DO UPDATE SET scope = excluded.scope, redirect_hosts = excluded.redirect_hosts, updated_at = excluded.updated_at RETURNING id',
   )
   return row?.id as Buffer
 }
@@ -152,17 +106,21 @@ const readStanding = (row: Row): Standing => ({
   consent_scope: maybeStr(row.consent_scope),
 })
 
+/** The columns and joins for readStanding(). */
+const STANDING =
+  'u.status AS user_status, u.version AS user_version, c.revoked_at AS consent_revoked_at, c.scope AS consent_scope'
+const standingOf = (alias: string) =>
+  `LEFT JOIN users u ON u.id = ${alias}.user_id LEFT JOIN consent_grants c ON c.id = ${alias}.consent_id`
+const FIND_CODE = `SELECT ${columnsOf('a', REQUESTS.columns)}, ${STANDING} FROM authorization_requests a
+  ${standingOf('a')} WHERE a.id = ? AND a.code_hash IS NOT NULL`
+
 export interface FoundCode extends Standing {
   request: AuthorizationRequest
 }
 /** A code in any state, with the state of its user and consent. */
 export function* findCode({ id }: { id: string }): Op<FoundCode | undefined> {
-  const row = yield* one(
-    `SELECT ${columnsOf('a', REQUEST_COLUMNS)}, u.status AS user_status, u.version AS user_version, c.revoked_at AS consent_revoked_at, c.scope AS consent_scope FROM authorization_requests a
-     LEFT JOIN users u ON u.id = a.user_id LEFT JOIN consent_grants c ON c.id = a.consent_id WHERE a.id = ? AND a.code_hash IS NOT NULL`,
-    idBytes(id),
-  )
-  return row && { request: readRequest(row), ...readStanding(row) }
+  const row = yield* one(FIND_CODE, idBytes(id))
+  return row && { request: REQUESTS.read(row), ...readStanding(row) }
 }
 
 /** Consumes a code and records the tokens that are issued for it. `used`: another request has consumed the code, or the person withdrew or changed what was allowed. */
@@ -189,22 +147,8 @@ export function* redeemCode(r: {
     yield* recordReuse('auth_code_reused', r.issuance, {}, r.now)
     return 'used'
   }
-  yield* change(
-    'INSERT INTO token_families (id, client_id, user_id, scope, asked_scope, resource, consent_id, authorization_id, jkt, created_at, sign_in, authorization_details) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
-    idBytes(family.id),
-    family.client_id,
-    family.user_id,
-    family.scope,
-    orNull(family.asked_scope),
-    orNull(family.resource),
-    maybeIdBytes(family.consent_id),
-    idBytes(family.authorization_id),
-    orNull(family.jkt),
-    family.created_at,
-    maybeEncoded(family.sign_in),
-    maybeEncoded(family.authorization_details),
-  )
-  if (r.refresh) yield* insertRefreshToken(r.refresh)
+  yield* FAMILIES.add(family)
+  if (r.refresh) yield* REFRESH_TOKENS.add(r.refresh)
   yield* recordIssuance(r.issuance)
   return 'redeemed'
 }
@@ -214,15 +158,9 @@ export function* revokeRedemption({ authorization_id, now }: { authorization_id:
   return yield* endFamilies('authorization_id', idBytes(authorization_id), 'code_reuse', now)
 }
 
-function* insertRefreshToken(t: RefreshToken): Op<void> {
-  yield* change(
-    'INSERT INTO refresh_tokens (id, family_id, hash, expires_at) VALUES (?, ?, ?, ?)',
-    idBytes(t.id),
-    idBytes(t.family_id),
-    idBytes(t.hash),
-    t.expires_at,
-  )
-}
+const TOKEN = REFRESH_TOKENS.as('r', 'token_')
+const FIND_REFRESH_TOKEN = `SELECT ${TOKEN.columns}, ${columnsOf('f', FAMILIES.columns)}, ${STANDING}
+  FROM refresh_tokens r JOIN token_families f ON f.id = r.family_id ${standingOf('f')} WHERE r.id = ?`
 
 export interface FoundRefreshToken extends Standing {
   token: RefreshToken
@@ -230,23 +168,8 @@ export interface FoundRefreshToken extends Standing {
 }
 /** A refresh token in any state, with its family and the state of its user and consent. */
 export function* findRefreshToken({ id }: { id: string }): Op<FoundRefreshToken | undefined> {
-  const row = yield* one(
-    `SELECT r.id AS token_id, r.hash, r.expires_at, r.consumed_at, r.next_id, ${columnsOf('f', FAMILY_COLUMNS)}, u.status AS user_status, u.version AS user_version, c.revoked_at AS consent_revoked_at, c.scope AS consent_scope
-     FROM refresh_tokens r JOIN token_families f ON f.id = r.family_id LEFT JOIN users u ON u.id = f.user_id LEFT JOIN consent_grants c ON c.id = f.consent_id
-     WHERE r.id = ?`,
-    idBytes(id),
-  )
-  if (!row) return undefined
-  const family = readFamily(row, row.id)
-  const token = {
-    id: idText(row.token_id),
-    family_id: family.id,
-    hash: idText(row.hash),
-    expires_at: num(row.expires_at),
-    consumed_at: maybeNum(row.consumed_at),
-    next_id: maybeIdText(row.next_id),
-  }
-  return { token, family, ...readStanding(row) }
+  const row = yield* one(FIND_REFRESH_TOKEN, idBytes(id))
+  return row && { token: TOKEN.read(row), family: FAMILIES.read(row), ...readStanding(row) }
 }
 
 /**
@@ -275,7 +198,7 @@ export function* rotateRefreshToken(r: {
     yield* recordReuse('refresh_token_reused', r.issuance, { family: r.next.family_id }, r.now)
     return 'reused'
   }
-  yield* insertRefreshToken(r.next)
+  yield* REFRESH_TOKENS.add(r.next)
   yield* recordIssuance(r.issuance)
   return 'rotated'
 }
