@@ -1,14 +1,15 @@
 // Admin operations on the keys of the admin API itself.
 import { z } from 'zod'
 import type { App } from '../context.ts'
-import { int, slug, word } from '../lib/field.ts'
+import { slug, word } from '../lib/field.ts'
 import { isId, newBearer } from '../lib/id.ts'
-import { rfc3339 } from '../lib/time.ts'
+import { dated } from '../lib/time.ts'
 import { API_KEY_PREFIX } from '../oauth/stored_api_key.ts'
 import { type ApiKey, KEY_CAPABILITIES } from '../records/api_key.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers/service.ts'
-import { badInput, conflict, notFound } from './outcome.ts'
+import { paging } from './lists.ts'
+import { badInput, conflict, existing } from './outcome.ts'
 import { givenProvider } from './people/people.ts'
 
 /** Without an @, so that the audit trail shows no key as if it were a person. */
@@ -26,11 +27,7 @@ const newApiKey = z.strictObject({
     .describe('Slug of the provider whose people a scim key manages: default, or a provider of oidc.providers.'),
 })
 
-const apiKeyJson = ({ hash: _, created_at, last_used_at, ...key }: ApiKey) => ({
-  ...key,
-  created_at: rfc3339(created_at),
-  ...(last_used_at === undefined ? {} : { last_used_at: rfc3339(last_used_at) }),
-})
+const apiKeyJson = ({ hash: _, ...key }: ApiKey) => dated(key)
 
 /** Throws invalid_request unless exactly the SCIM keys name a provider, which must be enabled. */
 function checkProvider(capability: ApiKey['capability'], provider: string | undefined, oidc: App['oidc']): void {
@@ -50,10 +47,7 @@ export const apiKeys: AdminResource = {
       path: '/admin/api-keys',
       doc: 'Lists the keys of the admin API that were created at run time, oldest first. last_used_at is at most 15 seconds late.',
       answer: z.array(answers.apiKey),
-      query: z.strictObject({
-        limit: int(1, 1000).prefault(1000).describe('Maximum number of items.'),
-        offset: int(0, 1_000_000_000).prefault(0).describe('Number of items to skip.'),
-      }),
+      query: z.strictObject(paging(1000, 1000)),
       run: async ({ store }, { query }) => ({ shown: (await store.listApiKeys(query)).map(apiKeyJson) }),
     }),
     create: action({
@@ -84,8 +78,8 @@ export const apiKeys: AdminResource = {
       needs: 'admin',
       audit: 'api_key_revoked',
       async run(_app, { params: { id } }, by) {
-        const key = isId(id) ? await by.record('deleteApiKey', { id }, { detail: { api_key_id: id } }) : undefined
-        if (!key) throw notFound('API key')
+        const change = { detail: { api_key_id: id } }
+        await existing('API key', isId(id) ? by.record('deleteApiKey', { id }, change) : undefined)
         return {}
       },
     }),

@@ -4,7 +4,7 @@ import { issuerOf } from '../config/issuer.ts'
 import type { App } from '../context.ts'
 import { duration, int, text } from '../lib/field.ts'
 import { idFloor, isId } from '../lib/id.ts'
-import { DAY, rfc3339 } from '../lib/time.ts'
+import { DAY, dated, rfc3339 } from '../lib/time.ts'
 import { isUserId } from '../oauth/clients/client_metadata.ts'
 import { claimsOf, tokenType } from '../oauth/tokens/access_token.ts'
 import { scopeNames } from '../oauth/tokens/resource.ts'
@@ -14,34 +14,35 @@ import { type AdminResource, action } from './action.ts'
 import * as answers from './answers/answers.ts'
 import { exported, idRange, mapRows, newestFirst, range } from './export.ts'
 import { after } from './lists.ts'
-import { conflict, notFound } from './outcome.ts'
+import { conflict, existing } from './outcome.ts'
 import { exportFlags, periodFlag } from './time_flags.ts'
 
 /** An issued token as the admin API lists it. */
-export const issuanceJson = (issuance: Issuance) => ({
-  id: issuance.id,
-  jti: issuance.id,
-  grant_type: issuance.grant_type,
-  sub: issuance.sub,
-  ...(isUserId(issuance.sub) ? { subject_user_id: issuance.sub } : {}),
-  client_id: issuance.client_id,
-  resource: issuance.resource ?? '',
-  scope: issuance.scope,
-  scopes: scopeNames(issuance.scope),
-  ...(issuance.authorization_details ? { authorization_details: issuance.authorization_details } : {}),
-  token_type: tokenType(issuance),
-  backend_kind: issuance.broker_provider ? 'broker' : 'mint',
-  ...(issuance.broker_provider ? { broker_provider_slug: issuance.broker_provider } : {}),
-  revocable: issuance.broker_provider === undefined,
-  issued_at: rfc3339(issuance.issued_at),
-  expires_at: rfc3339(issuance.expires_at),
-  ...(issuance.revoked_at === undefined ? {} : { revoked_at: rfc3339(issuance.revoked_at) }),
-  ...(issuance.jkt === undefined ? {} : { jkt: issuance.jkt }),
-  ...(issuance.parent_id === undefined ? {} : { parent_jti: issuance.parent_id }),
-  ...(issuance.retry ? { retry: true } : {}),
-  kid: issuance.kid,
-  ip: issuance.ip,
-})
+export const issuanceJson = (issuance: Issuance) =>
+  dated({
+    id: issuance.id,
+    jti: issuance.id,
+    grant_type: issuance.grant_type,
+    sub: issuance.sub,
+    subject_user_id: isUserId(issuance.sub) ? issuance.sub : undefined,
+    client_id: issuance.client_id,
+    resource: issuance.resource ?? '',
+    scope: issuance.scope,
+    scopes: scopeNames(issuance.scope),
+    authorization_details: issuance.authorization_details,
+    token_type: tokenType(issuance),
+    backend_kind: issuance.broker_provider ? 'broker' : 'mint',
+    broker_provider_slug: issuance.broker_provider,
+    revocable: issuance.broker_provider === undefined,
+    issued_at: issuance.issued_at,
+    expires_at: issuance.expires_at,
+    revoked_at: issuance.revoked_at,
+    jkt: issuance.jkt,
+    parent_jti: issuance.parent_id,
+    retry: issuance.retry,
+    kid: issuance.kid,
+    ip: issuance.ip,
+  })
 
 /** The issuer at the time when a token was issued. */
 async function issuerAt({ store, config }: App, at: number): Promise<string> {
@@ -120,8 +121,7 @@ export const issuances: AdminResource = {
       doc: 'Shows an issued token with its claims, and whether it is still active. The claims of tokens of a provider are not known.',
       answer: answers.issuanceDetail,
       async run(app, { params: { id } }) {
-        const state = isId(id) ? await app.store.findTokenState({ id }) : undefined
-        if (!state) throw notFound('issuance')
+        const state = await existing('issuance', isId(id) ? app.store.findTokenState({ id }) : undefined)
         const { issuance, live } = state
         const shown = { ...issuanceJson(issuance), act: issuance.act }
         // The claims of a provider's token are not known.
@@ -141,8 +141,7 @@ export const issuances: AdminResource = {
         params: { id: { name: 'jti', doc: 'Id of the token: its jti.' } },
       },
       async run({ store, clock }, { params: { id } }, by) {
-        const issuance = isId(id) ? await store.findIssuance({ id }) : undefined
-        if (!issuance) throw notFound('issuance')
+        const issuance = await existing('issuance', isId(id) ? store.findIssuance({ id }) : undefined)
         if (issuance.broker_provider)
           throw conflict('tokens of a provider can be revoked only at the provider', 'not_revocable')
         const change = { client_id: issuance.client_id, detail: { jti: id, tokens: 0 } }

@@ -5,11 +5,11 @@ import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
 import { int } from '../lib/field.ts'
 import { isId, newId } from '../lib/id.ts'
-import { DAY, rfc3339 } from '../lib/time.ts'
+import { DAY, dated } from '../lib/time.ts'
 import type { AdminJob, OnProgress } from '../records/job.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers/jobs.ts'
-import { notFound } from './outcome.ts'
+import { existing } from './outcome.ts'
 
 /** A caller waits this long for the answer itself, or shorter if it prefers that. */
 const ANSWER_MS = 10_000
@@ -44,21 +44,18 @@ export const jobs: AdminResource = {
       doc: 'Shows a job: how far it is, and at its end the answer of the operation or why it failed.',
       answer: answers.job,
       async run({ store, clock }, { params: { id } }) {
-        const job = isId(id) ? await store.findJob({ id }) : undefined
-        if (!job) throw notFound('job')
+        const job = await existing('job', isId(id) ? store.findJob({ id }) : undefined)
         return { shown: jobJson(job, clock.now()) }
       },
     }),
   },
 }
 
-function jobJson({ outcome, created_at, seen_at, ...job }: AdminJob, now: number) {
-  const isLost = job.status === 'running' && now - seen_at > SILENT_SECONDS
+function jobJson({ outcome, ...job }: AdminJob, now: number) {
+  const isLost = job.status === 'running' && now - job.seen_at > SILENT_SECONDS
   return {
-    ...job,
+    ...dated(job),
     status: isLost ? 'interrupted' : job.status,
-    created_at: rfc3339(created_at),
-    seen_at: rfc3339(seen_at),
     ...(job.status === 'done' ? { answer: outcome ?? null } : {}),
     ...(job.status === 'failed' ? (outcome as object) : {}),
   }

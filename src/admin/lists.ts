@@ -1,6 +1,6 @@
 // Pages and searches of long lists.
 import { z } from 'zod'
-import { text, word } from '../lib/field.ts'
+import { int, text, word } from '../lib/field.ts'
 import { ID } from '../lib/id.ts'
 import type { Cursor, Found } from '../store/list.ts'
 import { invalid } from './outcome.ts'
@@ -11,6 +11,12 @@ export const order = word(['oldest', 'newest'])
   .describe('Order of the items: oldest or newest first.')
 /** The text to search for. */
 export const q = text(256).min(1, 'must not be empty').optional()
+
+/** The query parameters of a page of a list. */
+export const paging = (most: number, usual: number) => ({
+  limit: int(1, most).prefault(usual).describe('Maximum number of items.'),
+  offset: int(0, 1_000_000_000).prefault(0).describe('Number of items to skip.'),
+})
 
 /** A cursor is as fast at the end of a long list as at its beginning. */
 export const AFTER = 'Return items after this id, the last id of the previous page (cursor). Faster than offset.'

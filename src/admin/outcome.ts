@@ -8,6 +8,13 @@ import { issuesOf } from '../lib/field.ts'
 /** The item does not exist. */
 export const notFound = (what: string): OAuthError => new OAuthError('not_found', `there is no such ${what}`)
 
+/** The item that was looked up. Throws not_found if there is none. */
+export async function existing<T>(what: string, lookup: Promise<T | undefined> | undefined): Promise<T> {
+  const item = await lookup
+  if (item === undefined) throw notFound(what)
+  return item
+}
+
 /** The item exists already, is in use, or is in the wrong state. `body` has further members for the caller. */
 export const conflict = (description: string, reason: RefusalReason, body?: Record<string, unknown>): OAuthError =>
   new OAuthError('conflict', description, { reason, body })

@@ -4,7 +4,7 @@ import type { App } from '../context.ts'
 import { STREAM_EVENTS } from '../events/event_types.ts'
 import { createStream, STREAM_STATUSES, servesResource, streamFields, streamJson, withInput } from '../events/stream.ts'
 import { name, text, word } from '../lib/field.ts'
-import { rfc3339 } from '../lib/time.ts'
+import { dated } from '../lib/time.ts'
 import { resolveClient } from '../oauth/clients/find_client.ts'
 import type { EventCursor, EventReceiver } from '../records/event_receiver.ts'
 import { type AdminResource, action, type FlagRule } from './action.ts'
@@ -53,21 +53,21 @@ async function shownStream(app: App, stream: EventReceiver, known?: EventCursor)
   const { failing_since, last_error, delivered_at, recent } = cursor
   const { status_reason: reason } = stream.settings
   const warning = await warningOf(app, stream)
-  return {
+  return dated({
     ...streamJson(app, stream),
     description: stream.settings.description ?? '',
     status: stream.status,
     source: stream.settings.source ?? 'admin',
     ...(await lagJson(app, stream, cursor)),
-    ...(reason ? { reason } : {}),
-    ...(warning ? { warning } : {}),
-    ...(failing_since === undefined ? {} : { failing_since: rfc3339(failing_since) }),
-    ...(last_error === undefined ? {} : { last_error }),
-    ...(delivered_at === undefined ? {} : { delivered_at: rfc3339(delivered_at) }),
+    reason,
+    warning,
+    failing_since,
+    last_error,
+    delivered_at,
     deliveries: recent.map(attemptJson),
-    created_at: rfc3339(stream.created_at),
-    updated_at: rfc3339(stream.updated_at),
-  }
+    created_at: stream.created_at,
+    updated_at: stream.updated_at,
+  })
 }
 
 /** Finds a stream by id. Throws not_found. */

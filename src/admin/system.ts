@@ -6,9 +6,8 @@ import { JWKS_MAX_AGE_SECONDS } from '../crypto/keyring.ts'
 import { revokeKey } from '../events/key_revocation.ts'
 import { grants } from '../grants/index.ts'
 import { time, word } from '../lib/field.ts'
-import { formatDuration, rfc3339 } from '../lib/time.ts'
+import { dated, formatDuration, rfc3339 } from '../lib/time.ts'
 import { dcrModeSetting, effectiveDcrMode } from '../oauth/clients/registration_mode.ts'
-import type { HeadroomShown } from '../telemetry/headroom.ts'
 import { allLanes, mapValues } from '../telemetry/lanes.ts'
 import { PERIOD } from '../telemetry/series.ts'
 import { type AdminResource, action, type Recorder } from './action.ts'
@@ -39,15 +38,11 @@ export const keys: AdminResource = {
         const signing = published.filter(({ next }) => !next)
         const [current_kid, previous_kid] = signing.filter(({ isIdToken }) => !isIdToken).map(({ kid }) => kid)
         const idTokenKid = signing.find(({ isIdToken }) => isIdToken)?.kid
-        const shown = published.map(({ kid, alg, created_at, next, remove_at, isIdToken }) => ({
-          kid,
-          alg,
-          use: 'sig',
-          status: next ? 'next' : kid === current_kid || kid === idTokenKid ? 'current' : 'previous',
-          signs: isIdToken ? 'id_tokens' : 'tokens',
-          created_at: rfc3339(created_at),
-          ...(remove_at === undefined ? {} : { remove_at: rfc3339(remove_at) }),
-        }))
+        const shown = published.map(({ kid, alg, created_at, next, remove_at, isIdToken }) => {
+          const status = next ? 'next' : kid === current_kid || kid === idTokenKid ? 'current' : 'previous'
+          const signs = isIdToken ? 'id_tokens' : 'tokens'
+          return dated({ kid, alg, use: 'sig', status, signs, created_at, remove_at })
+        })
         return { shown: { keys: shown, current_kid, previous_kid } }
       },
     }),
@@ -182,7 +177,7 @@ export const system: AdminResource = {
       run: async ({ series }, { query: { since } }) => ({
         shown: {
           period: PERIOD,
-          points: series.points(since).map(({ at, ...rest }) => ({ at: rfc3339(at), ...rest })),
+          points: series.points(since).map(dated),
         },
       }),
     }),
@@ -239,25 +234,16 @@ export async function statusOf(app: App) {
     ...(app.frontPool
       ? { front_threads: app.frontPool.reports().map(({ thread, requests, busy }) => ({ thread, requests, busy })) }
       : {}),
-    purges: (purges ?? []).map(({ started_at, finished_at, ...rest }) => ({
-      ...rest,
-      started_at: rfc3339(started_at),
-      finished_at: rfc3339(finished_at),
-    })),
+    purges: (purges ?? []).map(dated),
     lockouts,
     instances: store.driver.instances(),
-    headroom: shownHeadroom(headroom.show()),
+    headroom: dated(headroom.show()),
     // The status above reports an unavailable database.
     storage: await storageOf(app).catch(() => undefined),
     concerns,
     providers,
   }
 }
-
-const shownHeadroom = ({ measured_at, ...rest }: HeadroomShown) => ({
-  ...rest,
-  ...(measured_at === undefined ? {} : { measured_at: rfc3339(measured_at) }),
-})
 
 const storageOf = async ({ store }: App) => ({
   bytes: await (store.driver.name === 'sqlite' ? store.readSqliteBytes() : store.readPostgresBytes()),

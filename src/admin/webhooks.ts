@@ -15,13 +15,13 @@ import {
 import { unknownPatterns } from '../events/webhook_actions.ts'
 import { distinct, endpoint, jsonBool, text } from '../lib/field.ts'
 import { isId, newId } from '../lib/id.ts'
-import { rfc3339 } from '../lib/time.ts'
+import { dated, rfc3339 } from '../lib/time.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
 import { type EventCursor, type EventReceiver, MAX_RECEIVERS } from '../records/event_receiver.ts'
 import { type AdminResource, action, type Recorder } from './action.ts'
 import { attemptJson, lagJson, listWithCursors, redeliver } from './answers/event_answers.ts'
 import * as answers from './answers/events.ts'
-import { badInput, changedFields, conflict, notFound, retryStale } from './outcome.ts'
+import { badInput, changedFields, conflict, existing, notFound, retryStale } from './outcome.ts'
 
 const fields = {
   url: endpoint().describe('Where events are sent. https, unless events.allow_hosts has the host.'),
@@ -46,7 +46,7 @@ async function webhookJson(app: App, receiver: EventReceiver, known?: EventCurso
   const { failing_since, retry_at, delivered_at, last_error } = cursor
   const isFailing = failing_since !== undefined
   const paused = receiver.status !== 'enabled'
-  return {
+  return dated({
     id: receiver.id,
     url: receiver.url ?? '',
     events: receiver.events,
@@ -54,13 +54,14 @@ async function webhookJson(app: App, receiver: EventReceiver, known?: EventCurso
     paused,
     status: paused ? 'paused' : isFailing ? 'failing' : 'active',
     ...(await lagJson(app, receiver, cursor)),
-    ...(last_error === undefined ? {} : { last_error }),
-    ...(isFailing ? { failing_since: rfc3339(failing_since), next_attempt_at: rfc3339(retry_at) } : {}),
-    ...(delivered_at === undefined ? {} : { delivered_at: rfc3339(delivered_at) }),
+    last_error,
+    failing_since,
+    next_attempt_at: isFailing ? retry_at : undefined,
+    delivered_at,
     deliveries: cursor.recent.map(attemptJson),
-    created_at: rfc3339(receiver.created_at),
-    updated_at: rfc3339(receiver.updated_at),
-  }
+    created_at: receiver.created_at,
+    updated_at: receiver.updated_at,
+  })
 }
 
 /** The body of the request that sends an event. */
@@ -208,8 +209,7 @@ export const webhooks: AdminResource = {
         const receiver = await getWebhook(app, id)
         const change = { event_id: newId(), detail: facts(receiver) }
         const event = by.event(change)
-        const made = await attemptDelivery(app, receiver, event)
-        if (!made) throw notFound('event')
+        const made = await existing('event', attemptDelivery(app, receiver, event))
         return { shown: { ...attemptJson(made), payload: payloadOf(app, event) }, noted: change }
       },
     }),

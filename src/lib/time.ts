@@ -70,6 +70,19 @@ export function formatDuration(seconds: number): string {
 /** `2026-03-01T10:00:00Z` of epoch seconds. */
 export const rfc3339 = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
 
+type TimeName = 'at' | 'since' | `${string}_at` | `${string}_since` | `${string}_until`
+type Dated<R> = {
+  [K in keyof R]: K extends TimeName ? (undefined extends R[K] ? string | undefined : string) : R[K]
+}
+/** A record for an answer: its times, such as `created_at`, are texts, and members without a value are left out. */
+export const dated = <R extends object>(record: R): Dated<R> =>
+  Object.fromEntries(
+    Object.entries(record).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, typeof value === 'number' && TIME_NAME.test(name) ? rfc3339(value) : value]],
+    ),
+  ) as Dated<R>
+const TIME_NAME = /^(at|since)$|_(at|since|until)$/
+
 /** Epoch seconds of an RFC 3339 time. Undefined when it is invalid. */
 export function parseTime(text: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}[Tt]([01]\d|2[0-3]):\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/.test(text)) return undefined

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { App } from '../../context.ts'
 import { text, word } from '../../lib/field.ts'
 import { idFloor } from '../../lib/id.ts'
-import { DAY, HOUR, rfc3339 } from '../../lib/time.ts'
+import { DAY, dated, HOUR, rfc3339 } from '../../lib/time.ts'
 import type { AuditAction } from '../../oauth/audit_events.ts'
 import { nameOf } from '../../oauth/tokens/resource.ts'
 import type { ResultOf } from '../../store/operations.ts'
@@ -171,8 +171,7 @@ export const activityHistory: AdminResource = {
           one ? pointsOfName(app, span, one) : pointsOfAll(app, span),
           marksOf(app, span),
         ])
-        const timed = <T extends { at: number }>(all: readonly T[]) =>
-          all.toSorted((a, b) => a.at - b.at).map(({ at, ...rest }) => ({ at: rfc3339(at), ...rest }))
+        const timed = <T extends { at: number }>(all: readonly T[]) => all.toSorted((a, b) => a.at - b.at).map(dated)
         const { from, until, width } = span
         return {
           shown: {

@@ -3,7 +3,7 @@ import type { App } from '../../context.ts'
 import { attemptDelivery, wants } from '../../events/delivery.ts'
 import { lagOf } from '../../events/lag.ts'
 import { isId } from '../../lib/id.ts'
-import { rfc3339 } from '../../lib/time.ts'
+import { dated } from '../../lib/time.ts'
 import type { EventCursor, EventReceiver, MadeAttempt } from '../../records/event_receiver.ts'
 import { conflict, invalid, notFound } from '../outcome.ts'
 
@@ -21,12 +21,12 @@ export async function listWithCursors(
 }
 
 /** An attempt in the form of the admin API. */
-export const attemptJson = ({ at, ...rest }: MadeAttempt) => ({ ...rest, at: rfc3339(at) })
+export const attemptJson = (attempt: MadeAttempt) => dated(attempt)
 
 /** The waiting events of a receiver. */
 export async function lagJson(app: App, receiver: EventReceiver, cursor: EventCursor) {
   const { pending, oldest_at } = await lagOf(app, receiver, cursor)
-  return { pending, ...(oldest_at === undefined ? {} : { oldest_pending_at: rfc3339(oldest_at) }) }
+  return dated({ pending, oldest_pending_at: oldest_at })
 }
 
 /** Sends an event once more. Returns the attempt. Throws not_found for an event that the receiver does not get, and conflict if the receiver is paused. */

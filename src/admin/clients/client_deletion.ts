@@ -5,7 +5,7 @@ import { bool } from '../../lib/field.ts'
 import { idFloor } from '../../lib/id.ts'
 import { action } from '../action.ts'
 import * as answers from '../answers/answers.ts'
-import { conflict, notFound } from '../outcome.ts'
+import { conflict, existing, notFound } from '../outcome.ts'
 import { restorableSince } from '../resources/deleted.ts'
 import { revokeFitting } from '../revocations.ts'
 import { checkClientChange } from '../rights.ts'
@@ -58,8 +58,10 @@ export const clientRestore = action({
   audit: 'client_restored',
   cli: { unlisted: true, flags: { id: { field: 'client_id' } } },
   async run(app, { params: { client_id } }, by) {
-    const deleted = await app.store.findDeletedClient({ name: client_id, after: restorableSince(app) })
-    if (!deleted) throw notFound('deleted client')
+    const deleted = await existing(
+      'deleted client',
+      app.store.findDeletedClient({ name: client_id, after: restorableSince(app) }),
+    )
     const now = app.clock.now()
     const client = { ...deleted.record, updated_at: now }
     await checkClientChange(app, by, client)

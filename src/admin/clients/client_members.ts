@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import type { App } from '../../context.ts'
 import { issuesOf, text, word } from '../../lib/field.ts'
-import { rfc3339 } from '../../lib/time.ts'
+import { dated } from '../../lib/time.ts'
 import { isUrlShaped } from '../../oauth/clients/cimd.ts'
 import {
   clientFields,
@@ -109,26 +109,27 @@ export const fixed = {
 export const patchable = z.object({ ...mutable, ...fixed }).partial()
 
 /** A client in the form of the admin API. */
-export const clientJson = (client: Client) => ({
-  client_id: client.client_id,
-  ...shownClient(client),
-  dpop_bound_access_tokens: client.dpop_bound_access_tokens,
-  agent: client.is_agent,
-  is_agent: client.is_agent,
-  agent_description: client.agent_description,
-  status: client.status,
-  registration_source: client.registration_source,
-  ...(client.default_resource === undefined ? {} : { default_resource: client.default_resource }),
-  ...(client.limits ? { limits: client.limits } : {}),
-  ...(client.federated_credentials ? { federated_credentials: client.federated_credentials } : {}),
-  ...(client.operator_set ? { operator_set: client.operator_set } : {}),
-  ...documentJson(client),
-  issued_at: rfc3339(client.issued_at),
-  updated_at: rfc3339(client.updated_at),
-  ...(client.last_used_at === undefined ? {} : { last_used_at: rfc3339(client.last_used_at) }),
-  id: client.client_id,
-  name: client.client_name,
-})
+export const clientJson = (client: Client) =>
+  dated({
+    client_id: client.client_id,
+    ...shownClient(client),
+    dpop_bound_access_tokens: client.dpop_bound_access_tokens,
+    agent: client.is_agent,
+    is_agent: client.is_agent,
+    agent_description: client.agent_description,
+    status: client.status,
+    registration_source: client.registration_source,
+    default_resource: client.default_resource,
+    limits: client.limits,
+    federated_credentials: client.federated_credentials,
+    operator_set: client.operator_set,
+    ...documentJson(client),
+    issued_at: client.issued_at,
+    updated_at: client.updated_at,
+    last_used_at: client.last_used_at,
+    id: client.client_id,
+    name: client.client_name,
+  })
 
 /** Where the document of a client comes from, and whether it can be fetched. Only for a client that has one. */
 const documentJson = (client: Client) => {
@@ -136,8 +137,8 @@ const documentJson = (client: Client) => {
   return registration_source === 'cimd'
     ? {
         document_source: document_source ?? 'fetched',
-        ...(kept_document ? { document: kept_document } : {}),
-        ...(document_fetched_at === undefined ? {} : { document_fetched_at: rfc3339(document_fetched_at) }),
+        document: kept_document,
+        document_fetched_at,
         document_error: document_error ?? null,
       }
     : {}
@@ -149,15 +150,9 @@ export async function secretsJson({ store, clock }: App, client: Client) {
   if (secrets === undefined) return {}
   const uses = await store.readSecretUses({ client_id })
   return {
-    secrets: liveSecrets(client, clock.now()).map(({ id, created_at, expires_at }) => {
-      const last_used_at = uses[id]
-      return {
-        id,
-        created_at: rfc3339(created_at),
-        ...(expires_at === undefined ? {} : { expires_at: rfc3339(expires_at) }),
-        ...(last_used_at === undefined ? {} : { last_used_at: rfc3339(last_used_at) }),
-      }
-    }),
+    secrets: liveSecrets(client, clock.now()).map(({ id, created_at, expires_at }) =>
+      dated({ id, created_at, expires_at, last_used_at: uses[id] }),
+    ),
   }
 }
 

@@ -2,15 +2,11 @@
 import type { App } from '../../context.ts'
 import type { Client } from '../../records/client.ts'
 import type { Change, Recorder } from '../action.ts'
-import { notFound, retryStale } from '../outcome.ts'
+import { existing, retryStale } from '../outcome.ts'
 import { checkClientChange } from '../rights.ts'
 
 /** The client with this id. Throws not_found. */
-export async function getClient({ store }: App, client_id: string): Promise<Client> {
-  const client = await store.findClient({ client_id })
-  if (!client) throw notFound('client')
-  return client
-}
+export const getClient = ({ store }: App, client_id: string) => existing('client', store.findClient({ client_id }))
 
 /** Writes the result of `next` for a client, with the event whose detail `detailOf` returns. Retries when another write came first. Throws access_denied for a credential that the caller may not give. */
 export const changeClient = (

@@ -1,26 +1,19 @@
 // Admin operations on clients that wait for approval (clients.approval).
 import { z } from 'zod'
 import type { App } from '../../context.ts'
-import { int, word } from '../../lib/field.ts'
+import { word } from '../../lib/field.ts'
 import { isId } from '../../lib/id.ts'
-import { rfc3339 } from '../../lib/time.ts'
-import type { ClientRequest } from '../../records/client.ts'
+import { dated } from '../../lib/time.ts'
 import { type AdminResource, action, type Recorder } from '../action.ts'
 import * as answers from '../answers/client_answers.ts'
-import { notFound } from '../outcome.ts'
-
-const shown = ({ first_at, last_at, ...request }: ClientRequest) => ({
-  ...request,
-  first_at: rfc3339(first_at),
-  last_at: rfc3339(last_at),
-})
+import { paging } from '../lists.ts'
+import { existing } from '../outcome.ts'
 
 async function decide(app: App, id: string, status: 'approved' | 'denied', by: Recorder) {
-  const request = isId(id) ? await app.store.readClientRequest({ id }) : undefined
-  if (!request) throw notFound('client request')
+  const request = await existing('client request', isId(id) ? app.store.readClientRequest({ id }) : undefined)
   const { client_id, client_name } = request
   await by.record('decideClientRequest', { id, status }, { client_id, detail: { client_name } })
-  return { shown: shown({ ...request, status }) }
+  return { shown: dated({ ...request, status }) }
 }
 
 export const clientRequests: AdminResource = {
@@ -36,10 +29,9 @@ export const clientRequests: AdminResource = {
       answer: z.array(answers.clientRequest),
       query: z.strictObject({
         status: word(['waiting', 'approved', 'denied']).optional().describe('Only requests with this status.'),
-        limit: int(1, 1000).prefault(100).describe('Maximum number of items.'),
-        offset: int(0, 1_000_000_000).prefault(0).describe('Number of items to skip.'),
+        ...paging(1000, 100),
       }),
-      run: async ({ store }, { query }) => ({ shown: (await store.listClientRequests(query)).map(shown) }),
+      run: async ({ store }, { query }) => ({ shown: (await store.listClientRequests(query)).map(dated) }),
     }),
     approve: action({
       method: 'POST',

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { App } from '../../context.ts'
 import { offeredGrantTypes } from '../../grants/index.ts'
-import { bool, int, name, word } from '../../lib/field.ts'
+import { bool, name, word } from '../../lib/field.ts'
 import {
   type ClientRegistration,
   checkClient,
@@ -16,7 +16,7 @@ import type { Client } from '../../records/client.ts'
 import { type ActionResult, type AdminResource, action, type Recorder } from '../action.ts'
 import * as answers from '../answers/answers.ts'
 import { clientForm, newClientForm } from '../forms/client_form.ts'
-import { AFTER, cursorOf, q, search } from '../lists.ts'
+import { AFTER, cursorOf, paging, q, search } from '../lists.ts'
 import { changedFields, changesOf, conflict, invalid, retryStale } from '../outcome.ts'
 import { checkClientChange } from '../rights.ts'
 import { clientsByTokens } from './by_tokens.ts'
@@ -65,8 +65,7 @@ export const clients: AdminResource = {
       query: z.strictObject({
         status: word(['active', 'suspended']).optional().describe('Only clients with this status.'),
         source: word(['admin', 'dcr', 'cimd']).optional().describe('Only clients that were registered this way.'),
-        limit: int(1, 100_000).prefault(50).describe('Maximum number of items.'),
-        offset: int(0, 1_000_000_000).prefault(0).describe('Number of items to skip.'),
+        ...paging(100_000, 50),
         after: name(2048).optional().describe(AFTER),
         q: q.describe('Only clients with this text in their name or id. Case is ignored.'),
         order: word(['oldest', 'newest', 'tokens'])

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { App } from '../../context.ts'
 import { bool, int, text } from '../../lib/field.ts'
-import { rfc3339 } from '../../lib/time.ts'
+import { dated, rfc3339 } from '../../lib/time.ts'
 import { type ClientActivity, lastMinutes } from '../../telemetry/client_activity.ts'
 import { type AdminResource, action } from '../action.ts'
 import * as answers from '../answers/activity.ts'
@@ -15,7 +15,7 @@ export const shownActivity = (trail: ClientActivity, now: number) => ({
   began_at: rfc3339(trail.began_at),
   failing: (trail.steps.at(-1)?.status ?? 0) >= 400,
   last_5_minutes: lastMinutes(trail, now),
-  steps: trail.steps.map(({ at, ...rest }) => ({ at: rfc3339(at), ...rest })),
+  steps: trail.steps.map(dated),
 })
 
 const shownBusy = ({ client, reason, ...counts }: BusyClient, all: number) => ({
@@ -34,11 +34,9 @@ async function failuresOf({ store }: App, client_id: string) {
     store.listClientFailures({ client_id }),
     store.findClient({ client_id }),
   ])
-  return failures.map(({ first_at, last_at, ...failure }) => ({
-    ...failure,
+  return failures.map((failure) => ({
+    ...dated(failure),
     ...(failure.reason === 'unregistered_redirect_uri' && client ? { allowed: client.redirect_uris } : {}),
-    first_at: rfc3339(first_at),
-    last_at: rfc3339(last_at),
   }))
 }
 

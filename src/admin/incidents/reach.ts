@@ -12,7 +12,7 @@ import { apiKeys } from '../api_keys.ts'
 import { getClient } from '../clients/client_record.ts'
 import { clients } from '../clients/clients.ts'
 import { issuances } from '../issuances.ts'
-import { notFound } from '../outcome.ts'
+import { existing, notFound } from '../outcome.ts'
 import { consentGrants } from '../people/grants.ts'
 import { getUser, users } from '../people/users.ts'
 import { clientSteps, keyStep, revokeStep, type Step, signInStep, signOutStep, stepOf } from './steps.ts'
@@ -37,8 +37,7 @@ const secretsRemain = (client: Client, now: number): string[] =>
       ]
 
 async function ofToken(app: App, id: string): Promise<Reach> {
-  const state = isId(id) ? await app.store.findTokenState({ id }) : undefined
-  if (!state) throw notFound('token')
+  const state = await existing('token', isId(id) ? app.store.findTokenState({ id }) : undefined)
   const { sub, client_id, kid, family_id, broker_provider, expires_at } = state.issuance
   const now = app.clock.now()
   const isLive = state.live && expires_at > now
@@ -79,8 +78,7 @@ async function ofToken(app: App, id: string): Promise<Reach> {
 }
 
 async function ofSignIn(app: App, id: string): Promise<Reach> {
-  const family = isId(id) ? await app.store.findFamily({ id }) : undefined
-  if (!family) throw notFound('sign-in')
+  const family = await existing('sign-in', isId(id) ? app.store.findFamily({ id }) : undefined)
   const { client_id, user_id, revoked_at } = family
   const client = await app.store.findClient({ client_id })
   const steps = [
@@ -192,8 +190,7 @@ async function ofKey(app: App, kid: string): Promise<Reach> {
 }
 
 async function ofApiKey(app: App, id: string): Promise<Reach> {
-  const key = isId(id) ? await app.store.findApiKey({ id }) : undefined
-  if (!key) throw notFound('API key')
+  const key = await existing('API key', isId(id) ? app.store.findApiKey({ id }) : undefined)
   const revokeKey = stepOf(
     apiKeys,
     'revoke',

@@ -1,14 +1,15 @@
 // Admin operations on approvals (CIBA): what clients ask people for.
 import { z } from 'zod'
 import { notifyDecided } from '../../events/approval_ping.ts'
-import { int, name, word } from '../../lib/field.ts'
+import { name, word } from '../../lib/field.ts'
 import { isId } from '../../lib/id.ts'
-import { rfc3339 } from '../../lib/time.ts'
+import { dated } from '../../lib/time.ts'
 import { eventOf } from '../../oauth/sign_in/approval.ts'
 import { APPROVAL_STATES, type ApprovalState } from '../../records/polled_request.ts'
 import type { PolledApproval } from '../../store/tokens/approvals.ts'
 import { type AdminResource, action } from '../action.ts'
 import { approval } from '../answers/client_answers.ts'
+import { paging } from '../lists.ts'
 import { conflict, notFound } from '../outcome.ts'
 
 const stateOf = ({ decision, expires_at }: PolledApproval, now: number): ApprovalState => {
@@ -16,18 +17,12 @@ const stateOf = ({ decision, expires_at }: PolledApproval, now: number): Approva
   return decision === 'approved' ? 'granted' : decision
 }
 
-const shown = (polled: PolledApproval, now: number) => ({
-  id: polled.id,
-  client_id: polled.client_id,
-  ...(polled.approval.user_id === undefined ? {} : { user_id: polled.approval.user_id }),
-  ...(polled.approval.binding_message === undefined ? {} : { binding_message: polled.approval.binding_message }),
-  ...(polled.resource === undefined ? {} : { resource: polled.resource }),
-  scope: polled.scope,
-  ...(polled.authorization_details ? { authorization_details: polled.authorization_details } : {}),
-  status: stateOf(polled, now),
-  created_at: rfc3339(polled.created_at),
-  expires_at: rfc3339(polled.expires_at),
-})
+const shown = (polled: PolledApproval, now: number) => {
+  const { id, client_id, approval, resource, scope, authorization_details, created_at, expires_at } = polled
+  const { user_id, binding_message } = approval
+  const asked = { id, client_id, user_id, binding_message, resource, scope, authorization_details }
+  return dated({ ...asked, status: stateOf(polled, now), created_at, expires_at })
+}
 
 export const approvals: AdminResource = {
   name: 'approval',
@@ -43,8 +38,7 @@ export const approvals: AdminResource = {
         status: word(APPROVAL_STATES).optional().describe('Only approvals with this status.'),
         client_id: name(2048).optional().describe('Only approvals that this client asks for.'),
         user_id: name().optional().describe('Only approvals that this user is asked for.'),
-        limit: int(1, 1000).prefault(100).describe('Maximum number of items.'),
-        offset: int(0, 1_000_000_000).prefault(0).describe('Number of items to skip.'),
+        ...paging(1000, 100),
       }),
       async run({ store, clock }, { query }) {
         const now = clock.now()

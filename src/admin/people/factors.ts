@@ -1,10 +1,10 @@
 // The second factors of users, as operators see and reset them.
 import type { App } from '../../context.ts'
-import { rfc3339 } from '../../lib/time.ts'
+import { dated } from '../../lib/time.ts'
 import type { User } from '../../records/user.ts'
 import { action } from '../action.ts'
 import * as answers from '../answers/people.ts'
-import { notFound } from '../outcome.ts'
+import { existing } from '../outcome.ts'
 import { requireCapability } from '../rights.ts'
 
 /** The factors of a user in the form of the admin API, without secrets and keys. */
@@ -14,13 +14,9 @@ export async function factorsOf({ store }: App, { id: user_id }: User) {
     store.countRecoveryCodes({ user_id }),
   ])
   return {
-    factors: factors.map(({ id, kind, name, created_at, last_used_at }) => ({
-      id,
-      kind,
-      name,
-      created_at: rfc3339(created_at),
-      ...(last_used_at === undefined ? {} : { last_used_at: rfc3339(last_used_at) }),
-    })),
+    factors: factors.map(({ id, kind, name, created_at, last_used_at }) =>
+      dated({ id, kind, name, created_at, last_used_at }),
+    ),
     recovery_codes_left,
   }
 }
@@ -32,8 +28,7 @@ export const factorReset = action({
   answer: answers.factorsReset,
   audit: 'factors_reset',
   async run({ store, clock }, { params: { id } }, by) {
-    const user = await store.findUser({ id })
-    if (!user) throw notFound('user')
+    const user = await existing('user', store.findUser({ id }))
     if (user.role === 'admin') requireCapability(by, 'admin', 'a reset of the second factors of an admin')
     const change = { detail: { user_id: id } }
     const factors_removed = await by.record('resetFactors', { user_id: id, now: clock.now() }, change)

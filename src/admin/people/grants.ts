@@ -4,44 +4,31 @@ import { connect, disconnect } from '../../broker/connection.ts'
 import type { App } from '../../context.ts'
 import { name, text } from '../../lib/field.ts'
 import { isId } from '../../lib/id.ts'
-import { rfc3339 } from '../../lib/time.ts'
+import { dated } from '../../lib/time.ts'
 import { scopeNames } from '../../oauth/tokens/resource.ts'
 import type { BrokerGrant } from '../../records/broker_grant.ts'
 import type { BrokerProvider } from '../../records/broker_provider.ts'
 import type { Consent } from '../../records/consent.ts'
 import { type AdminResource, action } from '../action.ts'
 import * as answers from '../answers/answers.ts'
-import { invalid, notFound } from '../outcome.ts'
+import { existing, invalid, notFound } from '../outcome.ts'
 import { getProvider } from '../resources/providers.ts'
 import { getUser } from './users.ts'
 
 /** A consent in the form of the admin API. */
-const consentJson = (consent: Consent, slug: string | undefined) => ({
-  id: consent.id,
-  user_id: consent.user_id,
-  client_id: consent.client_id,
-  resource_id: consent.resource_id,
-  ...(slug === undefined ? {} : { resource_slug: slug }),
-  scopes: scopeNames(consent.scope),
-  created_at: rfc3339(consent.created_at),
-  updated_at: rfc3339(consent.updated_at),
-  ...(consent.revoked_at === undefined ? {} : { revoked_at: rfc3339(consent.revoked_at) }),
-})
+const consentJson = ({ scope, redirect_hosts: _, ...consent }: Consent, resource_slug: string | undefined) =>
+  dated({ ...consent, resource_slug, scopes: scopeNames(scope) })
 
 /** A connection in the form of the admin API, without its credential. */
-const brokerGrantJson = (grant: BrokerGrant, providers: readonly BrokerProvider[]) => ({
-  id: grant.id,
-  user_id: grant.user_id,
-  broker_provider_id: grant.broker_provider_id,
-  broker_provider_slug: providers.find(({ id }) => id === grant.broker_provider_id)?.slug ?? '',
-  scopes_granted: scopeNames(grant.scopes_granted),
-  version: grant.version,
-  ...(grant.unsure_since === undefined ? {} : { unsure_since: rfc3339(grant.unsure_since) }),
-  ...(grant.ended_reason === undefined ? {} : { ended_reason: grant.ended_reason }),
-  created_at: rfc3339(grant.created_at),
-  updated_at: rfc3339(grant.updated_at),
-  ...(grant.revoked_at === undefined ? {} : { revoked_at: rfc3339(grant.revoked_at) }),
-})
+const brokerGrantJson = (
+  { credential: _, leased_until: _lease, ...grant }: BrokerGrant,
+  providers: readonly BrokerProvider[],
+) =>
+  dated({
+    ...grant,
+    broker_provider_slug: providers.find(({ id }) => id === grant.broker_provider_id)?.slug ?? '',
+    scopes_granted: scopeNames(grant.scopes_granted),
+  })
 
 export const consentGrants: AdminResource = {
   name: 'grant',
@@ -72,8 +59,7 @@ export const consentGrants: AdminResource = {
       audit: 'consent_revoked',
       cli: { flags: { id: { field: 'id', doc: 'Id of the consent, as list-user-grants shows it.' } } },
       async run({ store, clock }, { params: { id } }, by) {
-        const known = isId(id) ? await store.findConsentById({ id }) : undefined
-        if (!known) throw notFound('consent')
+        const known = await existing('consent', isId(id) ? store.findConsentById({ id }) : undefined)
         const { client_id, user_id, resource_id } = known
         const change = { client_id, detail: { consent_id: id, user_id, resource_id } }
         await by.record('revokeConsent', { id, now: clock.now() }, change)
@@ -88,8 +74,7 @@ export const consentGrants: AdminResource = {
       audit: 'token_revoked',
       cli: { flags: { id: { field: 'id', doc: 'Id of the sign-in: the family of its tokens.' } } },
       async run({ store, clock }, { params: { id } }, by) {
-        const known = isId(id) ? await store.findFamily({ id }) : undefined
-        if (!known) throw notFound('sign-in')
+        const known = await existing('sign-in', isId(id) ? store.findFamily({ id }) : undefined)
         const change = { client_id: known.client_id, detail: { token_type: 'refresh_token', family: id } }
         await by.record('revokeFamily', { id, reason: 'emergency', now: clock.now() }, change)
         return {}
@@ -116,8 +101,7 @@ export const consentGrants: AdminResource = {
           throw invalid('this provider has no service account: users connect to it themselves', 'not_a_service_account')
         const credential = { impersonate_sub, tokens: [] }
         const connection = { user_id: user.id, credential, granted: [] }
-        const made = await connect(app, provider, connection, by, { impersonate_sub })
-        if (!made) throw notFound('broker provider')
+        const made = await existing('broker provider', connect(app, provider, connection, by, { impersonate_sub }))
         return { shown: { id: made.id, user_id: user.id, broker_provider_id: provider.id, impersonate_sub } }
       },
     }),

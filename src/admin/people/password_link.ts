@@ -4,7 +4,7 @@ import { allowsPasswords } from '../../oauth/sign_in/local_login.ts'
 import { newPasswordLink } from '../../oauth/sign_in/password_link.ts'
 import { action } from '../action.ts'
 import * as answers from '../answers/people.ts'
-import { conflict, notFound } from '../outcome.ts'
+import { conflict, existing } from '../outcome.ts'
 import { checkAdminUsers, checkPasswordChange } from '../rights.ts'
 
 export const passwordLink = action({
@@ -14,8 +14,7 @@ export const passwordLink = action({
   answer: answers.passwordLinkAnswer,
   audit: 'user_password_link_created',
   async run(app, { params: { id } }, by) {
-    const user = await app.store.findUser({ id })
-    if (!user) throw notFound('user')
+    const user = await existing('user', app.store.findUser({ id }))
     if (user.provider !== 'local')
       throw conflict('the user signs in at the upstream provider and has no password here', 'user_not_local')
     if (user.status !== 'active')

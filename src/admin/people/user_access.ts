@@ -1,25 +1,21 @@
 // Which resources a user may use, and why: the decision of every grant, for all resources.
 import { z } from 'zod'
-import { int } from '../../lib/field.ts'
 import { admittedBy, decideAccess } from '../../oauth/tokens/access.ts'
 import type { Resource } from '../../records/resource.ts'
 import { type Person, personOf } from '../../records/user.ts'
 import { action } from '../action.ts'
 import * as answers from '../answers/people.ts'
-import { notFound } from '../outcome.ts'
+import { paging } from '../lists.ts'
+import { existing } from '../outcome.ts'
 
 export const userAccess = action({
   method: 'GET',
   path: '/admin/users/{id}/access',
   doc: 'Shows for each resource, oldest first, whether the user may use it, by which rule, and with which scopes.',
   answer: z.array(answers.accessOfUser),
-  query: z.strictObject({
-    limit: int(1, 500).prefault(100).describe('Maximum number of items.'),
-    offset: int(0, 1_000_000_000).prefault(0).describe('Number of items to skip.'),
-  }),
+  query: z.strictObject(paging(500, 100)),
   async run({ store }, { params, query }) {
-    const user = await store.findUser({ id: params.id })
-    if (!user) throw notFound('user')
+    const user = await existing('user', store.findUser({ id: params.id }))
     const person = personOf(user)
     const isDisabled = user.status !== 'active'
     return { shown: (await store.listResources(query)).map((resource) => accessJson(resource, person, isDisabled)) }

@@ -3,23 +3,24 @@ import { z } from 'zod'
 import type { App } from '../../context.ts'
 import { deviceName } from '../../lib/device_name.ts'
 import { isId } from '../../lib/id.ts'
-import { rfc3339 } from '../../lib/time.ts'
+import { dated } from '../../lib/time.ts'
 import type { Session } from '../../records/session.ts'
 import { type AdminResource, action } from '../action.ts'
 import * as answers from '../answers/people.ts'
 import { notFound } from '../outcome.ts'
 
 /** A session in the form of the admin API. The id alone cannot be used to sign in, because the cookie is sealed. */
-const sessionJson = ({ id, created_at, expires_at, last_used_at, ip, user_agent, oidc_issuer }: Session) => ({
-  id,
-  ...deviceName(user_agent),
-  ...(ip === undefined ? {} : { address: ip }),
-  ...(user_agent === undefined ? {} : { user_agent }),
-  ...(oidc_issuer === undefined ? {} : { provider_issuer: oidc_issuer }),
-  created_at: rfc3339(created_at),
-  ...(last_used_at === undefined ? {} : { last_used_at: rfc3339(last_used_at) }),
-  expires_at: rfc3339(expires_at),
-})
+const sessionJson = ({ id, created_at, expires_at, last_used_at, ip, user_agent, oidc_issuer }: Session) =>
+  dated({
+    id,
+    ...deviceName(user_agent),
+    address: ip,
+    user_agent,
+    provider_issuer: oidc_issuer,
+    created_at,
+    last_used_at,
+    expires_at,
+  })
 
 /** Throws not_found. */
 async function checkUser({ store }: App, id: string): Promise<void> {

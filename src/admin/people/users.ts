@@ -1,7 +1,7 @@
 // Admin operations on users: local ones, and users of the upstream provider.
 import { z } from 'zod'
 import type { App } from '../../context.ts'
-import { bool, groupName, int, slug, text } from '../../lib/field.ts'
+import { bool, groupName, slug, text } from '../../lib/field.ts'
 import { rfc3339 } from '../../lib/time.ts'
 import { newLocalUser } from '../../oauth/sign_in/local_user.ts'
 import { groupsOf, profileOf, type User } from '../../records/user.ts'
@@ -9,8 +9,8 @@ import { type ActionResult, type AdminResource, action, type Change, type Record
 import * as answers from '../answers/answers.ts'
 import { userInFull } from '../answers/people.ts'
 import { userForm } from '../forms/resource_form.ts'
-import { AFTER, cursorOf, order, q, search } from '../lists.ts'
-import { changedFields, changesOf, conflict, notFound, retryStale } from '../outcome.ts'
+import { AFTER, cursorOf, order, paging, q, search } from '../lists.ts'
+import { changedFields, changesOf, conflict, existing, notFound, retryStale } from '../outcome.ts'
 import { checkAdminUsers, checkPasswordChange, checkRoleChange, requireCapability } from '../rights.ts'
 import { factorReset, factorsOf } from './factors.ts'
 import { passwordLink } from './password_link.ts'
@@ -47,11 +47,7 @@ const providerMembers = ({ provider_issuer, provider_sub, operator_groups, provi
 const emailTaken = () => conflict('a user with this email exists already', 'email_taken')
 
 /** Finds a user by id. Throws not_found. */
-export async function getUser({ store }: App, id: string): Promise<User> {
-  const user = await store.findUser({ id })
-  if (!user) throw notFound('user')
-  return user
-}
+export const getUser = ({ store }: App, id: string) => existing('user', store.findUser({ id }))
 
 export const users: AdminResource = {
   name: 'user',
@@ -71,8 +67,7 @@ export const users: AdminResource = {
           provider: slug()
             .optional()
             .describe('Only users who sign in at this provider: default, or a provider of oidc.providers.'),
-          limit: int(1, 1_000_000).prefault(1_000_000).describe('Maximum number of items.'),
-          offset: int(0, 1_000_000_000).prefault(0).describe('Number of items to skip.'),
+          ...paging(1_000_000, 1_000_000),
           after: text(256).min(1, 'must not be empty').optional().describe(AFTER),
           q: q.describe('Only users with this text in their email, name or id. Case is ignored.'),
           order,

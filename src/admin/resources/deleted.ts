@@ -1,21 +1,19 @@
 // Clients and resources that were deleted and can be restored.
 import { z } from 'zod'
 import type { App } from '../../context.ts'
-import { int, word } from '../../lib/field.ts'
-import { rfc3339 } from '../../lib/time.ts'
+import { word } from '../../lib/field.ts'
+import { dated } from '../../lib/time.ts'
 import type { DeletedRecord } from '../../store/clients/deleted.ts'
 import { RESTORABLE } from '../../store/expiry.ts'
 import { type AdminResource, action } from '../action.ts'
 import { deletedRecord } from '../answers/people.ts'
+import { paging } from '../lists.ts'
 
 /** Only what was deleted after this can be restored. */
 export const restorableSince = ({ clock }: Pick<App, 'clock'>): number => clock.now() - RESTORABLE
 
-const deletedJson = ({ id: _, deleted_at, ...record }: DeletedRecord) => ({
-  ...record,
-  deleted_at: rfc3339(deleted_at),
-  restorable_until: rfc3339(deleted_at + RESTORABLE),
-})
+const deletedJson = ({ id: _, ...record }: DeletedRecord) =>
+  dated({ ...record, restorable_until: record.deleted_at + RESTORABLE })
 
 export const deletedRecords: AdminResource = {
   name: 'deleted',
@@ -29,8 +27,7 @@ export const deletedRecords: AdminResource = {
       answer: z.array(deletedRecord),
       query: z.strictObject({
         kind: word(['client', 'resource']).optional().describe('Only records of this kind.'),
-        limit: int(1, 500).prefault(100).describe('Maximum number of items.'),
-        offset: int(0, 1_000_000_000).prefault(0).describe('Number of items to skip.'),
+        ...paging(500, 100),
       }),
       run: async (app, { query }) => ({
         shown: (await app.store.listDeleted({ ...query, after: restorableSince(app) })).map(deletedJson),

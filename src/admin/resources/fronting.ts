@@ -2,8 +2,8 @@
 import { z } from 'zod'
 import type { App } from '../../context.ts'
 import { quoteNames } from '../../lib/bounded.ts'
-import { bool, distinct, int, scopeName, slug } from '../../lib/field.ts'
-import { rfc3339 } from '../../lib/time.ts'
+import { bool, distinct, scopeName, slug } from '../../lib/field.ts'
+import { dated } from '../../lib/time.ts'
 import { catalogOf } from '../../oauth/tokens/resource.ts'
 import type { FrontingLink } from '../../records/fronting_link.ts'
 import type { Resource } from '../../records/resource.ts'
@@ -11,7 +11,8 @@ import { linkDetail } from '../../store/recorded.ts'
 import { type AdminResource, action, type FlagRule, type Recorder } from '../action.ts'
 import * as answers from '../answers/answers.ts'
 import { frontingForm } from '../forms/resource_form.ts'
-import { changedFields, conflict, invalid, notFound, retryStale } from '../outcome.ts'
+import { paging } from '../lists.ts'
+import { changedFields, conflict, existing, invalid, notFound, retryStale } from '../outcome.ts'
 import { checkLinkChange } from '../rights.ts'
 import { getResource } from './resource_record.ts'
 
@@ -22,14 +23,7 @@ const scope_map = z
   .describe('For each scope of the source, the scopes of the target that it allows.')
 
 /** A link in the form of the admin API. */
-const linkJson = (link: FrontingLink) => ({
-  source_slug: link.source_slug,
-  target_slug: link.target_slug,
-  scope_map: link.scope_map,
-  created_by: link.created_by,
-  created_at: rfc3339(link.created_at),
-  updated_at: rfc3339(link.updated_at),
-})
+const linkJson = (link: FrontingLink) => dated(link)
 
 /** `read:repo+org,write:repo`, split at the first colon; `gw:read->repo` for names with colons; or JSON. */
 const scopeMapFlag: FlagRule = {
@@ -58,8 +52,7 @@ interface Ends {
   target: string
 }
 async function getLink({ store }: App, { source, target }: Ends): Promise<FrontingLink> {
-  const link = await store.findFrontingLink({ source_slug: source, target_slug: target })
-  if (!link) throw notFound('fronting link')
+  const link = await existing('fronting link', store.findFrontingLink({ source_slug: source, target_slug: target }))
   return link
 }
 
@@ -98,8 +91,7 @@ export const frontingLinks: AdminResource = {
       query: z.strictObject({
         source: slug().optional().describe('Only links of this gateway.'),
         target: slug().optional().describe('Only links to this resource.'),
-        limit: int(1, 500).prefault(100).describe('Maximum number of items.'),
-        offset: int(0, 1_000_000_000).prefault(0).describe('Number of items to skip.'),
+        ...paging(500, 100),
       }),
       run: async ({ store }, { query: { source, target, ...page } }) => ({
         shown: (await store.listFrontingLinks({ source_slug: source, target_slug: target, ...page })).map(linkJson),

@@ -7,14 +7,14 @@ import type { App } from '../../context.ts'
 import { unavailable } from '../../lib/error.ts'
 import { distinct, endpoint, jsonBool, name, text } from '../../lib/field.ts'
 import { newId } from '../../lib/id.ts'
-import { rfc3339 } from '../../lib/time.ts'
+import { dated } from '../../lib/time.ts'
 import { FetchError } from '../../net/error.ts'
 import type { Idp } from '../../records/idp.ts'
 import { type AdminResource, action } from '../action.ts'
 import { refreshed } from '../answers/answers.ts'
 import * as answers from '../answers/federation.ts'
 import { newIdpForm } from '../forms/provider_forms.ts'
-import { changedFields, changesOf, conflict, invalid, notFound, retryStale } from '../outcome.ts'
+import { changedFields, changesOf, conflict, existing, invalid, notFound, retryStale } from '../outcome.ts'
 import { withHostWarning } from '../unreachable.ts'
 
 const fields = {
@@ -44,18 +44,7 @@ const creatable = z.object({
 const patchable = z.object({ ...fields, issuer }).partial()
 
 /** An identity provider in the form of the admin API. */
-const idpJson = (idp: Idp) => ({
-  id: idp.id,
-  name: idp.name,
-  issuer: idp.issuer,
-  audience: idp.audience,
-  jwks_uri: idp.jwks_uri,
-  enabled: idp.enabled,
-  subject_tokens: idp.subject_tokens,
-  audiences: idp.audiences,
-  created_at: rfc3339(idp.created_at),
-  updated_at: rfc3339(idp.updated_at),
-})
+const idpJson = ({ version: _, ...idp }: Idp) => dated(idp)
 
 /** The same with a warning when its keys cannot be fetched. */
 const idpShown = (app: App, idp: Idp) => withHostWarning(app, idpJson(idp), [['xaa', idp.jwks_uri]])
@@ -64,11 +53,7 @@ const idpShown = (app: App, idp: Idp) => withHostWarning(app, idpJson(idp), [['x
 export const withXaa = ({ xaa }: Config): boolean => xaa.enabled
 
 /** Finds an identity provider by id. Throws not_found. */
-async function getIdp({ store }: App, id: string): Promise<Idp> {
-  const idp = await store.findIdp({ id })
-  if (!idp) throw notFound('identity provider')
-  return idp
-}
+const getIdp = ({ store }: App, id: string) => existing('identity provider', store.findIdp({ id }))
 
 /** Keys fetched over plain http can be forged. They are accepted only for development on one machine. */
 function checkJwksUri({ cimd }: Config, jwks_uri: string): void {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { App, OidcProvider } from '../../context.ts'
 import { OAuthError } from '../../lib/error.ts'
 import { idFloor } from '../../lib/id.ts'
-import { DAY, rfc3339 } from '../../lib/time.ts'
+import { DAY, dated, rfc3339 } from '../../lib/time.ts'
 import type { KeySetState } from '../../net/jwks.ts'
 import type { AuditAction } from '../../oauth/audit_events.ts'
 import type { AuditEvent } from '../../records/audit_event.ts'
@@ -87,18 +87,8 @@ async function stateOf({ look, settings }: OidcProvider) {
 function scimOf(states: readonly ScimState[], slug: string) {
   const state = states.find(({ provider }) => provider === slug)
   if (!state) return {}
-  const { keys, people, groups, last_call_at, last_error, last_error_at } = state
-  return {
-    scim: {
-      keys,
-      people,
-      groups,
-      ...(last_call_at === undefined ? {} : { last_call_at: rfc3339(last_call_at) }),
-      ...(last_error === undefined || last_error_at === undefined
-        ? {}
-        : { last_error, last_error_at: rfc3339(last_error_at) }),
-    },
-  }
+  const { provider: _, ...shown } = state
+  return { scim: dated(shown) }
 }
 
 const failuresOf = ({ store, clock }: App, action: AuditAction): Promise<AuditEvent[]> =>

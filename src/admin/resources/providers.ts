@@ -11,22 +11,18 @@ import {
 } from '../../config/provider_record.ts'
 import type { App } from '../../context.ts'
 import { bool, slug } from '../../lib/field.ts'
-import { rfc3339 } from '../../lib/time.ts'
+import { dated } from '../../lib/time.ts'
 import type { BrokerProvider } from '../../records/broker_provider.ts'
 import { type AdminResource, action, type FlagRule } from '../action.ts'
 import * as answers from '../answers/answers.ts'
 import { newProviderForm, providerForm } from '../forms/provider_forms.ts'
-import { changedFields, changesOf, conflict, invalid, notFound, parsed, retryStale } from '../outcome.ts'
+import { changedFields, changesOf, conflict, existing, invalid, notFound, parsed, retryStale } from '../outcome.ts'
 import { withHostWarning } from '../unreachable.ts'
 
 const patchable = z.strictObject(providerFields).partial()
 
 /** A provider in the form of the admin API. */
-const providerJson = ({ version, created_at, updated_at, ...provider }: BrokerProvider) => ({
-  ...provider,
-  created_at: rfc3339(created_at),
-  updated_at: rfc3339(updated_at),
-})
+const providerJson = ({ version: _, ...provider }: BrokerProvider) => dated(provider)
 
 /** The same with a warning when requests to its endpoints are refused. The authorization endpoint is for browsers. */
 const providerShown = (app: App, provider: BrokerProvider) =>
@@ -37,11 +33,7 @@ const providerShown = (app: App, provider: BrokerProvider) =>
   )
 
 /** Finds a provider by id or slug. Throws not_found. */
-export async function getProvider({ store }: App, name: string): Promise<BrokerProvider> {
-  const provider = await store.findProvider({ name })
-  if (!provider) throw notFound('broker provider')
-  return provider
-}
+export const getProvider = ({ store }: App, name: string) => existing('broker provider', store.findProvider({ name }))
 
 /** Over plain http, secrets are sent unencrypted. It is accepted only for development on one machine. */
 function checkEndpoints({ config }: App, record: ProviderRecord): void {

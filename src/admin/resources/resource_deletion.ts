@@ -8,7 +8,7 @@ import type { OnProgress } from '../../records/job.ts'
 import type { Resource } from '../../records/resource.ts'
 import { action } from '../action.ts'
 import * as answers from '../answers/answers.ts'
-import { conflict, notFound } from '../outcome.ts'
+import { conflict, existing, notFound } from '../outcome.ts'
 import { revokeFitting } from '../revocations.ts'
 import { checkResourceChange } from '../rights.ts'
 import { restorableSince } from './deleted.ts'
@@ -53,8 +53,10 @@ export const removeResource = action({
     const resource = await getResource(app, params.id)
     const { id } = resource
     const change = { event_id: newId(), detail: { ...factsOf(resource), resource: nameOf(resource), cascade } }
-    const deletion = await by.record('deleteResource', { id, cascade, now: app.clock.now(), by: by.actor_id }, change)
-    if (!deletion) throw notFound('resource')
+    const deletion = await existing(
+      'resource',
+      by.record('deleteResource', { id, cascade, now: app.clock.now(), by: by.actor_id }, change),
+    )
     const { outcome, links } = deletion
     const dependents = links.map(({ source_slug, target_slug }) => ({ source_slug, target_slug }))
     if (outcome !== 'deleted') throw conflict(USES[outcome], outcome, links.length > 0 ? { dependents } : undefined)
@@ -77,8 +79,10 @@ export const resourceRestore = action({
   long: true,
   cli: { unlisted: true },
   async run(app, { params }, by) {
-    const deleted = await app.store.findDeletedResource({ name: params.id, after: restorableSince(app) })
-    if (!deleted) throw notFound('deleted resource')
+    const deleted = await existing(
+      'deleted resource',
+      app.store.findDeletedResource({ name: params.id, after: restorableSince(app) }),
+    )
     const { id: deleted_id, deleted_at, record } = deleted
     const resource = { ...record, updated_at: app.clock.now() }
     await checkResourceChange(app, by, resource)

@@ -3,7 +3,7 @@ import type { App } from '../../context.ts'
 import { rfc3339 } from '../../lib/time.ts'
 import { canonicalUrl } from '../../lib/url.ts'
 import type { Resource } from '../../records/resource.ts'
-import { conflict, notFound } from '../outcome.ts'
+import { conflict, existing, notFound } from '../outcome.ts'
 
 /** A resource in the form of the admin API. */
 export async function resourceJson({ store }: App, { policy: { connect, ...policy }, ...resource }: Resource) {
@@ -37,11 +37,7 @@ function warningOf(uri: string | undefined): { warning?: string } {
 }
 
 /** Finds a resource by id or slug. Throws not_found. */
-export async function getResource({ store }: App, name: string): Promise<Resource> {
-  const resource = await store.findResourceByName({ name })
-  if (!resource) throw notFound('resource')
-  return resource
-}
+export const getResource = ({ store }: App, name: string) => existing('resource', store.findResourceByName({ name }))
 
 /** What events say about a resource. */
 export const factsOf = ({ id, slug }: Resource) => ({ resource_id: id, slug })

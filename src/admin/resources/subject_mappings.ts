@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { int, name, word } from '../../lib/field.ts'
 import { newId } from '../../lib/id.ts'
-import { rfc3339 } from '../../lib/time.ts'
+import { dated } from '../../lib/time.ts'
 import type { SubjectMapping } from '../../records/idp.ts'
 import { mappingDetail } from '../../store/recorded.ts'
 import { type AdminResource, action } from '../action.ts'
@@ -20,14 +20,7 @@ const creatable = z.object({
 })
 
 /** A mapping in the form of the admin API. */
-const mappingJson = (mapping: SubjectMapping) => ({
-  id: mapping.id,
-  idp_id: mapping.idp_id,
-  mode: mapping.mode,
-  federated_subject: mapping.federated_subject,
-  local_subject: mapping.local_subject,
-  created_at: rfc3339(mapping.created_at),
-})
+const mappingJson = (mapping: SubjectMapping) => dated(mapping)
 
 export const subjectMappings: AdminResource = {
   name: 'mapping',

@@ -3,13 +3,13 @@ import { z } from 'zod'
 import type { App } from '../../context.ts'
 import { distinct, jsonBool, name, scopeName, text, url } from '../../lib/field.ts'
 import { newId } from '../../lib/id.ts'
-import { rfc3339 } from '../../lib/time.ts'
+import { dated } from '../../lib/time.ts'
 import type { XaaPolicy } from '../../records/idp.ts'
 import { policyDetail } from '../../store/recorded.ts'
 import { type AdminResource, action } from '../action.ts'
 import * as answers from '../answers/federation.ts'
 import { policyForm } from '../forms/resource_form.ts'
-import { changedFields, changesOf, invalid, notFound, retryStale } from '../outcome.ts'
+import { changedFields, changesOf, existing, invalid, notFound, retryStale } from '../outcome.ts'
 import { withXaa } from './idps.ts'
 
 const fields = {
@@ -35,24 +35,10 @@ const creatable = z.object({
 const patchable = z.object({ ...fields, idp_id }).partial()
 
 /** A policy in the form of the admin API. `scopes` is absent when the policy does not limit them. */
-const policyJson = (policy: XaaPolicy) => ({
-  id: policy.id,
-  name: policy.name,
-  idp_id: policy.idp_id,
-  client_ids: policy.client_ids,
-  scopes: policy.scopes,
-  resources: policy.resources,
-  enabled: policy.enabled,
-  created_at: rfc3339(policy.created_at),
-  updated_at: rfc3339(policy.updated_at),
-})
+const policyJson = ({ version: _, ...policy }: XaaPolicy) => dated(policy)
 
 /** Finds a policy by id. Throws not_found. */
-async function getPolicy({ store }: App, id: string): Promise<XaaPolicy> {
-  const policy = await store.findPolicy({ id })
-  if (!policy) throw notFound('policy')
-  return policy
-}
+const getPolicy = ({ store }: App, id: string) => existing('policy', store.findPolicy({ id }))
 
 export const xaaPolicies: AdminResource = {
   name: 'policy',
