@@ -34,7 +34,7 @@ import * as passwordLinks from './people/password_links.ts'
 import * as scimGroups from './people/scim_groups.ts'
 import { findScimSubject, findScimUser, listScimUsers } from './people/scim_people.ts'
 import { listScimStates, noteScimError } from './people/scim_providers.ts'
-import { createScimUser, deleteScimUser, revokeScimSubject, updateScimUser } from './people/scim_users.ts'
+import * as scimUsers from './people/scim_users.ts'
 import * as sessions from './people/sessions.ts'
 import { importUsers } from './people/user_import.ts'
 import * as users from './people/users.ts'
@@ -105,15 +105,12 @@ const single = {
   ...revocations,
   ...revokedTokens,
   ...scimGroups,
-  createScimUser,
-  deleteScimUser,
   findScimSubject,
   findScimUser,
   listScimStates,
   listScimUsers,
   noteScimError,
-  revokeScimSubject,
-  updateScimUser,
+  ...scimUsers,
   ...sessions,
   ...signingKeys,
   ...singleUses,

@@ -1,5 +1,6 @@
 // Operations on the partitions of the record on PostgreSQL: a whole month is dropped at once, after it was exported.
-import { all, change, idBytes, idText, num, type Op, one, type Row, str } from './op.ts'
+import { all, change, type Op, one, type Row, str } from './op.ts'
+import { column, table } from './table.ts'
 
 /** The tables of the record, each of them partitioned. */
 export const RECORD_TABLES = ['issuances', 'audit_events'] as const
@@ -35,23 +36,19 @@ export interface Exported {
   to: string
   rows: number
 }
+const EXPORTED = table<Exported>('exported_partitions', {
+  partition: column.text(),
+  to: column.named('exported_to', column.id),
+  rows: column.named('exported', column.int),
+})
 /** The partitions that are partly exported, or that are about to be dropped. */
-export function* listExported(): Op<Exported[]> {
-  return (yield* all('SELECT partition, exported_to, exported FROM exported_partitions')).map((row) => ({
-    partition: str(row.partition),
-    to: idText(row.exported_to),
-    rows: num(row.exported),
-  }))
-}
+export const listExported = () => EXPORTED.list('')
 
 /** Stores how much was exported. */
-export function* saveExported({ partition, to, rows }: Exported): Op<void> {
-  yield* change(
-    `INSERT INTO exported_partitions (partition, exported_to, exported) VALUES (?, ?, ?)
-     ON CONFLICT (partition) DO UPDATE SET exported_to = excluded.exported_to, exported = excluded.exported`,
-    partition,
-    idBytes(to),
-    rows,
+export function* saveExported(exported: Exported): Op<void> {
+  yield* EXPORTED.insert(
+    [exported],
+    'ON CONFLICT (partition) DO UPDATE SET exported_to = excluded.exported_to, exported = excluded.exported',
   )
 }
 

@@ -2,6 +2,7 @@
 import type { Instance } from '../records/instance.ts'
 import { all, change, idBytes, idText, num, numberOf, type Op, one, str, where } from './op.ts'
 import { DEAD_AT, ENDED_BY } from './record.ts'
+import { column, table } from './table.ts'
 
 /** The run-time setting with this name. */
 export function* findSetting({ name }: { name: string }): Op<string | undefined> {
@@ -55,22 +56,22 @@ export function* listIssuers(): Op<{ since: number; issuer: string }[]> {
 /** Instances are listed for this long after their last sign of life. */
 const SILENT_MS = 3000
 
+const INSTANCES = table<Instance>('instances', {
+  version: column.text(),
+  host: column.text(),
+  address: column.text(),
+  started_at: column.int,
+  threads: column.int,
+  fingerprints: column.maybeJson(),
+  seen_at: column.int,
+})
+
 /** The instances on this database, the oldest first. None on SQLite, where a server is alone. */
-export function* listInstances(): Op<Instance[]> {
-  const rows = yield* all(
-    'SELECT seen_at, version, host, address, started_at, threads, fingerprints FROM instances WHERE version IS NOT NULL AND seen_at > (SELECT max(seen_at) FROM instances) - ? ORDER BY started_at, host, address',
+export const listInstances = () =>
+  INSTANCES.list(
+    'WHERE version IS NOT NULL AND seen_at > (SELECT max(seen_at) FROM instances) - ? ORDER BY started_at, host, address',
     SILENT_MS,
   )
-  return rows.map((row) => ({
-    version: str(row.version),
-    host: str(row.host),
-    address: str(row.address),
-    started_at: num(row.started_at),
-    threads: num(row.threads),
-    fingerprints: row.fingerprints === null ? undefined : JSON.parse(str(row.fingerprints)),
-    seen_at: num(row.seen_at),
-  }))
-}
 
 /** The numbers of clients, users and connections to providers. */
 export function* countAccounts(): Op<{ clients: number; users: number; connections: number }> {

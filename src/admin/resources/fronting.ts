@@ -14,6 +14,7 @@ import { frontingForm } from '../forms/resource_form.ts'
 import { paging } from '../lists.ts'
 import { changedFields, conflict, existing, invalid, notFound, retryStale } from '../outcome.ts'
 import { checkLinkChange } from '../rights.ts'
+import { asJson } from './resource_flags.ts'
 import { getResource } from './resource_record.ts'
 
 const scope_map = z
@@ -32,15 +33,8 @@ const scopeMapFlag: FlagRule = {
   value: 'a:b+c,d:e',
   read: (values) => {
     const text = values.join(',')
-    return text.startsWith('{') ? jsonOf(text) : Object.fromEntries(text.split(',').map(entryOf))
+    return text.startsWith('{') ? asJson(text) : Object.fromEntries(text.split(',').map(entryOf))
   },
-}
-const jsonOf = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }
 const entryOf = (entry: string): [string, string[]] => {
   const [name = '', targets = ''] = entry.split(entry.includes('->') ? /->(.*)/ : /:(.*)/)

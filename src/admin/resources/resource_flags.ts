@@ -15,8 +15,8 @@ const scopeTuple = (text: string) => {
   const [name = '', upstream = '', ...description] = text.split('|')
   return { name, upstream, description: description.join('|') }
 }
-/** A JSON value. Malformed JSON stays text, and is refused as a scope. */
-function asJson(text: string): unknown {
+/** A JSON value. Malformed JSON stays text, and is refused as the value of a member. */
+export function asJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

@@ -24,15 +24,12 @@ export const findClientRequest = ({ client_id }: { client_id: string }) =>
 export const readClientRequest = ({ id }: { id: string }) => REQUESTS.find('WHERE id = ?', idBytes(id))
 
 /** The requests, newest first. */
-export function* listClientRequests({
-  status,
-  limit,
-  offset = 0,
-}: {
+export function* listClientRequests(w: {
   status?: ClientRequest['status']
   limit: number
   offset?: number
 }): Op<ClientRequest[]> {
+  const { status, limit, offset = 0 } = w
   const { sql, params } = where(is('status', status))
   return yield* REQUESTS.list(`${sql} ORDER BY id DESC LIMIT ? OFFSET ?`, ...params, limit, offset)
 }
@@ -41,15 +38,8 @@ export function* listClientRequests({
  * Stores a request, or counts it if the client waits already. At most `max` wait: the oldest goes, of the person who caused most of them if these
  * are more than `most_of_person`, so that one person does not push out the clients of other people. Returns whether it is the first one of the client.
  */
-export function* requestClient({
-  request: r,
-  max,
-  most_of_person,
-}: {
-  request: ClientRequest
-  max: number
-  most_of_person: number
-}): Op<boolean> {
+export function* requestClient(w: { request: ClientRequest; max: number; most_of_person: number }): Op<boolean> {
+  const { request: r, max, most_of_person } = w
   const counted = yield* change(
     "UPDATE client_requests SET requests = requests + 1, client_name = ?, redirect_hosts = ?, resource = ?, last_at = ? WHERE client_id = ? AND status = 'waiting'",
     r.client_name,

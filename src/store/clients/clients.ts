@@ -183,15 +183,12 @@ export function* touchSecret({ client_id, id, now }: { client_id: string; id: st
  * Adds a deleted client again, with the hashes of its secrets. What its deletion ended stays ended, also what was allowed and not redeemed before.
  * Undefined when another restore came first.
  */
-export function* restoreClient({
-  deleted_id,
-  client,
-  now,
-}: {
+export function* restoreClient(w: {
   deleted_id: string
   client: Client
   now: number
 }): Op<'created' | 'exists' | undefined> {
+  const { deleted_id, client, now } = w
   const outcome = yield* restored(deleted_id, () => createClient(client))
   if (outcome !== 'created') return outcome
   const { client_id, last_used_at, secrets = [] } = client
@@ -208,19 +205,14 @@ export function* restoreClient({
  * only when forced. No live token is older than `oldest`. `only_at` is the resource that allows exchanges to this client only: without the
  * client its list would be empty, and an empty list allows other clients.
  */
-export function* deleteClient({
-  client_id,
-  force,
-  now,
-  oldest,
-  by,
-}: {
+export function* deleteClient(w: {
   client_id: string
   force: boolean
   now: number
   oldest: string
   by: string
 }): Op<'deleted' | 'has_tokens' | { only_at: string } | undefined> {
+  const { client_id, force, now, oldest, by } = w
   const client = yield* findClient({ client_id })
   if (!client) return undefined
   const live = 'client_id = ? AND id >= ? AND expires_at > ? AND revoked_at IS NULL AND broker_provider IS NULL'

@@ -35,13 +35,11 @@ export function* listReceivers({ kind }: { kind?: EventReceiver['kind'] }): Op<E
 export const findReceiver = ({ id }: { id: string }) => RECEIVERS.find('WHERE id = ?', id)
 
 /** Adds a receiver of the events after `start`. `too_many_streams`: of its client. */
-export function* createReceiver({
-  receiver: r,
-  start,
-}: {
+export function* createReceiver(w: {
   receiver: EventReceiver
   start: number
 }): Op<'created' | 'too_many' | 'too_many_streams'> {
+  const { receiver: r, start } = w
   yield* oneAtATime('event_receivers')
   const counts = yield* one(
     "SELECT count(*) AS n, count(CASE WHEN kind = 'stream' THEN 1 END) AS streams, count(CASE WHEN client_id = ? THEN 1 END) AS own FROM event_receivers",

@@ -32,13 +32,8 @@ function lookupsOf(issuer: string, subject: string): Buffer[] {
 }
 
 /** The clients with a credential of one of these issuers whose subject matches. Undefined when there are none. */
-export function* findFederatedClients({
-  issuers,
-  subject,
-}: {
-  issuers: readonly string[]
-  subject: string
-}): Op<string[] | undefined> {
+export function* findFederatedClients(w: { issuers: readonly string[]; subject: string }): Op<string[] | undefined> {
+  const { issuers, subject } = w
   const found = new Set<string>()
   for (const issuer of issuers) {
     const rows = yield* all(

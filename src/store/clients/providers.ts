@@ -39,15 +39,12 @@ export function* updateProvider(p: BrokerProvider): Op<'updated' | 'stale' | 'ex
 }
 
 /** Deletes a provider that no resource refers to. If users are connected to it, only with cascade, which ends the connections. */
-export function* deleteProvider({
-  id,
-  cascade,
-  now,
-}: {
+export function* deleteProvider(w: {
   id: string
   cascade: boolean
   now: number
 }): Op<'deleted' | 'has_resources' | 'has_grants' | undefined> {
+  const { id, cascade, now } = w
   const provider = yield* forUpdate('SELECT slug FROM broker_providers WHERE id = ?', id)
   if (!provider) return undefined
   const { slug } = provider

@@ -94,15 +94,12 @@ export function* updateResource(
  * client with the same id would get their rights. `only_exchange`: its exchange list would become empty, which would allow other clients.
  * Undefined when another restore came first.
  */
-export function* restoreResource({
-  deleted_id,
-  deleted_at,
-  resource,
-}: {
+export function* restoreResource(w: {
   deleted_id: string
   deleted_at: number
   resource: Resource
 }): Op<'created' | 'exists' | 'no_provider' | 'only_exchange' | undefined> {
+  const { deleted_id, deleted_at, resource } = w
   return yield* restored(deleted_id, function* () {
     const { policy, access } = resource
     const { exchange, runtime } = policy
@@ -140,17 +137,13 @@ export interface Deletion {
  * Deletes a resource, and keeps it for a restore. If links, consents, tokens or clients refer to it, only with `cascade`: its links are deleted and its consents revoked.
  * Clients keep it as their default: without one they would get tokens without an audience.
  */
-export function* deleteResource({
-  id,
-  now,
-  cascade,
-  by,
-}: {
+export function* deleteResource(w: {
   id: string
   now: number
   cascade: boolean
   by: string
 }): Op<Deletion | undefined> {
+  const { id, now, cascade, by } = w
   // Locked, so that no link to it is created in the meantime.
   const resource = yield* RESOURCES.lock('WHERE id = ?', id)
   if (!resource) return undefined

@@ -1,6 +1,7 @@
 // Operations on the applications of sessions, which are notified when a session ends (OpenID Connect Back-Channel Logout 1.0).
 import type { ApplicationSession, DueLogout } from '../../records/session.ts'
-import { all, change, idBytes, idText, num, type Op, str } from '../op.ts'
+import { change, idBytes, type Op, placesOf } from '../op.ts'
+import { column, table } from '../table.ts'
 
 /** Records that a user signed in to an application within a session that has not ended. */
 export function* noteApplication(a: Omit<ApplicationSession, 'user_id' | 'expires_at'>): Op<void> {
@@ -24,24 +25,24 @@ export function* moveApplications(w: { from: string; to: string; expires_at: num
   )
 }
 
+const LOGOUTS = table<DueLogout>('application_sessions', {
+  id: column.id,
+  client_id: column.text(),
+  sid: column.text(),
+  user_id: column.text(),
+  expires_at: column.int,
+  attempts: column.int,
+})
+
 /** The next logouts that applications must be notified of, except for some clients. */
-export function* listDueLogouts(w: { now: number; except: readonly string[]; limit: number }): Op<DueLogout[]> {
-  const others = w.except.length > 0 ? `AND client_id NOT IN (${w.except.map(() => '?').join(', ')})` : ''
-  const rows = yield* all(
-    `SELECT id, client_id, sid, user_id, expires_at, attempts FROM application_sessions
-     WHERE ended = 1 AND retry_at <= ? ${others} ORDER BY retry_at LIMIT ?`,
+export function listDueLogouts(w: { now: number; except: readonly string[]; limit: number }): Op<DueLogout[]> {
+  const others = w.except.length > 0 ? `AND client_id NOT IN ${placesOf(w.except.length)}` : ''
+  return LOGOUTS.list(
+    `WHERE ended = 1 AND retry_at <= ? ${others} ORDER BY retry_at LIMIT ?`,
     w.now,
     ...w.except,
     w.limit,
   )
-  return rows.map((row) => ({
-    id: idText(row.id),
-    client_id: str(row.client_id),
-    sid: str(row.sid),
-    user_id: str(row.user_id),
-    expires_at: num(row.expires_at),
-    attempts: num(row.attempts),
-  }))
 }
 
 /** Removes a logout that an application has accepted, or that it cannot be notified of. */

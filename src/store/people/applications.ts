@@ -77,17 +77,13 @@ export interface EndedApplication {
   families: number
 }
 /** Ends the access of a client: its consent for a resource, or its sign-ins without a resource, and all their tokens. Undefined when the client has no access. */
-export function* endApplication({
-  user_id,
-  client_id,
-  resource_id,
-  now,
-}: {
+export function* endApplication(w: {
   user_id: string
   client_id: string
   resource_id?: string
   now: number
 }): Op<EndedApplication | undefined> {
+  const { user_id, client_id, resource_id, now } = w
   if (resource_id !== undefined) {
     const consent = yield* findConsent({ user_id, client_id, resource_id })
     const ended = consent && (yield* revokeConsent({ id: consent.id, now }))

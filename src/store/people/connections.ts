@@ -100,17 +100,13 @@ export function* releaseUnsure({ id, lease_id, now }: GrantLease & { now: number
 export type RevokedConnection = BrokerGrant & { provider: string }
 
 /** Revokes a connection and deletes its credential. Returns the connection as it was before. With `lease_id` it does so only under that lease. */
-export function* revokeBrokerGrant({
-  id,
-  lease_id,
-  reason,
-  now,
-}: {
+export function* revokeBrokerGrant(w: {
   id: string
   lease_id?: string
   reason?: ConnectionEnd
   now: number
 }): Op<RevokedConnection | undefined> {
+  const { id, lease_id, reason, now } = w
   const row = yield* forUpdate(
     `SELECT ${GRANTS.columns}, lease_id, (SELECT slug FROM broker_providers p WHERE p.id = broker_provider_id) AS provider
      FROM broker_grants WHERE id = ?`,

@@ -163,13 +163,11 @@ export const countLockouts = ({ now }: { now: number }) =>
   numberOf(`SELECT count(*) AS n FROM login_failures f WHERE ${LOCKED}`, now)
 
 /** Ends a lockout: its failures no longer count. Returns what was locked, or undefined when there is no such lockout. */
-export function* deleteLockout({
-  id,
-  now,
-}: {
+export function* deleteLockout(w: {
   id: string
   now: number
 }): Op<Pick<LockoutRecord, 'address' | 'user_id'> | undefined> {
+  const { id, now } = w
   const row = yield* one(
     'DELETE FROM login_failures WHERE id = ? AND locked_until > ? RETURNING address, user_id',
     id,

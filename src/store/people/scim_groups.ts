@@ -59,13 +59,11 @@ export function* findScimGroup({ id, provider }: { id: string; provider: string 
 }
 
 /** The ids of the members of groups, by group. Undefined when they are more than `most` together. */
-export function* listScimMembers({
-  ids,
-  most,
-}: {
+export function* listScimMembers(w: {
   ids: readonly string[]
   most: number
 }): Op<Record<string, string[]> | undefined> {
+  const { ids, most } = w
   const members: Record<string, string[]> = {}
   let found = 0
   for (const id of ids) {
@@ -116,13 +114,8 @@ const isTaken = (provider: string, displayName: string, id: string) =>
   )
 
 /** Adds a group with members. `displayName` when another group has the name. */
-export function* createScimGroup({
-  group,
-  members,
-}: {
-  group: ScimGroup
-  members: readonly string[]
-}): Op<ScimChange | 'displayName'> {
+export function* createScimGroup(w: { group: ScimGroup; members: readonly string[] }): Op<ScimChange | 'displayName'> {
+  const { group, members } = w
   const { id, provider, displayName, created_at: now } = group
   yield* lockProvider(provider, now)
   if (yield* isTaken(provider, displayName, id)) return 'displayName'
@@ -160,15 +153,8 @@ export function* changeScimGroup(c: GroupChange): Op<ScimChange | 'displayName' 
 }
 
 /** Deletes a group of a provider. Undefined when there is none. */
-export function* deleteScimGroup({
-  id,
-  provider,
-  now,
-}: {
-  id: string
-  provider: string
-  now: number
-}): Op<ScimChange | undefined> {
+export function* deleteScimGroup(w: { id: string; provider: string; now: number }): Op<ScimChange | undefined> {
+  const { id, provider, now } = w
   yield* lockProvider(provider, now)
   const known = yield* findScimGroup({ id, provider })
   if (!known) return undefined

@@ -115,17 +115,18 @@ export function* groupsOfPeople(ids: readonly string[]): Op<Map<string, ScimUser
 }
 
 /** The people that global token revocation names: those of the provider, provisioned or not. */
-export function* findScimSubject({
-  provider: { slug, issuer },
-  id,
-  email,
-  sub,
-}: {
+export function* findScimSubject(w: {
   provider: Pick<ScimProvider, 'slug' | 'issuer'>
   id?: string
   email?: string
   sub?: string
 }): Op<string[]> {
+  const {
+    provider: { slug, issuer },
+    id,
+    email,
+    sub,
+  } = w
   const mine: Condition = ['(s.provider = ? OR (s.provider IS NULL AND u.provider_issuer = ?))', slug, issuer]
   const named: Condition[] = []
   if (id !== undefined) named.push(['u.id = ?', id])

@@ -14,15 +14,12 @@ export interface ImportedUsers {
  * Adds users with different emails. `taken` contains the positions of those whose email another user has. If there are any, no user is
  * added, or with `skip` only the others. `stale`: another transaction took an email in the meantime, and no user is added.
  */
-export function* importUsers({
-  users,
-  skip,
-  dry_run,
-}: {
+export function* importUsers(w: {
   users: readonly User[]
   skip: boolean
   dry_run: boolean
 }): Op<ImportedUsers | 'stale'> {
+  const { users, skip, dry_run } = w
   const found = yield* takenKeys(users)
   const isTaken = (user: User) => keysOf(user).some((key) => found.has(key))
   const taken = users.flatMap((user, i) => (isTaken(user) ? [i] : []))

@@ -115,15 +115,12 @@ export function* createUser(user: User): Op<'created' | 'exists'> {
  * Writes a user that was read at `user.version`. `exists`: another user has the email. `subject_exists`: another user has the subject at the
  * provider. `signOut` also ends the user's sessions and refresh tokens.
  */
-export function* updateUser({
-  user,
-  signOut,
-  now,
-}: {
+export function* updateUser(w: {
   user: User
   signOut: boolean
   now: number
 }): Op<'updated' | 'stale' | 'exists' | 'subject_exists'> {
+  const { user, signOut, now } = w
   const before = yield* one(
     `SELECT ${USER_COLUMNS}, email_key FROM users WHERE id = ? AND version = ?`,
     user.id,
@@ -164,15 +161,8 @@ export function* signOutUser({ id, now }: { id: string; now: number }): Op<numbe
 }
 
 /** Deletes a user, ends its sessions, families, consents and connections, and removes it from the access rules of resources. A user with live families is deleted only when forced. */
-export function* deleteUser({
-  id,
-  force,
-  now,
-}: {
-  id: string
-  force: boolean
-  now: number
-}): Op<'deleted' | 'has_tokens' | undefined> {
+export function* deleteUser(w: { id: string; force: boolean; now: number }): Op<'deleted' | 'has_tokens' | undefined> {
+  const { id, force, now } = w
   if (!(yield* one('SELECT 1 AS found FROM users WHERE id = ?', id))) return undefined
   const family = yield* one(
     'SELECT 1 AS found FROM token_families WHERE user_id = ? AND revoked_at IS NULL LIMIT 1',
