@@ -3,15 +3,15 @@ import { useState } from 'preact/hooks'
 import { call, segment } from '../lib/api.ts'
 import type { ApiKeyAnswer, NewApiKeyAnswer } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
-import { useVersion } from '../parts/entity.tsx'
+import { Entries } from '../parts/entity.tsx'
 import { FormButton } from '../parts/forms/form.tsx'
-import { type Column, List } from '../parts/list.tsx'
+import { acts, type Column } from '../parts/list.tsx'
 import { ShownOnce } from '../parts/shown_once.tsx'
-import { Badge, Empty, PageHead, Time } from '../parts/text.tsx'
+import { Badge, Time } from '../parts/text.tsx'
 
 const PATH = '/admin/api-keys'
 
-const columnsOf = (onChange: () => void): Column<ApiKeyAnswer>[] => [
+const COLUMNS: readonly Column<ApiKeyAnswer>[] = [
   { title: 'Name', cell: ({ name }) => <span class="main">{name}</span> },
   {
     title: 'Capability',
@@ -27,60 +27,45 @@ const columnsOf = (onChange: () => void): Column<ApiKeyAnswer>[] => [
     kind: 'tight',
     cell: ({ last_used_at }) => (last_used_at === undefined ? 'never' : <Time at={last_used_at} />),
   },
-  {
-    title: 'Actions',
-    kind: 'acts',
-    cell: ({ id, name }) => (
-      <ConfirmButton
-        operation="api-key.revoke"
-        label="Revoke"
-        verb="Revoke it"
-        title={`Revoke the key ${name}?`}
-        run={() => call('DELETE', `${PATH}/${segment(id)}`)}
-        after={onChange}
-      >
-        It is refused from the next request on, and its sessions of this page end. This cannot be undone.
-      </ConfirmButton>
-    ),
-  },
+  acts(({ id, name }) => (
+    <ConfirmButton
+      operation="api-key.revoke"
+      label="Revoke"
+      verb="Revoke it"
+      title={`Revoke the key ${name}?`}
+      run={() => call('DELETE', `${PATH}/${segment(id)}`)}
+    >
+      It is refused from the next request on, and its sessions of this page end. This cannot be undone.
+    </ConfirmButton>
+  )),
 ]
 
 /** The list of keys. */
 export function ApiKeys() {
-  const [version, changed] = useVersion()
   const [made, setMade] = useState<NewApiKeyAnswer>()
-  const closed = () => {
-    setMade(undefined)
-    changed()
-  }
+  const create = (
+    <FormButton<NewApiKeyAnswer>
+      label="New API key"
+      title="New API key"
+      operation="api-key.create"
+      fields={['name', 'capability', 'provider']}
+      onDone={setMade}
+    />
+  )
   return (
     <>
-      <PageHead
+      <Entries<ApiKeyAnswer>
         title="API keys"
         about="Keys of the admin API, and of identity providers that manage their people over SCIM. The audit trail names the key that made a change. The keys of the configuration are on the page Settings."
-      >
-        <FormButton<NewApiKeyAnswer>
-          label="New API key"
-          title="New API key"
-          operation="api-key.create"
-          fields={['name', 'capability', 'provider']}
-          verb="Create"
-          onDone={setMade}
-        />
-      </PageHead>
-      <List<ApiKeyAnswer>
-        label="API keys"
+        create={create}
+        none="No API key yet"
         path={PATH}
-        version={version}
         keyOf={({ id }) => id}
-        columns={columnsOf(changed)}
-        empty={
-          <Empty title="No API key yet">
-            <p>Create one for each person and each machine, so that you can revoke them one by one.</p>
-          </Empty>
-        }
-      />
-      {made && <NewKeyDialog of={made} onClose={closed} />}
+        columns={COLUMNS}
+      >
+        Create one for each person and each machine, so that you can revoke them one by one.
+      </Entries>
+      {made && <NewKeyDialog of={made} onClose={() => setMade(undefined)} />}
     </>
   )
 }

@@ -6,6 +6,7 @@ import { OFFERED_RANGES, sinceOf, timeOf } from '../lib/range.ts'
 import { href, type Location } from '../lib/router.ts'
 import { operations } from '../lib/schema.ts'
 import type { AuditEventAnswer } from '../lib/types.ts'
+import { useWork } from '../lib/work.ts'
 import { eventsWithNames, inWords, TRAIL_COLUMNS } from '../parts/event_parts.tsx'
 import type { Filter } from '../parts/filters.tsx'
 import { List } from '../parts/list.tsx'
@@ -84,28 +85,20 @@ export function Audit({ place: { query } }: { place: Location }) {
 
 /** Saves the events that are shown, and those of the pages behind, as JSON lines. The key is sent in a header, which a plain link cannot do. */
 function Export({ query }: { query: QueryParams }) {
-  const [error, setError] = useState<Error>()
-  const [busy, setBusy] = useState(false)
+  const { error, busy, run } = useWork()
   const save = async () => {
-    setBusy(true)
-    try {
-      const { request_id: _, ...asked } = query
-      const response = await sendRequest('GET', withQuery('/admin/audit/export', asked))
-      const url = URL.createObjectURL(await response.blob())
-      const link = document.createElement('a')
-      link.href = url
-      link.download = 'audit.jsonl'
-      link.click()
-      setTimeout(() => URL.revokeObjectURL(url), 1000)
-      setError(undefined)
-    } catch (thrown) {
-      setError(thrown as Error)
-    }
-    setBusy(false)
+    const { request_id: _, ...asked } = query
+    const response = await sendRequest('GET', withQuery('/admin/audit/export', asked))
+    const url = URL.createObjectURL(await response.blob())
+    const link = document.createElement('a')
+    link.href = url
+    link.download = 'audit.jsonl'
+    link.click()
+    setTimeout(() => URL.revokeObjectURL(url), 1000)
   }
   return (
     <>
-      <button type="button" disabled={busy || Boolean(query['request_id'])} onClick={() => void save()}>
+      <button type="button" disabled={busy || Boolean(query['request_id'])} onClick={() => void run(save)}>
         {busy ? 'Exporting…' : 'Export these'}
       </button>
       <ProblemNote error={error} />

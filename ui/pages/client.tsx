@@ -6,9 +6,11 @@ import { grantOptions } from '../lib/grants.ts'
 import { useLoad } from '../lib/load.ts'
 import { go, href } from '../lib/router.ts'
 import type { ClientAnswer, ClientWithSecrets, FetchedDocument, RefreshedDocument } from '../lib/types.ts'
+import { useWork } from '../lib/work.ts'
 import { ActivityCard } from '../parts/activity.tsx'
+import { useChanged } from '../parts/changed.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
-import { DeleteButton, EditButton, Pending, Restorable } from '../parts/entity.tsx'
+import { DeleteButton, EditButton, Item, Pending, Restorable } from '../parts/entity.tsx'
 import { History } from '../parts/history.tsx'
 import { OperationButton } from '../parts/operation_button.tsx'
 import { FailuresCard } from '../parts/sent.tsx'
@@ -50,7 +52,7 @@ export function ClientDetail({ client_id }: { client_id: string }) {
   const { data: client, error, reload } = useLoad(path, () => get<ClientWithSecrets>(path))
   if (!client) return <Pending title="Client" from={from} error={error} />
   return (
-    <div class="stack">
+    <Item onChange={reload}>
       <PageHead
         title={
           <>
@@ -61,17 +63,17 @@ export function ClientDetail({ client_id }: { client_id: string }) {
         }
         from={from}
       >
-        <Actions client={client} path={path} onChange={reload} />
+        <Actions client={client} path={path} />
       </PageHead>
       <Caution of={client.warning} />
       <Caution of={staleText(client)} />
       <ActivityCard client_id={client_id} />
-      <FailuresCard client={client} onChange={reload} />
+      <FailuresCard client={client} />
       <Card>
         <Facts of={factsOf(client)} />
       </Card>
-      <SecretsCard client={client} path={path} onChange={reload} />
-      {client.registration_source === 'cimd' && <DocumentCard client={client} path={path} onFetched={reload} />}
+      <SecretsCard client={client} path={path} />
+      {client.registration_source === 'cimd' && <DocumentCard client={client} path={path} />}
       <History of={{ client_id }} version={client.updated_at} />
       <Card title="Related pages">
         <div class="body actions">
@@ -86,7 +88,7 @@ export function ClientDetail({ client_id }: { client_id: string }) {
           </a>
         </div>
       </Card>
-    </div>
+    </Item>
   )
 }
 
@@ -105,20 +107,20 @@ function Fetched({ of: { document_source, document_fetched_at } }: { of: ClientA
 }
 
 /** The metadata document of a client. */
-const DocumentCard = ({ client, ...rest }: { client: ClientAnswer; path: string; onFetched: () => void }) =>
-  client.document_source === 'stored' ? <KeptCard {...rest} /> : <FetchedCard {...rest} />
+const DocumentCard = ({ client, path }: { client: ClientAnswer; path: string }) =>
+  client.document_source === 'stored' ? <KeptCard path={path} /> : <FetchedCard path={path} />
 
 /** A document that an operator keeps: it is replaced by the one at its URL when the operator requests it. */
-function KeptCard({ path, onFetched }: { path: string; onFetched: () => void }) {
+function KeptCard({ path }: { path: string }) {
+  const changed = useChanged()
   const [answer, setAnswer] = useState<RefreshedDocument>()
-  const [error, setError] = useState<Error>()
+  const { error, run } = useWork()
   const refresh = (dry_run: boolean) =>
-    call<RefreshedDocument>('POST', `${path}/refresh-document`, { dry_run }).then((refreshed) => {
-      setAnswer(refreshed)
-      setError(undefined)
-      onFetched()
-    }, setError)
-  const { changed = [], dry_run } = answer ?? {}
+    run(async () => {
+      setAnswer(await call<RefreshedDocument>('POST', `${path}/refresh-document`, { dry_run }))
+      changed()
+    })
+  const { changed: members = [], dry_run } = answer ?? {}
   return (
     <Card
       title="Metadata document"
@@ -137,9 +139,9 @@ function KeptCard({ path, onFetched }: { path: string; onFetched: () => void }) 
         <ProblemNote error={error} />
         {answer ? (
           <p class="note good" role="status">
-            {changed.length === 0
+            {members.length === 0
               ? 'The document at its URL is the same.'
-              : `${dry_run ? 'These members differ' : 'These members changed'}: ${changed.join(', ')}.`}
+              : `${dry_run ? 'These members differ' : 'These members changed'}: ${members.join(', ')}.`}
           </p>
         ) : (
           <p class="soft">An operator keeps the document. It is not fetched. Edit the client to replace it.</p>
@@ -150,14 +152,15 @@ function KeptCard({ path, onFetched }: { path: string; onFetched: () => void }) 
 }
 
 /** The metadata document, fetched when the operator requests it. */
-function FetchedCard({ path, onFetched }: { path: string; onFetched: () => void }) {
+function FetchedCard({ path }: { path: string }) {
+  const changed = useChanged()
   const [fetched, setFetched] = useState<FetchedDocument>()
-  const [error, setError] = useState<Error>()
+  const { error, run } = useWork()
   const fetchNow = () =>
-    call<FetchedDocument>('POST', `${path}/fetch-document`).then((answer) => {
-      setFetched(answer)
-      onFetched()
-    }, setError)
+    run(async () => {
+      setFetched(await call<FetchedDocument>('POST', `${path}/fetch-document`))
+      changed()
+    })
   return (
     <Card
       title="Metadata document"
@@ -229,7 +232,7 @@ const factsOf = (client: ClientAnswer) =>
     ['Last token', <Time key="used" at={client.last_used_at} or="none in the record" />],
   ] as const
 
-function Actions({ client, path, onChange }: { client: ClientAnswer; path: string; onChange: () => void }) {
+function Actions({ client, path }: { client: ClientAnswer; path: string }) {
   const { client_id, client_name } = client
   return (
     <>
@@ -240,16 +243,13 @@ function Actions({ client, path, onChange }: { client: ClientAnswer; path: strin
         stored={client}
         fields={editable(client)}
         options={{ grant_types: grantOptions('client') }}
-        onChange={onChange}
       />
       {client.status === 'active' ? (
         <ConfirmButton
           operation="client.suspend"
           label="Suspend"
-          verb="Suspend"
           title={`Suspend ${client_name || 'this client'}?`}
           run={() => call('PATCH', `${path}/suspend`)}
-          after={onChange}
         >
           It gets no new tokens and cannot refresh. Introspection reports its tokens as inactive at once; a resource
           server that only checks signatures accepts them until they expire. Reactivating undoes it.
@@ -258,11 +258,9 @@ function Actions({ client, path, onChange }: { client: ClientAnswer; path: strin
         <ConfirmButton
           operation="client.reactivate"
           label="Reactivate"
-          verb="Reactivate"
           harmless
           title="Reactivate the client?"
           run={() => call('PATCH', `${path}/reactivate`)}
-          after={onChange}
         >
           It may get tokens again.
         </ConfirmButton>

@@ -4,9 +4,8 @@ import { go, href } from '../lib/router.ts'
 import type { ClientAnswer } from '../lib/types.ts'
 import { ShownOnce } from '../parts/shown_once.tsx'
 
-/** The members of a client that its form has. */
-export const EDITABLE = [
-  'client_name',
+/** What a client does, and where it gets its answers. */
+export const FLOW = [
   'grant_types',
   'redirect_uris',
   'post_logout_redirect_uris',
@@ -17,11 +16,11 @@ export const EDITABLE = [
   'backchannel_client_notification_endpoint',
   'require_pushed_authorization_requests',
   'scope',
-  'application_type',
-  'agent_description',
-  'dpop_bound_access_tokens',
-  'default_resource',
-  'limits',
+]
+/** The members of a client that its form has. */
+export const EDITABLE = [
+  ...['client_name', ...FLOW, 'application_type', 'agent_description'],
+  ...['dpop_bound_access_tokens', 'default_resource', 'limits'],
 ]
 
 /** How a client was registered, in words. */

@@ -4,7 +4,7 @@ import { call, segment } from '../lib/api.ts'
 import type { ClientWithSecrets, NewSecret } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { FormButton } from '../parts/forms/form.tsx'
-import { type Column, Table } from '../parts/list.tsx'
+import { acts, type Column, Table } from '../parts/list.tsx'
 import { Badge, Card, Time } from '../parts/text.tsx'
 import { SecretDialog } from './client_parts.tsx'
 
@@ -15,18 +15,13 @@ type Secret = NonNullable<ClientWithSecrets['secrets']>[number]
 interface SecretsProps {
   client: ClientWithSecrets
   path: string
-  onChange: () => void
 }
 
 /** The secrets of a client; nothing for a client that authenticates without one. */
-export function SecretsCard({ client, path, onChange }: SecretsProps) {
+export function SecretsCard({ client, path }: SecretsProps) {
   const [made, setMade] = useState<NewSecret>()
   const { client_id, secrets } = client
   if (!secrets) return null
-  const closed = () => {
-    setMade(undefined)
-    onChange()
-  }
   return (
     <Card
       title="Secrets"
@@ -46,14 +41,14 @@ export function SecretsCard({ client, path, onChange }: SecretsProps) {
       {secrets.length === 0 ? (
         <p class="body soft">Every secret has expired. Rotate to make a new one.</p>
       ) : (
-        <Table label="Secrets" rows={secrets} keyOf={({ id }) => id} columns={columnsOf(secrets, path, onChange)} />
+        <Table label="Secrets" rows={secrets} keyOf={({ id }) => id} columns={columnsOf(secrets, path)} />
       )}
-      {made && <SecretDialog title="The new secret" {...made} onClose={closed} />}
+      {made && <SecretDialog title="The new secret" {...made} onClose={() => setMade(undefined)} />}
     </Card>
   )
 }
 
-const columnsOf = (secrets: readonly Secret[], path: string, onChange: () => void): Column<Secret>[] => [
+const columnsOf = (secrets: readonly Secret[], path: string): Column<Secret>[] => [
   {
     title: 'Secret',
     cell: ({ id, expires_at }) => (
@@ -69,11 +64,9 @@ const columnsOf = (secrets: readonly Secret[], path: string, onChange: () => voi
     cell: ({ expires_at }) => (expires_at === undefined ? 'never' : <Time at={expires_at} />),
   },
   { title: 'Last used', kind: 'tight', cell: ({ last_used_at }) => <Time at={last_used_at} /> },
-  {
-    title: 'Actions',
-    kind: 'acts',
+  acts(
     // The server refuses to end the last one.
-    cell: ({ id }) =>
+    ({ id }) =>
       secrets.length > 1 && (
         <ConfirmButton
           operation="client.secret.end"
@@ -81,10 +74,9 @@ const columnsOf = (secrets: readonly Secret[], path: string, onChange: () => voi
           verb="End it"
           title="End this secret?"
           run={() => call('DELETE', `${path}/secrets/${segment(id)}`)}
-          after={onChange}
         >
           It is refused at once. The other secrets of the client stay as they are. This cannot be undone.
         </ConfirmButton>
       ),
-  },
+  ),
 ]

@@ -13,7 +13,7 @@ import { FormButton } from '../parts/forms/form.tsx'
 import type { Column } from '../parts/list.tsx'
 import { Badge, Caution, Name, Time } from '../parts/text.tsx'
 import { ClientDetail } from './client.tsx'
-import { SecretDialog, SOURCES } from './client_parts.tsx'
+import { FLOW, SecretDialog, SOURCES } from './client_parts.tsx'
 
 const FILTERS: readonly Filter[] = [
   { name: 'q', label: 'Search by name or client_id', search: true },
@@ -81,28 +81,9 @@ const COLUMNS: readonly Column<ClientAnswer>[] = [
 ]
 
 const FIELDS = [
-  'client_name',
-  'agent_description',
-  'grant_types',
-  'redirect_uris',
-  'post_logout_redirect_uris',
-  'id_token_signed_response_alg',
-  'backchannel_logout_uri',
-  'backchannel_logout_session_required',
-  'backchannel_token_delivery_mode',
-  'backchannel_client_notification_endpoint',
-  'require_pushed_authorization_requests',
-  'scope',
-  'token_endpoint_auth_method',
-  'jwks',
-  'jwks_uri',
-  'federated_credentials',
-  'application_type',
-  'agent',
-  'dpop_bound_access_tokens',
-  'default_resource',
-  'limits',
-  'client_id',
+  ...['client_name', 'agent_description', ...FLOW, 'token_endpoint_auth_method', 'jwks', 'jwks_uri'],
+  ...['federated_credentials', 'application_type', 'agent', 'dpop_bound_access_tokens', 'default_resource'],
+  ...['limits', 'client_id'],
 ]
 
 /** The list of clients, or one of them. */
@@ -123,7 +104,6 @@ function ClientList() {
       label="New client"
       title="New client"
       operation="client.create"
-      verb="Create"
       fields={FIELDS}
       options={{ grant_types: grantOptions('client') }}
       onDone={done}

@@ -6,6 +6,7 @@ import { go, href, type Location } from '../lib/router.ts'
 import { beginSignIn, endSignIn } from '../lib/sign_in_test.ts'
 import { clientSnippets, serverSnippets } from '../lib/snippets.ts'
 import type { Discovered, ResourceAnswer } from '../lib/types.ts'
+import { useWork } from '../lib/work.ts'
 import { Pending } from '../parts/entity.tsx'
 import { Checks } from '../parts/forms/checks.tsx'
 import { OperationButton } from '../parts/operation_button.tsx'
@@ -46,15 +47,11 @@ function NewServer() {
   const id = useId()
   const [url, setUrl] = useState('')
   const [found, setFound] = useState<Discovered>()
-  const [error, setError] = useState<Error>()
-  const [busy, setBusy] = useState(false)
-  const read = async (event: SubmitEvent) => {
+  const { error, busy, run } = useWork()
+  const read = (event: SubmitEvent) => {
     event.preventDefault()
-    setBusy(true)
     setFound(undefined)
-    setError(undefined)
-    await get<Discovered>('/admin/resource-metadata', { url: url.trim() }).then(setFound, setError)
-    setBusy(false)
+    void run(() => get<Discovered>('/admin/resource-metadata', { url: url.trim() }).then(setFound))
   }
   return (
     <div class="stack">
@@ -96,21 +93,16 @@ function Found({ url, found }: { url: string; found: Discovered }) {
   const uri = found.resource ?? url
   const [slug, setSlug] = useState(() => new URL(uri).hostname.split('.')[0] ?? '')
   const [scopes, setScopes] = useState(found.scopes.join('\n'))
-  const [error, setError] = useState<Error>()
-  const create = async (event: SubmitEvent) => {
-    event.preventDefault()
+  const { error, run } = useWork()
+  const create = async () => {
     const names = scopes.split('\n').filter(Boolean)
-    try {
-      const made = await call<ResourceAnswer>('POST', '/admin/resources', {
-        slug,
-        uri,
-        backend_kind: 'mint',
-        scopes: names.map((name) => ({ name })),
-      })
-      go(href(['connect', made.slug]))
-    } catch (thrown) {
-      setError(thrown as Error)
-    }
+    const made = await call<ResourceAnswer>('POST', '/admin/resources', {
+      slug,
+      uri,
+      backend_kind: 'mint',
+      scopes: names.map((name) => ({ name })),
+    })
+    go(href(['connect', made.slug]))
   }
   return (
     <>
@@ -125,7 +117,13 @@ function Found({ url, found }: { url: string; found: Discovered }) {
             It is registered already. <a href={href(['connect', found.slug])}>Continue with {found.slug}</a>
           </p>
         ) : (
-          <form class="fields body" onSubmit={create}>
+          <form
+            class="fields body"
+            onSubmit={(event) => {
+              event.preventDefault()
+              void run(create)
+            }}
+          >
             <p>
               Its tokens are for <code>{uri}</code>.
             </p>
@@ -208,17 +206,15 @@ interface TestProps {
 /** The button that starts a real sign-in, and the steps after the return. */
 function SignInTest({ resource, issuer, query }: TestProps) {
   const [steps, setSteps] = useState<Step[]>()
-  const [error, setError] = useState<Error>()
-  useEffect(() => {
-    const end = async () => {
-      const found = await endSignIn(query)
-      if (!found) return
-      setSteps(found)
-      // The code is used. A reload must not send it again.
-      go(href(['connect', resource.slug]), { replace: true })
-    }
-    end().catch(setError)
-  }, [])
+  const { error, run } = useWork()
+  const end = async () => {
+    const found = await endSignIn(query)
+    if (!found) return
+    setSteps(found)
+    // The code is used. A reload must not send it again.
+    go(href(['connect', resource.slug]), { replace: true })
+  }
+  useEffect(() => void run(end), [])
   return (
     <Card
       title="Try a sign-in"
@@ -226,7 +222,7 @@ function SignInTest({ resource, issuer, query }: TestProps) {
         <OperationButton
           operation="try.signIn"
           class="primary"
-          onClick={() => void beginSignIn(issuer, resource).catch(setError)}
+          onClick={() => void run(() => beginSignIn(issuer, resource))}
         >
           {steps ? 'Try it again' : 'Sign in as a user'}
         </OperationButton>

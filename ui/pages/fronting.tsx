@@ -3,14 +3,13 @@ import { get, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
 import type { Link, ResourceAnswer } from '../lib/types.ts'
-import { DeleteButton, EditButton, Entries, useVersion } from '../parts/entity.tsx'
+import { DeleteButton, EditButton, Entries } from '../parts/entity.tsx'
 import { FormButton } from '../parts/forms/form.tsx'
-import type { Column } from '../parts/list.tsx'
+import { acts, type Column } from '../parts/list.tsx'
 import { Time } from '../parts/text.tsx'
 
 /** Fronting links. */
 export function FrontingPage() {
-  const [version, changed] = useVersion()
   const resources = useLoad('resources', () => get<ResourceAnswer[]>('/admin/resources', { limit: 500 })).data ?? []
   const slugs = resources.map(({ slug, display_name }) => [slug, display_name || slug] as const)
   const create = (
@@ -19,8 +18,6 @@ export function FrontingPage() {
       title="Create a fronting link"
       operation="fronting.create"
       fields={['source', 'target', 'scope_map']}
-      verb="Create"
-      onDone={changed}
     />
   )
   return (
@@ -31,13 +28,12 @@ export function FrontingPage() {
       create={create}
       none="No link yet"
       path="/admin/fronting"
-      version={version}
       filters={[
         { name: 'source', label: 'Any gateway', options: slugs },
         { name: 'target', label: 'Any target resource', options: slugs },
       ]}
       keyOf={({ source_slug, target_slug }) => `${source_slug}/${target_slug}`}
-      columns={columnsOf(changed)}
+      columns={COLUMNS}
     >
       Create one when an MCP gateway stands in front of other resources: it maps the gateway's scopes to theirs, so that
       one consent is enough.
@@ -45,7 +41,7 @@ export function FrontingPage() {
   )
 }
 
-const columnsOf = (onChange: () => void): readonly Column<Link>[] => [
+const COLUMNS: readonly Column<Link>[] = [
   {
     title: 'Gateway',
     cell: ({ source_slug, target_slug }) => (
@@ -67,7 +63,7 @@ const columnsOf = (onChange: () => void): readonly Column<Link>[] => [
       )),
   },
   { title: 'Created', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
-  { title: 'Actions', kind: 'acts', cell: (link) => <LinkActions link={link} onChange={onChange} /> },
+  acts((link) => <LinkActions link={link} />),
 ]
 
 const Step = ({ slug }: { slug: string }) => (
@@ -78,7 +74,7 @@ const Step = ({ slug }: { slug: string }) => (
   </li>
 )
 
-const LinkActions = ({ link, onChange }: { link: Link; onChange: () => void }) => (
+const LinkActions = ({ link }: { link: Link }) => (
   <div class="actions">
     <EditButton
       operation="fronting.update"
@@ -86,13 +82,11 @@ const LinkActions = ({ link, onChange }: { link: Link; onChange: () => void }) =
       params={{ source: link.source_slug, target: link.target_slug }}
       stored={link}
       fields={['scope_map']}
-      onChange={onChange}
     />
     <DeleteButton
       operation="fronting.delete"
       what={`the link from ${link.source_slug} to ${link.target_slug}`}
       path={`/admin/fronting/${segment(link.source_slug)}/${segment(link.target_slug)}`}
-      onGone={onChange}
     >
       The gateway can no longer exchange tokens with it. Issued tokens stay valid until they expire.
     </DeleteButton>

@@ -1,8 +1,8 @@
 // Groups: the names that users have and resources name.
 import { href } from '../lib/router.ts'
 import type { GroupAnswer } from '../lib/types.ts'
-import { List } from '../parts/list.tsx'
-import { Badge, Empty, Name, PageHead } from '../parts/text.tsx'
+import { Entries } from '../parts/entity.tsx'
+import { Badge, Name } from '../parts/text.tsx'
 
 /** A link to the users of a group. */
 export const GroupLink = ({ of }: { of: string }) => (
@@ -26,33 +26,26 @@ export const GroupLinks = ({ of, or = 'none' }: { of: readonly string[]; or?: st
 
 /** The list of groups. */
 export const GroupsPage = () => (
-  <>
-    <PageHead
-      title="Groups"
-      about="Groups of users, and the resources that are only for some groups. Operators set the groups of a user, or the identity provider names them at each sign-in."
-    />
-    <List<GroupAnswer>
-      label="Groups"
-      path="/admin/groups"
-      page={50}
-      keyOf={({ name }) => name}
-      columns={[
-        { title: 'Group', cell: ({ name }) => <GroupLink of={name} /> },
-        {
-          title: 'Users',
-          kind: 'number',
-          cell: ({ users, more_users }) =>
-            users === 0 ? <Badge tone="warn">no users</Badge> : more_users ? `more than ${users}` : users,
-        },
-        { title: 'Resources that name it', cell: ({ resources }) => <ResourceLinks of={resources} /> },
-      ]}
-      empty={
-        <Empty title="No group yet">
-          <p>Give a user groups on the page of the user, and name them in the access rules of a resource.</p>
-        </Empty>
-      }
-    />
-  </>
+  <Entries<GroupAnswer>
+    title="Groups"
+    about="Groups of users, and the resources that are only for some groups. Operators set the groups of a user, or the identity provider names them at each sign-in."
+    none="No group yet"
+    path="/admin/groups"
+    page={50}
+    keyOf={({ name }) => name}
+    columns={[
+      { title: 'Group', cell: ({ name }) => <GroupLink of={name} /> },
+      {
+        title: 'Users',
+        kind: 'number',
+        cell: ({ users, more_users }) =>
+          users === 0 ? <Badge tone="warn">no users</Badge> : more_users ? `more than ${users}` : users,
+      },
+      { title: 'Resources that name it', cell: ({ resources }) => <ResourceLinks of={resources} /> },
+    ]}
+  >
+    Give a user groups on the page of the user, and name them in the access rules of a resource.
+  </Entries>
 )
 
 const SHOWN = 10

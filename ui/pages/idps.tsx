@@ -4,7 +4,7 @@ import { useLoad } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
 import type { IdpAnswer } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
-import { actionsColumn, Entries, useVersion } from '../parts/entity.tsx'
+import { actionsColumn, Entries } from '../parts/entity.tsx'
 import { FormButton } from '../parts/forms/form.tsx'
 import type { Column } from '../parts/list.tsx'
 import { Badge, Caution, Copy, Lines, Name } from '../parts/text.tsx'
@@ -53,36 +53,34 @@ const COLUMNS: readonly Column<IdpAnswer>[] = [
   },
 ]
 
-const actionsOf = (onChange: () => void): Column<IdpAnswer> =>
-  actionsColumn<IdpAnswer>({
-    edit: {
-      operation: 'idp.update',
-      title: 'Edit the identity provider',
-      fields: ['name', 'jwks_uri', 'audience', 'enabled', 'subject_tokens', 'audiences'],
-    },
-    remove: 'idp.delete',
-    path: '/admin/idps',
-    what: ({ name }) => name,
-    effect: 'Its policies and subject mappings are deleted too, and its assertions are refused.',
-    more: (idp) => (
-      <>
-        <a class="button" href={href(['policies'], { idp_id: idp.id })}>
-          Policies
-        </a>
-        <ConfirmButton
-          operation="idp.refreshKeys"
-          label="Refresh keys"
-          verb="Fetch now"
-          harmless
-          title="Fetch its keys now?"
-          run={() => refreshKeys(idp)}
-        >
-          The cached keys are removed, and the keys are fetched from <code>{idp.jwks_uri}</code>.
-        </ConfirmButton>
-      </>
-    ),
-    onChange,
-  })
+const ACTIONS = actionsColumn<IdpAnswer>({
+  edit: {
+    operation: 'idp.update',
+    title: 'Edit the identity provider',
+    fields: ['name', 'jwks_uri', 'audience', 'enabled', 'subject_tokens', 'audiences'],
+  },
+  remove: 'idp.delete',
+  path: '/admin/idps',
+  what: ({ name }) => name,
+  effect: 'Its policies and subject mappings are deleted too, and its assertions are refused.',
+  more: (idp) => (
+    <>
+      <a class="button" href={href(['policies'], { idp_id: idp.id })}>
+        Policies
+      </a>
+      <ConfirmButton
+        operation="idp.refreshKeys"
+        label="Refresh keys"
+        verb="Fetch now"
+        harmless
+        title="Fetch its keys now?"
+        run={() => refreshKeys(idp)}
+      >
+        The cached keys are removed, and the keys are fetched from <code>{idp.jwks_uri}</code>.
+      </ConfirmButton>
+    </>
+  ),
+})
 
 async function refreshKeys({ id }: IdpAnswer): Promise<void> {
   await call('POST', `/admin/idps/${segment(id)}/refresh-keys`)
@@ -90,31 +88,25 @@ async function refreshKeys({ id }: IdpAnswer): Promise<void> {
 }
 
 /** Identity providers. */
-export function Idps() {
-  const [version, changed] = useVersion()
-  const create = (
-    <FormButton
-      label="Register provider"
-      title="Register an identity provider"
-      operation="idp.create"
-      fields={['issuer', 'jwks_uri', 'audience', 'name', 'subject_tokens', 'audiences']}
-      verb="Register"
-      onDone={changed}
-    />
-  )
-  return (
-    <Entries<IdpAnswer>
-      title="Identity providers"
-      about="The issuers whose assertions (ID-JAG) are accepted (Enterprise-Managed Authorization). If subject tokens are enabled, tokens of their users can also be exchanged."
-      create={create}
-      none="No identity provider yet"
-      path="/admin/idps"
-      version={version}
-      keyOf={({ id }) => id}
-      columns={[...COLUMNS, actionsOf(changed)]}
-    >
-      Register the issuer of your company's identity provider. Then create a policy for it: without a policy, its
-      assertions are refused.
-    </Entries>
-  )
-}
+export const Idps = () => (
+  <Entries<IdpAnswer>
+    title="Identity providers"
+    about="The issuers whose assertions (ID-JAG) are accepted (Enterprise-Managed Authorization). If subject tokens are enabled, tokens of their users can also be exchanged."
+    create={
+      <FormButton
+        label="Register provider"
+        title="Register an identity provider"
+        operation="idp.create"
+        fields={['issuer', 'jwks_uri', 'audience', 'name', 'subject_tokens', 'audiences']}
+        verb="Register"
+      />
+    }
+    none="No identity provider yet"
+    path="/admin/idps"
+    keyOf={({ id }) => id}
+    columns={[...COLUMNS, ACTIONS]}
+  >
+    Register the issuer of your company's identity provider. Then create a policy for it: without a policy, its
+    assertions are refused.
+  </Entries>
+)

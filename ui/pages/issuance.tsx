@@ -55,7 +55,6 @@ function TokenHead({ token, path, onChange }: { token: Detail; path: string; onC
         <ConfirmButton
           operation="issuance.revoke"
           label="Revoke"
-          verb="Revoke"
           title="Revoke this token?"
           run={() => call('DELETE', path)}
           after={revoked}

@@ -5,12 +5,13 @@ import { call } from '../lib/api.ts'
 import { quantity } from '../lib/format.ts'
 import { href, type Location } from '../lib/router.ts'
 import type { IssuanceAnswer, RevokedAnswer } from '../lib/types.ts'
+import { useChanged } from '../parts/changed.ts'
 import { Confirm } from '../parts/dialog.tsx'
-import { useVersion } from '../parts/entity.tsx'
+import { Entries } from '../parts/entity.tsx'
 import type { Filter } from '../parts/filters.tsx'
-import { type Column, List } from '../parts/list.tsx'
+import type { Column } from '../parts/list.tsx'
 import { OperationButton } from '../parts/operation_button.tsx'
-import { Badge, Empty, IdLink, Mono, PageHead, Time } from '../parts/text.tsx'
+import { Badge, IdLink, Mono, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 import { RevocationToll } from '../parts/toll.tsx'
 import { IssuancePage } from './issuance.tsx'
@@ -90,56 +91,49 @@ export function Issuances({ place }: { place: Location }) {
   return id === undefined ? <IssuanceList place={place} /> : <IssuancePage id={id} />
 }
 
-function IssuanceList({ place: { query } }: { place: Location }) {
-  const [isRevoking, setRevoking] = useState(false)
-  const [version, changed] = useVersion()
-  const fitting = { client_id: query['client_id'], user_id: query['user_id'] }
-  const isNarrow = Boolean(fitting.client_id || fitting.user_id)
+const IssuanceList = ({ place: { query } }: { place: Location }) => (
+  <Entries<IssuanceAnswer>
+    title="Issuances"
+    about="Every issued token, including revoked and expired ones. Rows stay until service purge deletes them."
+    more={<RevokeButton fitting={{ client_id: query['client_id'], user_id: query['user_id'] }} />}
+    none="No token in the last 24 hours"
+    path="/admin/issuances"
+    filters={FILTERS}
+    columns={COLUMNS}
+    rowsOf={(answer) => (answer as { issuances: IssuanceAnswer[] }).issuances}
+    keyOf={({ id }) => id}
+    page={50}
+  >
+    <a href={href(['issuances'], { since: '30d' })}>Look back 30 days</a>, or <a href={href(['try'])}>mint one</a>.
+  </Entries>
+)
+
+function RevokeButton({ fitting }: { fitting: Record<string, string | undefined> }) {
+  const [isOpen, setOpen] = useState(false)
+  const isNarrow = Object.values(fitting).some(Boolean)
   return (
     <>
-      <PageHead
-        title="Issuances"
-        about="Every issued token, including revoked and expired ones. Rows stay until service purge deletes them."
+      <OperationButton
+        operation="revocation.create"
+        class="danger"
+        disabled={!isNarrow}
+        title={isNarrow ? undefined : 'Enter a user or a client first'}
+        onClick={() => setOpen(true)}
       >
-        <OperationButton
-          operation="revocation.create"
-          class="danger"
-          disabled={!isNarrow}
-          title={isNarrow ? undefined : 'Enter a user or a client first'}
-          onClick={() => setRevoking(true)}
-        >
-          Revoke all of these…
-        </OperationButton>
-      </PageHead>
-      <List<IssuanceAnswer>
-        label="Issuances"
-        path="/admin/issuances"
-        version={version}
-        filters={FILTERS}
-        columns={COLUMNS}
-        rowsOf={(answer) => (answer as { issuances: IssuanceAnswer[] }).issuances}
-        keyOf={({ id }) => id}
-        page={50}
-        empty={
-          <Empty title="No token in the last 24 hours">
-            <p>
-              <a href={href(['issuances'], { since: '30d' })}>Look back 30 days</a>, or{' '}
-              <a href={href(['try'])}>mint one</a>.
-            </p>
-          </Empty>
-        }
-      />
-      {isRevoking && <RevokeAll fitting={fitting} onClose={() => setRevoking(false)} onDone={changed} />}
+        Revoke all of these…
+      </OperationButton>
+      {isOpen && <RevokeAll fitting={fitting} onClose={() => setOpen(false)} />}
     </>
   )
 }
 
 /** Revokes the tokens that match. It first counts them without a change, and asks for confirmation. */
-function RevokeAll({ fitting, onClose, onDone }: { fitting: object; onClose: () => void; onDone: () => void }) {
+function RevokeAll({ fitting, onClose }: { fitting: object; onClose: () => void }) {
+  const changed = useChanged()
   const revoke = async () => {
     const { tokens } = await call<RevokedAnswer>('POST', '/admin/revocations', { ...fitting, dry_run: false })
     say(`Revoked ${quantity(tokens, 'token')}.`)
-    onDone()
+    changed()
   }
   return (
     <Confirm title="Revoke every matching live token?" verb="Revoke them" run={revoke} onClose={onClose}>

@@ -5,58 +5,45 @@ import { call, segment } from '../lib/api.ts'
 import { quantity } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import type { Keys as KeysAnswer, RevokedKey } from '../lib/types.ts'
+import { useChanged } from '../parts/changed.ts'
 import { Confirm, ConfirmButton } from '../parts/dialog.tsx'
-import { useVersion } from '../parts/entity.tsx'
-import { type Column, List } from '../parts/list.tsx'
+import { Entries } from '../parts/entity.tsx'
+import { acts, type Column } from '../parts/list.tsx'
 import { OperationButton } from '../parts/operation_button.tsx'
-import { Badge, Copy, PageHead, Time } from '../parts/text.tsx'
+import { Badge, Copy, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 
 type Key = KeysAnswer['keys'][number]
 const TONES = { current: 'good', previous: '', next: 'accent' } as const
 
 /** The signing keys. */
-export function KeysPage() {
-  const [version, changed] = useVersion()
-  const [compromised, setCompromised] = useState<Key>()
-  const rotate = async () => {
-    const { current_kid } = await call<{ current_kid: string }>('POST', '/admin/keys/rotate')
-    say(`${current_kid} signs now.`)
-  }
-  return (
-    <>
-      <PageHead
-        title="Keys"
-        about="One key signs; earlier ones stay published until the last token they signed has expired."
-      >
-        <ConfirmButton
-          operation="key.rotate"
-          label="Rotate"
-          verb="Rotate"
-          harmless
-          title="Rotate the signing key?"
-          run={rotate}
-          after={changed}
-        >
-          A new key signs from now on. The previous key stays in the JWKS while its tokens are valid, so nothing stops
-          working. Resource servers fetch the new key when they receive a token with its kid.
-        </ConfirmButton>
-      </PageHead>
-      <List<Key>
-        label="Signing keys"
-        path="/admin/keys"
-        version={version}
-        rowsOf={(answer) => (answer as KeysAnswer).keys}
-        keyOf={({ kid }) => kid}
-        empty={null}
-        columns={columnsOf(setCompromised)}
-      />
-      {compromised && <Emergency of={compromised} onClose={() => setCompromised(undefined)} onDone={changed} />}
-    </>
-  )
+export const KeysPage = () => (
+  <Entries<Key>
+    title="Keys"
+    label="Signing keys"
+    about="One key signs; earlier ones stay published until the last token they signed has expired."
+    more={
+      <ConfirmButton operation="key.rotate" label="Rotate" harmless title="Rotate the signing key?" run={rotate}>
+        A new key signs from now on. The previous key stays in the JWKS while its tokens are valid, so nothing stops
+        working. Resource servers fetch the new key when they receive a token with its kid.
+      </ConfirmButton>
+    }
+    none="No key yet"
+    path="/admin/keys"
+    rowsOf={(answer) => (answer as KeysAnswer).keys}
+    keyOf={({ kid }) => kid}
+    columns={COLUMNS}
+  >
+    The service makes its first key when it starts.
+  </Entries>
+)
+
+async function rotate(): Promise<void> {
+  const { current_kid } = await call<{ current_kid: string }>('POST', '/admin/keys/rotate')
+  say(`${current_kid} signs now.`)
 }
 
-const columnsOf = (onRevoke: (key: Key) => void): readonly Column<Key>[] => [
+const COLUMNS: readonly Column<Key>[] = [
   {
     title: 'Key',
     cell: ({ kid, status }) => (
@@ -72,24 +59,29 @@ const columnsOf = (onRevoke: (key: Key) => void): readonly Column<Key>[] => [
     title: 'Safe to remove',
     cell: ({ remove_at, status }) => <Time at={remove_at} or={status === 'current' ? 'in use' : 'not yet'} />,
   },
-  {
-    title: 'Actions',
-    kind: 'acts',
-    cell: (key) => (
-      <OperationButton operation="key.revoke" class="danger" onClick={() => onRevoke(key)}>
-        Revoke
-      </OperationButton>
-    ),
-  },
+  acts((key) => <RevokeButton of={key} />),
 ]
 
-function Emergency({ of: { kid, status }, onClose, onDone }: { of: Key; onClose: () => void; onDone: () => void }) {
+function RevokeButton({ of }: { of: Key }) {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <>
+      <OperationButton operation="key.revoke" class="danger" onClick={() => setOpen(true)}>
+        Revoke
+      </OperationButton>
+      {isOpen && <Emergency of={of} onClose={() => setOpen(false)} />}
+    </>
+  )
+}
+
+function Emergency({ of: { kid, status }, onClose }: { of: Key; onClose: () => void }) {
+  const changed = useChanged()
   const path = `/admin/keys/${segment(kid)}/revoke`
   const preview = useLoad(path, () => call<RevokedKey>('POST', path, { dry_run: true }))
   const revoke = async () => {
     const { tokens } = await call<RevokedKey>('POST', path, { dry_run: false })
     say(`Revoked the key and ${quantity(tokens, 'token')}.`)
-    onDone()
+    changed()
   }
   return (
     <Confirm

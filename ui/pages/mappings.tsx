@@ -1,13 +1,12 @@
 // Subject mappings: the local subject of a subject of an identity provider.
 import type { Mapping } from '../lib/types.ts'
-import { actionsColumn, Entries, useVersion } from '../parts/entity.tsx'
+import { actionsColumn, Entries } from '../parts/entity.tsx'
 import { FormButton } from '../parts/forms/form.tsx'
 import { Copy, IdLink, Name, Time } from '../parts/text.tsx'
 import { useIdps } from './idps.tsx'
 
 /** Subject mappings: the local subject of a subject of an identity provider. */
 export function Mappings() {
-  const [version, changed] = useVersion()
   const idps = useIdps()
   const create = (
     <FormButton
@@ -16,8 +15,6 @@ export function Mappings() {
       operation="mapping.create"
       fields={['idp_id', 'federated_subject', 'local_subject']}
       options={{ idp_id: idps.pairs }}
-      verb="Create"
-      onDone={changed}
     />
   )
   return (
@@ -27,7 +24,6 @@ export function Mappings() {
       create={create}
       none="No mapping yet"
       path="/admin/xaa/subject-mappings"
-      version={version}
       page={50}
       filters={[
         { name: 'q', label: 'Search by subject', search: true },
@@ -47,7 +43,6 @@ export function Mappings() {
           path: '/admin/xaa/subject-mappings',
           what: ({ federated_subject }) => `the mapping of ${federated_subject}`,
           effect: 'New tokens for this subject get another sub, or are refused in strict mode.',
-          onChange: changed,
         }),
       ]}
     >

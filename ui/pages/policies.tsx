@@ -1,7 +1,7 @@
 // Policies: what assertions of identity providers may be redeemed for.
 import { href } from '../lib/router.ts'
 import type { XaaPolicyAnswer } from '../lib/types.ts'
-import { actionsColumn, Entries, useVersion } from '../parts/entity.tsx'
+import { actionsColumn, Entries } from '../parts/entity.tsx'
 import { FormButton } from '../parts/forms/form.tsx'
 import { Name } from '../parts/text.tsx'
 import { Enabled, useIdps } from './idps.tsx'
@@ -11,7 +11,6 @@ const listed = (items: readonly string[], none: string) =>
 
 /** Policies of identity providers. */
 export function Policies() {
-  const [version, changed] = useVersion()
   const idps = useIdps()
   const fields = ['name', 'client_ids', 'scopes', 'resources', 'enabled']
   const create = (
@@ -21,8 +20,6 @@ export function Policies() {
       operation="policy.create"
       fields={['idp_id', ...fields]}
       options={{ idp_id: idps.pairs }}
-      verb="Create"
-      onDone={changed}
     />
   )
   return (
@@ -32,7 +29,6 @@ export function Policies() {
       create={create}
       none="No policy yet"
       path="/admin/xaa/policies"
-      version={version}
       filters={[{ name: 'idp_id', label: 'Any identity provider', options: idps.pairs }]}
       keyOf={({ id }) => id}
       columns={[
@@ -62,7 +58,6 @@ export function Policies() {
           path: '/admin/xaa/policies',
           what: ({ name }) => name || 'the policy',
           effect: 'Requests that only this policy allowed are refused. Issued tokens stay valid until they expire.',
-          onChange: changed,
         }),
       ]}
     >

@@ -6,23 +6,17 @@ import { Table } from '../parts/list.tsx'
 import { Card, Facts, IdLink, Lines } from '../parts/text.tsx'
 import { GroupLink, GroupLinks } from './groups.tsx'
 
-interface Props {
-  resource: ResourceAnswer
-  onChange: () => void
-}
-
 /** The access rules of a resource. */
-export function AccessCard({ resource, onChange }: Props) {
+export function AccessCard({ resource }: { resource: ResourceAnswer }) {
   const { access, scopes, token_claims } = resource
   const edit = (
-    <EditButton<ResourceAnswer>
+    <EditButton
       label="Edit access"
       operation="resource.update"
       title="Edit who may use the resource"
       params={{ id: resource.id }}
       stored={resource}
       fields={['access', 'scopes', 'token_claims']}
-      onChange={onChange}
     />
   )
   const isOpen = access.mode === 'everyone'

@@ -5,7 +5,7 @@ import { useLoad } from '../lib/load.ts'
 import { go, href, type Location } from '../lib/router.ts'
 import type { ResourceAnswer } from '../lib/types.ts'
 import { ActivityCard } from '../parts/activity.tsx'
-import { DeleteButton, DeletedLink, EditButton, Entries, Pending, Restorable } from '../parts/entity.tsx'
+import { DeleteButton, DeletedLink, EditButton, Entries, Item, Pending, Restorable } from '../parts/entity.tsx'
 import { FormButton } from '../parts/forms/form.tsx'
 import { History } from '../parts/history.tsx'
 import type { Column } from '../parts/list.tsx'
@@ -64,7 +64,6 @@ function ResourceList() {
       operation="resource.create"
       fields={FIELDS}
       start={START}
-      verb="Create"
       onDone={({ slug }) => go(href(['resources', slug]))}
     />
   )
@@ -121,15 +120,13 @@ function ResourceDetail({ slug }: { slug: string }) {
   const path = `/admin/resources/${segment(slug)}`
   const { data: resource, error, reload } = useLoad(path, () => get<ResourceAnswer>(path))
   if (!resource) return <Pending title="Resource" from={from} error={error} />
-  const moved = (changed: ResourceAnswer) =>
-    changed.slug === slug ? reload() : go(href(['resources', changed.slug]), { replace: true })
   return (
-    <div class="stack">
-      <ResourceHead resource={resource} onChange={moved} />
+    <Item onChange={reload}>
+      <ResourceHead resource={resource} />
       <Caution of={resource.warning} />
       <IdentityCard resource={resource} />
       <ActivityCard resource={slug} />
-      <AccessCard resource={resource} onChange={reload} />
+      <AccessCard resource={resource} />
       <ScopesCard of={resource.scopes} />
       <PolicyCard of={resource.policy} />
       <History of={{ about: resource.id }} version={resource.updated_at} />
@@ -143,16 +140,11 @@ function ResourceDetail({ slug }: { slug: string }) {
           </a>
         </div>
       </Card>
-    </div>
+    </Item>
   )
 }
 
-interface HeadProps {
-  resource: ResourceAnswer
-  onChange: (changed: ResourceAnswer) => void
-}
-
-const ResourceHead = ({ resource, onChange }: HeadProps) => (
+const ResourceHead = ({ resource }: { resource: ResourceAnswer }) => (
   <PageHead
     from={from}
     title={
@@ -170,7 +162,7 @@ const ResourceHead = ({ resource, onChange }: HeadProps) => (
       params={{ id: resource.id }}
       stored={resource}
       fields={FIELDS}
-      onChange={onChange}
+      onChange={({ slug }) => slug !== resource.slug && go(href(['resources', slug]), { replace: true })}
     />
     <DeleteButton
       operation="resource.delete"

@@ -56,7 +56,6 @@ function ModeButton({ mode, onChange }: { mode: DcrMode; onChange: () => void })
     <ConfirmButton
       operation="dcr.set"
       label="Use this"
-      verb="Use this"
       harmless={mode !== 'open'}
       title={`Let ${name.toLowerCase()} register clients?`}
       run={set}

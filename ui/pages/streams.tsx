@@ -3,11 +3,12 @@ import { PUSH, STREAM_EVENTS } from '../../src/events/event_types.ts'
 import { call, segment } from '../lib/api.ts'
 import { href } from '../lib/router.ts'
 import type { StreamAnswer } from '../lib/types.ts'
+import { useChanged } from '../parts/changed.ts'
 import { Deliveries, waitingColumn } from '../parts/deliveries.tsx'
 import { ConfirmButton } from '../parts/dialog.tsx'
-import { DeleteButton, EditButton, Entries, useVersion } from '../parts/entity.tsx'
+import { DeleteButton, EditButton, Entries } from '../parts/entity.tsx'
 import { FormButton } from '../parts/forms/form.tsx'
-import type { Column } from '../parts/list.tsx'
+import { acts, type Column } from '../parts/list.tsx'
 import { Badge, Caution, Lines, Name, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 
@@ -30,9 +31,8 @@ const Status = ({ of: { status, reason, failing_since, last_error, warning } }: 
   </>
 )
 
-const LastDelivery = ({ of, onChange }: { of: StreamAnswer; onChange: () => void }) => {
-  if (isPushed(of))
-    return <Deliveries of={of.deliveries} operation="stream.redeliver" path={pathOf(of)} onChange={onChange} />
+const LastDelivery = ({ of }: { of: StreamAnswer }) => {
+  if (isPushed(of)) return <Deliveries of={of.deliveries} operation="stream.redeliver" path={pathOf(of)} />
   return of.delivered_at ? (
     <>
       polled, <Time at={of.delivered_at} />
@@ -42,7 +42,8 @@ const LastDelivery = ({ of, onChange }: { of: StreamAnswer; onChange: () => void
   )
 }
 
-const Actions = ({ of, onChange }: { of: StreamAnswer; onChange: () => void }) => {
+const Actions = ({ of }: { of: StreamAnswer }) => {
+  const changed = useChanged()
   const isPaused = of.status !== 'enabled'
   return (
     <div class="actions">
@@ -55,7 +56,7 @@ const Actions = ({ of, onChange }: { of: StreamAnswer; onChange: () => void }) =
         run={() => call('POST', `${pathOf(of)}/verify`)}
         after={() => {
           say('The receiver gets a verification event.')
-          onChange()
+          changed()
         }}
       >
         The receiver gets an event that causes nothing. It shows whether the stream works.
@@ -63,11 +64,9 @@ const Actions = ({ of, onChange }: { of: StreamAnswer; onChange: () => void }) =
       <ConfirmButton
         operation="stream.update"
         label={isPaused ? 'Resume' : 'Pause'}
-        verb={isPaused ? 'Resume' : 'Pause'}
         harmless
         title={isPaused ? 'Resume the stream?' : 'Pause the stream?'}
         run={() => call('PATCH', pathOf(of), { status: isPaused ? 'enabled' : 'paused' })}
-        after={onChange}
       >
         {isPaused ? 'The events that wait are delivered.' : 'Events wait until the stream is resumed.'}
       </ConfirmButton>
@@ -78,16 +77,15 @@ const Actions = ({ of, onChange }: { of: StreamAnswer; onChange: () => void }) =
         options={OPTIONS}
         params={{ id: of.stream_id }}
         stored={{ ...of, delivery: isPushed(of) ? of.delivery : { method: of.delivery.method } }}
-        onChange={onChange}
       />
-      <DeleteButton operation="stream.delete" what={`the stream of ${of.aud}`} path={pathOf(of)} onGone={onChange}>
+      <DeleteButton operation="stream.delete" what={`the stream of ${of.aud}`} path={pathOf(of)}>
         Events that wait for it are not delivered.
       </DeleteButton>
     </div>
   )
 }
 
-const columnsOf = (onChange: () => void): Column<StreamAnswer>[] => [
+const COLUMNS: readonly Column<StreamAnswer>[] = [
   {
     title: 'Client',
     cell: ({ aud, description }) => (
@@ -106,36 +104,29 @@ const columnsOf = (onChange: () => void): Column<StreamAnswer>[] => [
   { title: 'Events', cell: ({ events_delivered }) => <Lines of={events_delivered.map(shortName)} /> },
   { title: 'Status', cell: (of) => <Status of={of} /> },
   waitingColumn,
-  { title: 'Last delivery', cell: (of) => <LastDelivery of={of} onChange={onChange} /> },
-  { title: 'Actions', kind: 'acts', cell: (of) => <Actions of={of} onChange={onChange} /> },
+  { title: 'Last delivery', cell: (of) => <LastDelivery of={of} /> },
+  acts((of) => <Actions of={of} />),
 ]
 
 /** The list of streams. */
-export function Streams() {
-  const [version, changed] = useVersion()
-  const create = (
-    <FormButton<StreamAnswer>
-      label="Create stream"
-      title="Create a stream"
-      operation="stream.create"
-      fields={['client_id', ...FIELDS]}
-      options={OPTIONS}
-      verb="Create"
-      onDone={changed}
-    />
-  )
-  return (
-    <Entries<StreamAnswer>
-      title="Streams"
-      about="Security events for the servers of resources: they refuse revoked tokens at once (OpenID Shared Signals)."
-      create={create}
-      none="No stream yet"
-      path={PATH}
-      version={version}
-      keyOf={({ stream_id }) => stream_id}
-      columns={columnsOf(changed)}
-    >
-      The server of a resource usually creates its stream itself. You can create one for it here.
-    </Entries>
-  )
-}
+export const Streams = () => (
+  <Entries<StreamAnswer>
+    title="Streams"
+    about="Security events for the servers of resources: they refuse revoked tokens at once (OpenID Shared Signals)."
+    create={
+      <FormButton<StreamAnswer>
+        label="Create stream"
+        title="Create a stream"
+        operation="stream.create"
+        fields={['client_id', ...FIELDS]}
+        options={OPTIONS}
+      />
+    }
+    none="No stream yet"
+    path={PATH}
+    keyOf={({ stream_id }) => stream_id}
+    columns={COLUMNS}
+  >
+    The server of a resource usually creates its stream itself. You can create one for it here.
+  </Entries>
+)

@@ -4,7 +4,7 @@ import { call, segment } from '../lib/api.ts'
 import type { NewWebhookAnswer, WebhookAnswer, WebhookSecret } from '../lib/types.ts'
 import { Deliveries, TestButton, waitingColumn } from '../parts/deliveries.tsx'
 import { ConfirmButton } from '../parts/dialog.tsx'
-import { actionsColumn, Entries, useVersion } from '../parts/entity.tsx'
+import { actionsColumn, Entries } from '../parts/entity.tsx'
 import { FormButton } from '../parts/forms/form.tsx'
 import type { Column } from '../parts/list.tsx'
 import { ShownOnce } from '../parts/shown_once.tsx'
@@ -25,7 +25,7 @@ const NewSecret = ({ of: { url, secret }, onClose }: { of: ShownSecret; onClose:
   />
 )
 
-const columnsOf = (onChange: () => void, onSecret: (of: ShownSecret) => void): Column<WebhookAnswer>[] => [
+const columnsOf = (onSecret: (of: ShownSecret) => void): Column<WebhookAnswer>[] => [
   {
     title: 'URL',
     cell: ({ url, description }) => (
@@ -51,13 +51,7 @@ const columnsOf = (onChange: () => void, onSecret: (of: ShownSecret) => void): C
   {
     title: 'Last delivery',
     cell: ({ id, deliveries }) => (
-      <Deliveries
-        of={deliveries}
-        operation="webhook.redeliver"
-        path={`${PATH}/${segment(id)}`}
-        hasPayloads
-        onChange={onChange}
-      />
+      <Deliveries of={deliveries} operation="webhook.redeliver" path={`${PATH}/${segment(id)}`} hasPayloads />
     ),
   },
   actionsColumn<WebhookAnswer>({
@@ -84,13 +78,11 @@ const columnsOf = (onChange: () => void, onSecret: (of: ShownSecret) => void): C
         </ConfirmButton>
       </>
     ),
-    onChange,
   }),
 ]
 
 /** The list of webhooks. */
 export function Webhooks() {
-  const [version, changed] = useVersion()
   const [made, setMade] = useState<ShownSecret>()
   const create = (
     <FormButton<NewWebhookAnswer>
@@ -98,11 +90,7 @@ export function Webhooks() {
       title="Create a webhook"
       operation="webhook.create"
       fields={FIELDS}
-      verb="Create"
-      onDone={(webhook) => {
-        setMade(webhook)
-        changed()
-      }}
+      onDone={setMade}
     />
   )
   return (
@@ -113,9 +101,8 @@ export function Webhooks() {
         create={create}
         none="No webhook yet"
         path={PATH}
-        version={version}
         keyOf={({ id }) => id}
-        columns={columnsOf(changed, setMade)}
+        columns={columnsOf(setMade)}
       >
         A webhook receives the audit events that you choose, for example in a chat or in a SIEM.
       </Entries>

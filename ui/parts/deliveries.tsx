@@ -4,6 +4,7 @@ import { call, get, segment } from '../lib/api.ts'
 import { number } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import type { PayloadAnswer, TestedWebhook, WebhookAnswer } from '../lib/types.ts'
+import { useWork } from '../lib/work.ts'
 import { ConfirmButton, Dialog } from './dialog.tsx'
 import type { Column } from './list.tsx'
 import { OperationButton } from './operation_button.tsx'
@@ -25,10 +26,9 @@ interface DeliveriesProps {
   path: string
   /** Whether the server shows the payload of an event. */
   hasPayloads?: boolean
-  onChange: () => void
 }
 /** The last attempts, and for each event a button that sends it again. */
-export const Deliveries = ({ of, operation, path, hasPayloads = false, onChange }: DeliveriesProps) => {
+export const Deliveries = ({ of, operation, path, hasPayloads = false }: DeliveriesProps) => {
   const redeliver = async (event_id: string) => {
     const { error, response } = await call<Sent>('POST', `${path}/redeliver/${segment(event_id)}`)
     if (error) throw new Error(`the receiver did not accept the event: ${error}${response ? `: ${response}` : ''}`)
@@ -53,7 +53,6 @@ export const Deliveries = ({ of, operation, path, hasPayloads = false, onChange 
               harmless
               title="Send this event again?"
               run={() => redeliver(delivery.event_id)}
-              after={onChange}
             >
               The receiver gets the event once more, with the same id.
             </ConfirmButton>
@@ -110,14 +109,8 @@ function PayloadDialog({ path, onClose }: { path: string; onClose: () => void })
 /** A button that sends a test event to a webhook, and shows what was sent and answered. */
 export function TestButton({ path }: { path: string }) {
   const [tested, setTested] = useState<TestedWebhook>()
-  const [error, setError] = useState<Error>()
-  const [busy, setBusy] = useState(false)
-  const send = async () => {
-    setBusy(true)
-    setError(undefined)
-    await call<TestedWebhook>('POST', `${path}/test`).then(setTested, setError)
-    setBusy(false)
-  }
+  const { error, busy, run } = useWork()
+  const send = () => run(() => call<TestedWebhook>('POST', `${path}/test`).then(setTested))
   return (
     <>
       <OperationButton operation="webhook.test" disabled={busy} onClick={() => void send()}>

@@ -4,6 +4,8 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { onProgress } from '../lib/api.ts'
 import { quantity } from '../lib/format.ts'
 import type { JobAnswer } from '../lib/types.ts'
+import { useWork } from '../lib/work.ts'
+import { useChanged } from './changed.ts'
 import { OperationButton } from './operation_button.tsx'
 import { ProblemNote } from './text.tsx'
 
@@ -55,22 +57,17 @@ interface ConfirmProps {
 
 /** Asks for a confirmation before an operation that cannot be undone. */
 export function Confirm({ title, children, verb, harmless, word, run, onClose }: ConfirmProps) {
-  const [error, setError] = useState<Error>()
-  const [busy, setBusy] = useState(false)
+  const work = useWork()
   const [typed, setTyped] = useState('')
   const id = useId()
   const [job, setJob] = useState<JobAnswer>()
   const act = async (event: SubmitEvent) => {
     event.preventDefault()
-    setBusy(true)
     onProgress.tell = setJob
-    try {
+    await work.run(async () => {
       await run()
       onClose()
-    } catch (thrown) {
-      setError(thrown as Error)
-      setBusy(false)
-    }
+    })
   }
   return (
     <Dialog title={title} onClose={onClose}>
@@ -84,13 +81,13 @@ export function Confirm({ title, children, verb, harmless, word, run, onClose }:
             <input id={id} autocomplete="off" value={typed} onInput={(event) => setTyped(event.currentTarget.value)} />
           </div>
         )}
-        {busy && job && <JobProgress of={job} />}
-        <ProblemNote error={error} />
+        {work.busy && job && <JobProgress of={job} />}
+        <ProblemNote error={work.error} />
         <div class="form-foot">
           <button
             type="submit"
             class={harmless ? 'primary' : 'primary danger'}
-            disabled={busy || (word !== undefined && typed !== word)}
+            disabled={work.busy || (word !== undefined && typed !== word)}
           >
             {verb}
           </button>
@@ -121,20 +118,29 @@ function JobProgress({ of: { percent, rows } }: { of: JobAnswer }) {
 export function ConfirmButton({
   operation,
   label,
+  verb = label,
   after,
   ...ask
-}: Omit<ConfirmProps, 'onClose'> & { operation: string; label: string; after?: () => void }) {
+}: Omit<ConfirmProps, 'onClose' | 'verb'> & {
+  operation: string
+  label: string
+  /** Default: the label. */
+  verb?: string
+  /** Default: what the button is in is read again. */
+  after?: () => void
+}) {
   const [isOpen, setOpen] = useState(false)
+  const changed = useChanged()
   const run = async () => {
     await ask.run()
-    after?.()
+    ;(after ?? changed)()
   }
   return (
     <>
       <OperationButton operation={operation} class={ask.harmless ? '' : 'danger'} onClick={() => setOpen(true)}>
         {label}
       </OperationButton>
-      {isOpen && <Confirm {...ask} run={run} onClose={() => setOpen(false)} />}
+      {isOpen && <Confirm {...ask} verb={verb} run={run} onClose={() => setOpen(false)} />}
     </>
   )
 }

@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks'
 import { call, segment } from '../lib/api.ts'
 import { href } from '../lib/router.ts'
 import { dayOf } from '../lib/zone.ts'
+import { ChangedContext, useChanged } from './changed.ts'
 import { ConfirmButton } from './dialog.tsx'
 import { FormButton } from './forms/form.tsx'
 import type { Pairs } from './forms/values.ts'
@@ -12,41 +13,45 @@ import { Empty, PageHead, ProblemNote } from './text.tsx'
 import { say } from './toast.tsx'
 import { RevocationToll } from './toll.tsx'
 
-/** A number that changes when a list must be read again, and the function that changes it. */
-export const useVersion = (): [version: number, changed: () => void] => {
-  const [version, setVersion] = useState(0)
-  return [version, () => setVersion((before) => before + 1)]
-}
-
-interface EntriesProps<T> extends Omit<ListProps<T>, 'label' | 'empty'> {
+interface EntriesProps<T> extends Omit<ListProps<T>, 'label' | 'empty' | 'version'> {
   title: string
   /** The label of the table. Default: the title. */
   label?: string
-  about: string
+  about: ComponentChildren
+  /** The link back. */
+  from?: [text: string, address: string]
   /** The create button: above the list, and on the empty list. */
-  create: ComponentChildren
+  create?: ComponentChildren
+  /** Further buttons above the list. */
+  more?: ComponentChildren
   /** The title of the empty list. */
   none: string
   children: ComponentChildren
 }
-/** A page that lists the items of one kind, with a create button. */
-export const Entries = <T,>({ title, label = title, about, create, none, children, ...list }: EntriesProps<T>) => (
-  <>
-    <PageHead title={title} about={about}>
-      {create}
-    </PageHead>
-    <List<T>
-      {...list}
-      label={label}
-      empty={
-        <Empty title={none}>
-          <p>{children}</p>
-          <div class="actions">{create}</div>
-        </Empty>
-      }
-    />
-  </>
-)
+/** A page that lists the items of one kind, with a create button. After a change it reads the list again. */
+export function Entries<T>(props: EntriesProps<T>) {
+  const { title, label = title, about, from, create, more, none, children, ...list } = props
+  const [version, setVersion] = useState(0)
+  return (
+    <ChangedContext.Provider value={() => setVersion((before) => before + 1)}>
+      <PageHead title={title} about={about} from={from}>
+        {more}
+        {create}
+      </PageHead>
+      <List<T>
+        {...list}
+        version={version}
+        label={label}
+        empty={
+          <Empty title={none}>
+            <p>{children}</p>
+            {create && <div class="actions">{create}</div>}
+          </Empty>
+        }
+      />
+    </ChangedContext.Provider>
+  )
+}
 
 interface EditProps<T> {
   /** The label of the button, if the page has several. */
@@ -57,7 +62,7 @@ interface EditProps<T> {
   stored: object
   fields: readonly string[]
   options?: Record<string, Pairs>
-  onChange: (changed: T) => void
+  onChange?: (changed: T) => void
 }
 /** A button that opens the form of a stored item. */
 export const EditButton = <T,>({ onChange, ...form }: EditProps<T>) => (
@@ -67,7 +72,7 @@ export const EditButton = <T,>({ onChange, ...form }: EditProps<T>) => (
     verb="Save"
     onDone={(changed) => {
       say('Saved.')
-      onChange(changed)
+      onChange?.(changed)
     }}
   />
 )
@@ -80,31 +85,34 @@ interface DeleteProps {
   word?: string
   /** Tokens that the deletion revokes, as the criteria of a revocation. They are counted first. */
   revokes?: object
-  onGone: () => void
+  /** Default: what the button is in is read again. */
+  onGone?: () => void
   children: ComponentChildren
 }
 /** A button that deletes an item after a confirmation. */
-export const DeleteButton = ({ operation, what, path, word, revokes, onGone, children }: DeleteProps) => (
-  <ConfirmButton
-    operation={operation}
-    label="Delete"
-    verb="Delete"
-    title={`Delete ${what}?`}
-    word={word}
-    run={() => call('DELETE', path)}
-    after={() => {
-      say('Deleted.')
-      onGone()
-    }}
-  >
-    {children}
-    {revokes && (
-      <p>
-        Revoked with it: <RevocationToll of={revokes} />.
-      </p>
-    )}
-  </ConfirmButton>
-)
+export function DeleteButton({ operation, what, path, word, revokes, onGone, children }: DeleteProps) {
+  const changed = useChanged()
+  return (
+    <ConfirmButton
+      operation={operation}
+      label="Delete"
+      title={`Delete ${what}?`}
+      word={word}
+      run={() => call('DELETE', path)}
+      after={() => {
+        say('Deleted.')
+        ;(onGone ?? changed)()
+      }}
+    >
+      {children}
+      {revokes && (
+        <p>
+          Revoked with it: <RevocationToll of={revokes} />.
+        </p>
+      )}
+    </ConfirmButton>
+  )
+}
 
 const RESTORABLE_MS = 7 * 86_400_000
 /** The last sentence of a confirmation. */
@@ -134,7 +142,6 @@ interface RowActions<T> {
   effect: ComponentChildren
   /** Further buttons, before edit and delete. */
   more?: (row: T) => ComponentChildren
-  onChange: () => void
 }
 /** The column with the buttons of a row. */
 export const actionsColumn = <T extends { id: string }>(of: RowActions<T>): Column<T> => ({
@@ -143,18 +150,20 @@ export const actionsColumn = <T extends { id: string }>(of: RowActions<T>): Colu
   cell: (row) => (
     <div class="actions">
       {of.more?.(row)}
-      {of.edit && <EditButton {...of.edit} params={{ id: row.id }} stored={row} onChange={of.onChange} />}
-      <DeleteButton
-        operation={of.remove}
-        what={of.what(row)}
-        path={`${of.path}/${segment(row.id)}`}
-        onGone={of.onChange}
-      >
+      {of.edit && <EditButton {...of.edit} params={{ id: row.id }} stored={row} />}
+      <DeleteButton operation={of.remove} what={of.what(row)} path={`${of.path}/${segment(row.id)}`}>
         {of.effect}
       </DeleteButton>
     </div>
   ),
 })
+
+/** The page of an item, which reads the item again after a change. */
+export const Item = ({ onChange, children }: { onChange: () => void; children: ComponentChildren }) => (
+  <ChangedContext.Provider value={onChange}>
+    <div class="stack">{children}</div>
+  </ChangedContext.Provider>
+)
 
 /** The page of an item that is loading, or that cannot be read. */
 export const Pending = ({ title, from, error }: { title: string; from: [string, string]; error?: Error }) => (

@@ -15,6 +15,9 @@ export interface Column<T> {
   cell: (row: T) => ComponentChildren
   kind?: 'number' | 'tight' | 'acts'
 }
+/** The column with the buttons of a row. */
+export const acts = <T,>(cell: Column<T>['cell']): Column<T> => ({ title: 'Actions', kind: 'acts', cell })
+
 export interface ListProps<T> {
   label: string
   /** The path of the list in the admin API. */

@@ -4,6 +4,7 @@ import { explain, stepName } from '../lib/explain.ts'
 import { quantity } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import type { ClientAnswer, ClientFailureAnswer } from '../lib/types.ts'
+import { useChanged } from './changed.ts'
 import { ConfirmButton } from './dialog.tsx'
 import { Card, Copy, Facts, Lines, ProblemNote, Time } from './text.tsx'
 import { say } from './toast.tsx'
@@ -37,7 +38,8 @@ const addable = ({ registration_source, redirect_uris }: ClientAnswer, failure: 
     : undefined
 
 /** The last failures of a client, with what it sent beside what is allowed. */
-export function FailuresCard({ client, onChange }: { client: ClientAnswer; onChange: () => void }) {
+export function FailuresCard({ client }: { client: ClientAnswer }) {
+  const changed = useChanged()
   const { client_id } = client
   const path = '/admin/connections/failures'
   const { data, error, reload } = useLoad(
@@ -81,7 +83,7 @@ export function FailuresCard({ client, onChange }: { client: ClientAnswer; onCha
                       title="Register this redirect URI?"
                       run={() => add(uri)}
                       after={() => {
-                        onChange()
+                        changed()
                         reload()
                       }}
                     >

@@ -6,7 +6,7 @@ import { href } from '../lib/router.ts'
 import type { BusyClientAnswer } from '../lib/types.ts'
 import { ConfirmButton } from './dialog.tsx'
 import { EditButton } from './entity.tsx'
-import { type Column, Table } from './list.tsx'
+import { acts, type Column, Table } from './list.tsx'
 import { Badge, Card, ProblemNote } from './text.tsx'
 
 const EVERY_MS = 5000
@@ -55,33 +55,28 @@ const columns = (reload: () => void): readonly Column<BusyClientAnswer>[] => [
     kind: 'number',
     cell: ({ refused, limited, reason }) => <span title={reason}>{number(refused - limited)}</span>,
   },
-  {
-    title: 'Actions',
-    kind: 'acts',
-    cell: (client) => (
-      <div class="actions">
-        <EditButton
-          label="Limit…"
-          title={`Limit ${client.client_name || client.client_id}`}
-          operation="client.update"
-          params={{ client_id: client.client_id }}
-          stored={client}
-          fields={['limits']}
-          onChange={reload}
-        />
-        {client.status === 'active' && (
-          <ConfirmButton
-            operation="client.suspend"
-            label="Suspend"
-            verb="Suspend"
-            title={`Suspend ${client.client_name || 'this client'}?`}
-            run={() => call('PATCH', `/admin/clients/${segment(client.client_id)}/suspend`)}
-            after={reload}
-          >
-            It gets no new tokens. Its page has Reactivate, which undoes it.
-          </ConfirmButton>
-        )}
-      </div>
-    ),
-  },
+  acts((client) => (
+    <div class="actions">
+      <EditButton
+        label="Limit…"
+        title={`Limit ${client.client_name || client.client_id}`}
+        operation="client.update"
+        params={{ client_id: client.client_id }}
+        stored={client}
+        fields={['limits']}
+        onChange={reload}
+      />
+      {client.status === 'active' && (
+        <ConfirmButton
+          operation="client.suspend"
+          label="Suspend"
+          title={`Suspend ${client.client_name || 'this client'}?`}
+          run={() => call('PATCH', `/admin/clients/${segment(client.client_id)}/suspend`)}
+          after={reload}
+        >
+          It gets no new tokens. Its page has Reactivate, which undoes it.
+        </ConfirmButton>
+      )}
+    </div>
+  )),
 ]

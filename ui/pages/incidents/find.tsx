@@ -5,7 +5,7 @@ import { call, get } from '../../lib/api.ts'
 import { useLoad } from '../../lib/load.ts'
 import { type Pasted, readPasted, takeHeld } from '../../lib/pasted.ts'
 import type { ApiKeyAnswer, BusyClientAnswer, Decoded, FindAnswer, Keys } from '../../lib/types.ts'
-import { type Column, Table } from '../../parts/list.tsx'
+import { acts, type Column, Table } from '../../parts/list.tsx'
 import { Badge, Card, JsonText, Name, ProblemNote, Time } from '../../parts/text.tsx'
 
 export type IncidentKind = 'token' | 'person' | 'client' | 'key'
@@ -128,15 +128,11 @@ const busyColumns = (onFound: FinderProps['onFound']): readonly Column<BusyClien
   { title: 'Client', cell: ({ client_name, client_id }) => <Name of={client_name} or={client_id} /> },
   { title: 'Requests', kind: 'number', cell: ({ requests }) => requests },
   { title: '429', kind: 'number', cell: ({ limited }) => limited },
-  {
-    title: 'Actions',
-    kind: 'acts',
-    cell: ({ client_id }) => (
-      <button type="button" onClick={() => onFound('client', client_id)}>
-        This one
-      </button>
-    ),
-  },
+  acts(({ client_id }) => (
+    <button type="button" onClick={() => onFound('client', client_id)}>
+      This one
+    </button>
+  )),
 ]
 function FindClient({ onFound }: FinderProps) {
   const { data = [], error } = useLoad('top', () => get<BusyClientAnswer[]>('/admin/connections/top'))
@@ -189,15 +185,11 @@ function FindKey({ onFound }: FinderProps) {
           { title: 'Key', cell: ({ name }) => <code>{name}</code> },
           { title: 'State', kind: 'tight', cell: ({ status }) => <Badge>{status}</Badge> },
           { title: 'Since', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
-          {
-            title: 'Actions',
-            kind: 'acts',
-            cell: ({ subject, id }) => (
-              <button type="button" onClick={() => onFound(subject, id)}>
-                This one
-              </button>
-            ),
-          },
+          acts<LeakedKey>(({ subject, id }) => (
+            <button type="button" onClick={() => onFound(subject, id)}>
+              This one
+            </button>
+          )),
         ]}
       />
       <p class="body soft">

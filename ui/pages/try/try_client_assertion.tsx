@@ -3,6 +3,7 @@ import { useId, useState } from 'preact/hooks'
 import { get } from '../../lib/api.ts'
 import { type MadeAssertion, makeAssertion } from '../../lib/client_assertion.ts'
 import { quotedArgument } from '../../lib/schema.ts'
+import { useWork } from '../../lib/work.ts'
 import { Card, Code, JsonText, ProblemNote } from '../../parts/text.tsx'
 
 /** A private key and a client ID, and the request that they make. */
@@ -11,17 +12,14 @@ export function MakeAssertion() {
   const [client, setClient] = useState('')
   const [key, setKey] = useState('')
   const [made, setMade] = useState<MadeAssertion & { issuer: string }>()
-  const [error, setError] = useState<Error>()
-  const submit = async (event: SubmitEvent) => {
+  const { error, run } = useWork()
+  const submit = (event: SubmitEvent) => {
     event.preventDefault()
     setMade(undefined)
-    setError(undefined)
-    try {
+    void run(async () => {
       const { server } = await get<{ server: { issuer: string } }>('/admin/system/config')
       setMade({ ...(await makeAssertion(key, client, server.issuer)), issuer: server.issuer })
-    } catch (thrown) {
-      setError(thrown as Error)
-    }
+    })
   }
   return (
     <div class="two">

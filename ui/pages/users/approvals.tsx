@@ -3,10 +3,10 @@ import { call, segment } from '../../lib/api.ts'
 import { href } from '../../lib/router.ts'
 import type { ApprovalAnswer } from '../../lib/types.ts'
 import { ConfirmButton } from '../../parts/dialog.tsx'
-import { useVersion } from '../../parts/entity.tsx'
+import { Entries } from '../../parts/entity.tsx'
 import type { Filter } from '../../parts/filters.tsx'
-import { type Column, List } from '../../parts/list.tsx'
-import { Badge, Empty, PageHead, Time } from '../../parts/text.tsx'
+import { acts, type Column } from '../../parts/list.tsx'
+import { Badge, Time } from '../../parts/text.tsx'
 
 const PATH = '/admin/approvals'
 
@@ -26,7 +26,7 @@ const FILTERS: readonly Filter[] = [
   { name: 'user_id', label: 'user_id' },
 ]
 
-const columnsOf = (onChange: () => void): Column<ApprovalAnswer>[] => [
+const COLUMNS: readonly Column<ApprovalAnswer>[] = [
   { title: 'Client', cell: ({ client_id }) => <a href={href(['clients', client_id])}>{client_id}</a> },
   {
     title: 'Person',
@@ -46,44 +46,32 @@ const columnsOf = (onChange: () => void): Column<ApprovalAnswer>[] => [
   { title: 'Asked', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
   { title: 'Ends', kind: 'tight', cell: ({ expires_at }) => <Time at={expires_at} /> },
   { title: 'Status', cell: ({ status }) => <Badge tone={TONES[status]}>{status}</Badge> },
-  {
-    title: 'Actions',
-    kind: 'acts',
-    cell: ({ id, client_id, status }) =>
+  acts(
+    ({ id, client_id, status }) =>
       status === 'pending' && (
         <ConfirmButton
           operation="approval.deny"
           label="Deny"
-          verb="Deny"
           title={`Deny what ${client_id} asks for?`}
           run={() => call('POST', `${PATH}/${segment(id)}/deny`, {})}
-          after={onChange}
         >
           The client learns that it was denied. The person is not asked any more.
         </ConfirmButton>
       ),
-  },
+  ),
 ]
 
 /** The list of approvals. */
-export function Approvals() {
-  const [version, changed] = useVersion()
-  return (
-    <>
-      <PageHead title="Approvals" about="What clients ask people for (CIBA). Each is kept until a day after its end." />
-      <List<ApprovalAnswer>
-        label="Approvals"
-        path={PATH}
-        version={version}
-        filters={FILTERS}
-        keyOf={({ id }) => id}
-        columns={columnsOf(changed)}
-        empty={
-          <Empty title="No client has asked">
-            <p>Requests appear here when ciba.enabled is set and a client asks a person for an approval.</p>
-          </Empty>
-        }
-      />
-    </>
-  )
-}
+export const Approvals = () => (
+  <Entries<ApprovalAnswer>
+    title="Approvals"
+    about="What clients ask people for (CIBA). Each is kept until a day after its end."
+    none="No client has asked"
+    path={PATH}
+    filters={FILTERS}
+    keyOf={({ id }) => id}
+    columns={COLUMNS}
+  >
+    Requests appear here when ciba.enabled is set and a client asks a person for an approval.
+  </Entries>
+)

@@ -5,10 +5,11 @@ import { useLoad } from '../../lib/load.ts'
 import { go, href } from '../../lib/router.ts'
 import type { Grants, UserAnswer, UserInFull } from '../../lib/types.ts'
 import { ActivityCard } from '../../parts/activity.tsx'
+import { ChangedContext } from '../../parts/changed.ts'
 import { ConfirmButton } from '../../parts/dialog.tsx'
-import { DeleteButton, EditButton, Pending } from '../../parts/entity.tsx'
+import { DeleteButton, EditButton, Item, Pending } from '../../parts/entity.tsx'
 import { History } from '../../parts/history.tsx'
-import { type Column, Table } from '../../parts/list.tsx'
+import { acts, type Column, Table } from '../../parts/list.tsx'
 import { Badge, Card, Copy, Facts, Name, PageHead, ProblemNote, Time } from '../../parts/text.tsx'
 import { say } from '../../parts/toast.tsx'
 import { GroupLinks } from '../groups.tsx'
@@ -25,7 +26,7 @@ export function UserDetail({ id }: { id: string }) {
   const { data: user, error, reload } = useLoad(path, () => get<UserInFull>(path))
   if (!user) return <Pending title="User" from={from} error={error} />
   return (
-    <div class="stack">
+    <Item onChange={reload}>
       <PageHead
         from={from}
         title={
@@ -35,7 +36,7 @@ export function UserDetail({ id }: { id: string }) {
           </>
         }
       >
-        <Actions user={user} path={path} onChange={reload} />
+        <Actions user={user} path={path} />
       </PageHead>
       <Card>
         <Facts
@@ -55,7 +56,7 @@ export function UserDetail({ id }: { id: string }) {
       <ActivityCard user_id={user.id} />
       <UserAccess key={JSON.stringify(user)} path={path} />
       <GrantsCard path={path} />
-      {user.provider === 'local' && <UserFactors user={user} path={path} onChange={reload} />}
+      {user.provider === 'local' && <UserFactors user={user} path={path} />}
       <UserSessions path={path} />
       <History of={{ about: user.id }} version={user.updated_at} />
       <Card title="Related pages">
@@ -68,7 +69,7 @@ export function UserDetail({ id }: { id: string }) {
           </a>
         </div>
       </Card>
-    </div>
+    </Item>
   )
 }
 
@@ -87,7 +88,7 @@ const groupFacts = ({ provider, groups, operator_groups = groups, provider_group
     (['Groups from the identity provider', <GroupLinks key="theirs" of={provider_groups} />] as const),
 ]
 
-function Actions({ user, path, onChange }: { user: UserAnswer; path: string; onChange: () => void }) {
+function Actions({ user, path }: { user: UserAnswer; path: string }) {
   const logOut = async () => {
     const { tokens_revoked } = await call<{ tokens_revoked: number }>('DELETE', `${path}/tokens`)
     say(`Signed out: ${quantity(tokens_revoked, 'sign-in')} of clients ended.`)
@@ -101,7 +102,6 @@ function Actions({ user, path, onChange }: { user: UserAnswer; path: string; onC
         params={{ id: user.id }}
         stored={{ ...user, groups: user.operator_groups ?? user.groups }}
         fields={['email', 'email_verified', 'name', ...PROFILE.map(([member]) => member), 'role', 'groups', 'password']}
-        onChange={onChange}
       />
       {user.provider === 'local' && isActive && <PasswordLinkButton path={path} name={user.email || 'this user'} />}
       <ConfirmButton
@@ -117,11 +117,9 @@ function Actions({ user, path, onChange }: { user: UserAnswer; path: string; onC
       <ConfirmButton
         operation={isActive ? 'user.disable' : 'user.enable'}
         label={isActive ? 'Disable' : 'Enable'}
-        verb={isActive ? 'Disable' : 'Enable'}
         harmless={!isActive}
         title={`${isActive ? 'Disable' : 'Enable'} ${user.email || 'this user'}?`}
         run={() => call('PATCH', `${path}/${isActive ? 'disable' : 'enable'}`)}
-        after={onChange}
       >
         {isActive
           ? 'The user can no longer sign in or refresh. Sessions and refresh tokens end, and introspection reports the tokens of the user as inactive. Enabling the user does not restore ended sessions.'
@@ -146,13 +144,15 @@ function GrantsCard({ path }: { path: string }) {
   const { data, error, reload } = useLoad(`${path}/grants`, () => get<Grants>(`${path}/grants`))
   const rows = data ? grantRows(data) : []
   return (
-    <Card title="Consents and connections">
-      <ProblemNote error={error} />
-      {rows.length === 0 && !error && (
-        <p class="body soft">Nothing yet. A consent appears here once the user allows a client.</p>
-      )}
-      {rows.length > 0 && <Table label="Grants" rows={rows} keyOf={({ id }) => id} columns={grantColumns(reload)} />}
-    </Card>
+    <ChangedContext.Provider value={reload}>
+      <Card title="Consents and connections">
+        <ProblemNote error={error} />
+        {rows.length === 0 && !error && (
+          <p class="body soft">Nothing yet. A consent appears here once the user allows a client.</p>
+        )}
+        {rows.length > 0 && <Table label="Grants" rows={rows} keyOf={({ id }) => id} columns={GRANT_COLUMNS} />}
+      </Card>
+    </ChangedContext.Provider>
   )
 }
 
@@ -195,27 +195,20 @@ const CodeLink = ({ to, text }: { to: string; text: string }) => (
   </a>
 )
 
-const grantColumns = (onChange: () => void): readonly Column<GrantRow>[] => [
+const GRANT_COLUMNS: readonly Column<GrantRow>[] = [
   { title: 'Client', cell: ({ client, client_href }) => <CodeLink to={client_href} text={client} /> },
   { title: 'Resource', cell: ({ resource, resource_href }) => <CodeLink to={resource_href} text={resource} /> },
   { title: 'Scope', cell: ({ scopes }) => <code>{scopes.join(' ')}</code> },
   { title: 'Since', cell: ({ created_at }) => <Time at={created_at} /> },
-  {
-    title: 'Actions',
-    kind: 'acts',
-    cell: (grant) =>
-      grant.revoked_at ? <Badge tone="bad">revoked</Badge> : <RevokeButton of={grant} onChange={onChange} />,
-  },
+  acts((grant) => (grant.revoked_at ? <Badge tone="bad">revoked</Badge> : <RevokeButton of={grant} />)),
 ]
 
-const RevokeButton = ({ of: { id, kind }, onChange }: { of: GrantRow; onChange: () => void }) => (
+const RevokeButton = ({ of: { id, kind } }: { of: GrantRow }) => (
   <ConfirmButton
     operation={kind === 'consent' ? 'grant.revokeConsent' : 'grant.revokeBroker'}
     label="Revoke"
-    verb="Revoke"
     title="Revoke this grant?"
     run={() => call('DELETE', `/admin/grants/${kind}/${segment(id)}`)}
-    after={onChange}
   >
     {kind === 'consent'
       ? 'Every token that depends on it is revoked at once. The user is asked again the next time.'

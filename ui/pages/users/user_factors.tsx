@@ -9,16 +9,14 @@ import { Card, Name, Time } from '../../parts/text.tsx'
 const KINDS = { totp: 'Authenticator app', passkey: 'Passkey' } as const
 
 /** The second factors of a user. */
-export function UserFactors({ user, path, onChange }: { user: UserInFull; path: string; onChange: () => void }) {
+export function UserFactors({ user, path }: { user: UserInFull; path: string }) {
   const { factors, recovery_codes_left } = user
   const reset = factors.length > 0 && (
     <ConfirmButton
       operation="user.resetFactors"
       label="Reset"
-      verb="Reset"
       title={`Reset the second factors of ${user.email || 'this user'}?`}
       run={() => call('POST', `${path}/reset-factors`)}
-      after={onChange}
     >
       {`${quantity(factors.length, 'factor')} and ${quantity(recovery_codes_left, 'recovery code')} are removed, and all sign-ins end. The password alone is then enough, until the user adds a factor. Make sure that the person who asks is this user.`}
     </ConfirmButton>

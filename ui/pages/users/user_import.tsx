@@ -11,7 +11,10 @@ import { readUsers } from '../../../src/records/user_file.ts'
 import { ApiError, call } from '../../lib/api.ts'
 import { quantity } from '../../lib/format.ts'
 import { operations } from '../../lib/schema.ts'
+import { useWork } from '../../lib/work.ts'
+import { useChanged } from '../../parts/changed.ts'
 import { Dialog } from '../../parts/dialog.tsx'
+import { OperationButton } from '../../parts/operation_button.tsx'
 import { ProblemNote } from '../../parts/text.tsx'
 
 const PATH = '/admin/users/import'
@@ -23,40 +26,39 @@ interface Outcome {
   faults: readonly string[]
 }
 
-interface ImportProps {
-  onDone: () => void
-  onClose: () => void
+/** The button that opens the import. */
+export function ImportButton() {
+  const [isOpen, setOpen] = useState(false)
+  const close = () => setOpen(false)
+  return (
+    <>
+      <OperationButton operation="user.import" onClick={() => setOpen(true)}>
+        Import users
+      </OperationButton>
+      {isOpen && (
+        <Dialog title="Import users" onClose={close}>
+          <ImportForm onClose={close} />
+        </Dialog>
+      )}
+    </>
+  )
 }
 
-/** The dialog of the import. */
-export const ImportDialog = (props: ImportProps) => (
-  <Dialog title="Import users" onClose={props.onClose}>
-    <ImportForm {...props} />
-  </Dialog>
-)
-
-function ImportForm({ onDone, onClose }: ImportProps) {
+function ImportForm({ onClose }: { onClose: () => void }) {
+  const changed = useChanged()
   const id = useId()
   const [file, setFile] = useState<File>()
   const [pasted, setPasted] = useState('')
   const [skips, setSkips] = useState(false)
-  const [busy, setBusy] = useState(false)
   const [outcome, setOutcome] = useState<Outcome>()
-  const [error, setError] = useState<Error>()
-
-  const run = async (dryRun: boolean) => {
-    setBusy(true)
-    setError(undefined)
-    setOutcome(undefined)
-    try {
+  const { busy, error, ...work } = useWork()
+  const run = (dryRun: boolean) =>
+    work.run(async () => {
+      setOutcome(undefined)
       const text = file ? await readFile(file) : pasted
       setOutcome(await importText(text, skips ? 'skip' : 'refuse', dryRun))
-      if (!dryRun) onDone()
-    } catch (thrown) {
-      setError(thrown as Error)
-    }
-    setBusy(false)
-  }
+      if (!dryRun) changed()
+    })
   return (
     <form
       class="fields"

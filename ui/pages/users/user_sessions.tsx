@@ -3,7 +3,7 @@ import { call, get, segment } from '../../lib/api.ts'
 import { useLoad } from '../../lib/load.ts'
 import type { SessionAnswer } from '../../lib/types.ts'
 import { ConfirmButton } from '../../parts/dialog.tsx'
-import { Table } from '../../parts/list.tsx'
+import { acts, Table } from '../../parts/list.tsx'
 import { Card, ProblemNote, Time } from '../../parts/text.tsx'
 
 const deviceOf = ({ browser, system }: SessionAnswer) =>
@@ -28,22 +28,18 @@ export function UserSessions({ path }: { path: string }) {
             { title: 'With', cell: ({ provider_issuer }) => provider_issuer ?? 'a password' },
             { title: 'Since', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
             { title: 'Last used', kind: 'tight', cell: ({ last_used_at }) => <Time at={last_used_at} /> },
-            {
-              title: 'Actions',
-              kind: 'acts',
-              cell: (row) => (
-                <ConfirmButton
-                  operation="user.session.end"
-                  label="End"
-                  verb="End it"
-                  title={`End the sign-in with ${deviceOf(row)}?`}
-                  run={() => call('DELETE', `${place}/${segment(row.id)}`)}
-                  after={reload}
-                >
-                  The user must sign in again in this browser. Applications keep their access.
-                </ConfirmButton>
-              ),
-            },
+            acts<SessionAnswer>((row) => (
+              <ConfirmButton
+                operation="user.session.end"
+                label="End"
+                verb="End it"
+                title={`End the sign-in with ${deviceOf(row)}?`}
+                run={() => call('DELETE', `${place}/${segment(row.id)}`)}
+                after={reload}
+              >
+                The user must sign in again in this browser. Applications keep their access.
+              </ConfirmButton>
+            )),
           ]}
         />
       )}

@@ -1,20 +1,18 @@
 // Users: people who sign in here.
 
-import { useState } from 'preact/hooks'
 import { call, get, segment } from '../../lib/api.ts'
 import { useLoad } from '../../lib/load.ts'
 import { go, href, type Location } from '../../lib/router.ts'
 import type { Stats, UserAnswer } from '../../lib/types.ts'
 import type { BulkAction } from '../../parts/bulk.tsx'
-import { Entries, useVersion } from '../../parts/entity.tsx'
+import { Entries } from '../../parts/entity.tsx'
 import { OLDEST_FIRST } from '../../parts/filters.tsx'
 import { FormButton } from '../../parts/forms/form.tsx'
 import type { Column } from '../../parts/list.tsx'
-import { OperationButton } from '../../parts/operation_button.tsx'
 import { Badge, Name, Time } from '../../parts/text.tsx'
 import { GroupLinks } from '../groups.tsx'
 import { UserDetail } from './user.tsx'
-import { ImportDialog } from './user_import.tsx'
+import { ImportButton } from './user_import.tsx'
 
 const COLUMNS: readonly Column<UserAnswer>[] = [
   {
@@ -70,14 +68,10 @@ export function Users({ place }: { place: Location }) {
 }
 
 function UserList() {
-  const [version, changed] = useVersion()
-  const [isImporting, setImporting] = useState(false)
   const stats = useLoad('stats', () => get<Stats>('/admin/stats'))
   const create = (
     <>
-      <OperationButton operation="user.import" onClick={() => setImporting(true)}>
-        Import users
-      </OperationButton>
+      <ImportButton />
       <FormButton<UserAnswer>
         label="Create user"
         title="Create a user"
@@ -86,36 +80,30 @@ function UserList() {
           ...['email', 'name', 'password', 'role', 'groups', 'email_verified'],
           ...['given_name', 'family_name', 'preferred_username', 'locale'],
         ]}
-        verb="Create"
         onDone={({ id }) => go(href(['users', id]))}
       />
     </>
   )
   return (
-    <>
-      {isImporting && <ImportDialog onDone={changed} onClose={() => setImporting(false)} />}
-      <Entries<UserAnswer>
-        title="Users"
-        about="People who sign in here and decide what clients may do for them."
-        create={create}
-        none="No user yet"
-        path="/admin/users"
-        query={{ order: 'newest' }}
-        filters={[
-          { name: 'q', label: 'Search by email, name or id', search: true },
-          { name: 'group', label: 'Group' },
-          OLDEST_FIRST,
-        ]}
-        columns={COLUMNS}
-        keyOf={({ id }) => id}
-        page={50}
-        total={stats.data?.users}
-        bulk={BULK}
-        version={version}
-      >
-        A user signs in on the login page when a client asks for access. Machines need none: they use
-        client_credentials.
-      </Entries>
-    </>
+    <Entries<UserAnswer>
+      title="Users"
+      about="People who sign in here and decide what clients may do for them."
+      create={create}
+      none="No user yet"
+      path="/admin/users"
+      query={{ order: 'newest' }}
+      filters={[
+        { name: 'q', label: 'Search by email, name or id', search: true },
+        { name: 'group', label: 'Group' },
+        OLDEST_FIRST,
+      ]}
+      columns={COLUMNS}
+      keyOf={({ id }) => id}
+      page={50}
+      total={stats.data?.users}
+      bulk={BULK}
+    >
+      A user signs in on the login page when a client asks for access. Machines need none: they use client_credentials.
+    </Entries>
   )
 }

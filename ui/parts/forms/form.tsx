@@ -6,6 +6,8 @@ import { type Draft, formKey, takeDraft } from '../../lib/drafts.ts'
 import { words } from '../../lib/format.ts'
 import { useLoad } from '../../lib/load.ts'
 import { type JsonSchema, operations } from '../../lib/schema.ts'
+import { useWork } from '../../lib/work.ts'
+import { useChanged } from '../changed.ts'
 import { Confirm, Dialog } from '../dialog.tsx'
 import { OperationButton } from '../operation_button.tsx'
 import { ProblemNote, sentence } from '../text.tsx'
@@ -97,8 +99,7 @@ function FieldsForm<T>(props: FieldsProps<T>) {
   const id = useId()
   const form = useRef<HTMLFormElement>(null)
   const { kind, values, set, begin, textOf, matters, bodyOf } = useValues({ ...props, rules: rules.fields })
-  const [error, setError] = useState<Error>()
-  const [busy, setBusy] = useState(false)
+  const { error, busy, run } = useWork()
   const shown = Object.keys(schemas).filter(matters)
   const { found, rest } = problemsOf(error, shown)
   useEffect(() => {
@@ -107,14 +108,7 @@ function FieldsForm<T>(props: FieldsProps<T>) {
 
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
-    setBusy(true)
-    setError(undefined)
-    try {
-      onDone(await call<T>(method, path, bodyOf()))
-    } catch (thrown) {
-      setError(thrown as Error)
-    }
-    setBusy(false)
+    await run(async () => onDone(await call<T>(method, path, bodyOf())))
   }
   const isLarge = Object.keys(schemas).length > FEW
   const isAdvanced = (name: string) => isLarge && (rules.fields[name]?.advanced ?? false)
@@ -195,18 +189,27 @@ function Refusal({ error, names, rest }: { error?: Error; names: readonly string
   )
 }
 
-/** A button that opens the form of an operation in a dialog. */
+/** A button that opens the form of an operation in a dialog. When it is done, what the button is in is read again. */
 export function FormButton<T>({
   label,
   title,
   isMinor = false,
+  verb = 'Create',
   ...form
-}: Omit<FormProps<T>, 'draft' | 'restored' | 'onCancel'> & { label: string; title: string; isMinor?: boolean }) {
+}: Omit<FormProps<T>, 'draft' | 'restored' | 'onCancel' | 'onDone' | 'verb'> & {
+  label: string
+  title: string
+  isMinor?: boolean
+  /** Default: Create. */
+  verb?: string
+  onDone?: (answer: T) => void
+}) {
   const draft = formKey(title, form.params)
   const [restored, setRestored] = useState(() => takeDraft(draft))
   const [isOpen, setOpen] = useState(restored !== undefined)
   const [isLeaving, setLeaving] = useState(false)
   const isChanged = useRef(isOpen)
+  const changed = useChanged()
   const close = () => {
     isChanged.current = false
     setRestored(undefined)
@@ -215,7 +218,8 @@ export function FormButton<T>({
   }
   const done = (answer: T) => {
     close()
-    form.onDone(answer)
+    form.onDone?.(answer)
+    changed()
   }
   /** Entered values are discarded only after a question. */
   const asks = () => {
@@ -240,6 +244,7 @@ export function FormButton<T>({
         <Dialog title={title} stays={asks} onClose={close}>
           <OperationForm<T>
             {...form}
+            verb={verb}
             draft={draft}
             restored={restored}
             onDone={done}
