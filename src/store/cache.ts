@@ -38,16 +38,11 @@ const isUnusedRegistration = ({ registration_source, last_used_at }: Client) =>
   registration_source === 'dcr' && last_used_at === undefined
 const everything = () => null
 const everythingIfFederated = (client: InputOf<'updateClient'>) => (client.federated_credentials ? null : undefined)
+const everythingBy = (...ops: OpName[]): CachedRead['dropBy'] => Object.fromEntries(ops.map((op) => [op, everything]))
 const RESOURCE_WRITES = {
-  createResource: everything,
-  updateResource: everything,
-  deleteResource: everything,
-  restoreResource: everything,
+  ...everythingBy('createResource', 'updateResource', 'deleteResource', 'restoreResource'),
   // A resource contains the slug of its provider, and ids of clients and users.
-  updateProvider: everything,
-  deleteClient: everything,
-  deleteUser: everything,
-  deleteScimUser: everything,
+  ...everythingBy('updateProvider', 'deleteClient', 'deleteUser', 'deleteScimUser'),
 }
 const linkKey = ({ source_slug, target_slug }: InputOf<'findFrontingLink'>) => `${source_slug} ${target_slug}`
 const writtenLinkKey = ({ link }: { link: InputOf<'findFrontingLink'> }) => linkKey(link)
@@ -151,12 +146,7 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
     max: 4,
     bytes: 4 * MB,
     key: (input: InputOf<'listReceivers'>) => input.kind ?? '',
-    dropBy: {
-      createReceiver: everything,
-      updateReceiver: everything,
-      deleteReceiver: everything,
-      deleteClient: everything,
-    },
+    dropBy: everythingBy('createReceiver', 'updateReceiver', 'deleteReceiver', 'deleteClient'),
   },
   findSubjectMapping: {
     // Without mappings of single subjects, nearly every result is absent. Absent results may use an eighth of this capacity.
@@ -173,11 +163,7 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
       saveFederatedUser: ({ user }: InputOf<'saveFederatedUser'>) =>
         subjectKey({ issuer: user.provider_issuer ?? '', sub: user.provider_sub ?? '' }),
       // An operator may link a user to another subject.
-      updateUser: everything,
-      deleteUser: everything,
-      createScimUser: everything,
-      updateScimUser: everything,
-      deleteScimUser: everything,
+      ...everythingBy('updateUser', 'deleteUser', 'createScimUser', 'updateScimUser', 'deleteScimUser'),
     },
   },
 }

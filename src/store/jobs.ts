@@ -1,9 +1,9 @@
 // Operations on jobs.
 import type { AdminJob } from '../records/job.ts'
 import { change, decoded, idBytes, type Op } from './op.ts'
-import { column, table } from './table.ts'
+import { column, plainTable } from './table.ts'
 
-const JOBS = table<AdminJob, 'outcome'>(
+const JOBS = plainTable<AdminJob, 'outcome'>(
   'jobs',
   {
     id: column.id,

@@ -39,7 +39,7 @@ export function* changed(sql: string, ...params: Param[]): Op<boolean> {
   return (yield* change(sql, ...params)) === 1
 }
 /** The number that a statement selects as `n`. */
-export function* numberOf(sql: string, ...params: Param[]): Op<number> {
+export function* selectNumber(sql: string, ...params: Param[]): Op<number> {
   return num((yield* one(sql, ...params))?.n)
 }
 

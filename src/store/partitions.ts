@@ -1,6 +1,6 @@
 // Operations on the partitions of the record on PostgreSQL: a whole month is dropped at once, after it was exported.
 import { all, change, type Op, one, type Row, str } from './op.ts'
-import { column, table } from './table.ts'
+import { column, plainTable } from './table.ts'
 
 /** The tables of the record, each of them partitioned. */
 export const RECORD_TABLES = ['issuances', 'audit_events'] as const
@@ -36,7 +36,7 @@ export interface Exported {
   to: string
   rows: number
 }
-const EXPORTED = table<Exported>('exported_partitions', {
+const EXPORTED = plainTable<Exported>('exported_partitions', {
   partition: column.text(),
   to: column.named('exported_to', column.id),
   rows: column.named('exported', column.int),

@@ -2,11 +2,11 @@
 import type { AuditEvent } from '../records/audit_event.ts'
 import type { Issuance } from '../records/issuance.ts'
 import { type Condition, flag, orNull, str } from './op.ts'
-import { column, table } from './table.ts'
+import { column, plainTable } from './table.ts'
 
 /** A flag that is NULL while it is not set. */
 const rareFlag = { read: flag, write: (value: boolean | undefined) => (value ? 1 : null) }
-export const ISSUANCES = table<Issuance, 'sub'>(
+export const ISSUANCES = plainTable<Issuance, 'sub'>(
   'issuances',
   {
     id: column.id,
@@ -57,7 +57,7 @@ const ABOUT = [
 const aboutOf = ({ detail }: AuditEvent) =>
   ABOUT.map((name) => detail[name]).find((value) => typeof value === 'string' && value !== '') as string | undefined
 
-export const EVENTS = table<AuditEvent>(
+export const EVENTS = plainTable<AuditEvent>(
   'audit_events',
   {
     id: column.id,

@@ -2,7 +2,7 @@
 import { all, change, idBytes, idText, num, type Op, one, where, windowEnd } from './op.ts'
 import type { RecordTable } from './partitions.ts'
 import { EVENTS, ISSUANCES } from './record.ts'
-import { column, table } from './table.ts'
+import { column, plainTable } from './table.ts'
 
 export interface OldRows {
   /** Continue after this id; empty at the beginning. */
@@ -80,7 +80,7 @@ export interface PurgeRun {
   ok: boolean
 }
 
-const RUNS = table<PurgeRun>('purge_runs', {
+const RUNS = plainTable<PurgeRun>('purge_runs', {
   target: column.text(),
   started_at: column.int,
   finished_at: column.int,

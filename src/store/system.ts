@@ -1,8 +1,8 @@
 // Operations on settings, issuers, counts and the health of the database.
 import type { Instance } from '../records/instance.ts'
-import { all, change, idBytes, idText, num, numberOf, type Op, one, str, where } from './op.ts'
+import { all, change, idBytes, idText, num, type Op, one, selectNumber, str, where } from './op.ts'
 import { DEAD_AT, ENDED_BY } from './record.ts'
-import { column, table } from './table.ts'
+import { column, plainTable } from './table.ts'
 
 /** The run-time setting with this name. */
 export function* findSetting({ name }: { name: string }): Op<string | undefined> {
@@ -56,7 +56,7 @@ export function* listIssuers(): Op<{ since: number; issuer: string }[]> {
 /** Instances are listed for this long after their last sign of life. */
 const SILENT_MS = 3000
 
-const INSTANCES = table<Instance>('instances', {
+const INSTANCES = plainTable<Instance>('instances', {
   version: column.text(),
   host: column.text(),
   address: column.text(),
@@ -109,9 +109,9 @@ export function* countTokens(w: { after: string; before: string; rows: number; n
 
 /** Bytes of a SQLite database. */
 export const readSqliteBytes = () =>
-  numberOf('SELECT page_count * page_size AS n FROM pragma_page_count(), pragma_page_size()')
+  selectNumber('SELECT page_count * page_size AS n FROM pragma_page_count(), pragma_page_size()')
 /** Bytes of a PostgreSQL database. */
-export const readPostgresBytes = () => numberOf('SELECT pg_database_size(current_database()) AS n')
+export const readPostgresBytes = () => selectNumber('SELECT pg_database_size(current_database()) AS n')
 
 /** When the storage is unhealthy, as many bytes as a batch of tokens needs. */
 const DOUBT_BYTES = 65_536

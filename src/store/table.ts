@@ -80,7 +80,7 @@ const valueIn = <R>({ member, write }: Write<R>, record: R): Param =>
 const keyOf = (text: string): string => Object.keys({ [text]: 0 })[0] ?? text
 
 /** The statements of a table. `R` are the members, `InParts` those of them that `parts` stores. */
-export function table<R extends object, InParts extends keyof R = never>(
+export function plainTable<R extends object, InParts extends keyof R = never>(
   into: string,
   members: Columns<Omit<R, InParts>>,
   parts: Readonly<Record<string, Part<R>>> = {},
@@ -179,7 +179,7 @@ export function recordTable<R extends { version: number }, InParts extends keyof
   members: Columns<Omit<R, InParts>>,
   parts: Readonly<Record<string, Part<R>>> = {},
 ) {
-  const { writes, ...statements } = table<R, InParts>(into, members, parts)
+  const { writes, ...statements } = plainTable<R, InParts>(into, members, parts)
   const changing = writes.filter(({ name, isFixed }) => !isFixed && name !== id && name !== 'version')
   const UPDATE = `UPDATE ${into} SET ${changing.map(({ name }) => `${name} = ?`).join(', ')}, version = version + 1 WHERE ${id} = ? AND version = ?`
   return {

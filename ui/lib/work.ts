@@ -1,7 +1,7 @@
 // What a button starts: whether it is under way, and why it failed.
 import { useState } from 'preact/hooks'
 
-export interface Work {
+export interface ButtonWork {
   busy: boolean
   error?: Error
   /** Runs some work. The error of the work before is forgotten. */
@@ -9,7 +9,7 @@ export interface Work {
 }
 
 /** The work of a component, one after the other. */
-export function useWork(): Work {
+export function useWork(): ButtonWork {
   const [busy, setBusy] = useState(false)
   const [error, setError] = useState<Error>()
   const run = async (work: () => Promise<unknown>): Promise<void> => {

@@ -10,7 +10,7 @@ import { useWork } from '../lib/work.ts'
 import { ActivityCard } from '../parts/activity.tsx'
 import { useChanged } from '../parts/changed.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
-import { DeleteButton, EditButton, Item, Pending, Restorable } from '../parts/entity.tsx'
+import { DeleteButton, EditButton, ItemPage, Pending, Restorable } from '../parts/entity.tsx'
 import { History } from '../parts/history.tsx'
 import { OperationButton } from '../parts/operation_button.tsx'
 import { FailuresCard } from '../parts/sent.tsx'
@@ -52,7 +52,7 @@ export function ClientDetail({ client_id }: { client_id: string }) {
   const { data: client, error, reload } = useLoad(path, () => get<ClientWithSecrets>(path))
   if (!client) return <Pending title="Client" from={from} error={error} />
   return (
-    <Item onChange={reload}>
+    <ItemPage onChange={reload}>
       <PageHead
         title={
           <>
@@ -88,7 +88,7 @@ export function ClientDetail({ client_id }: { client_id: string }) {
           </a>
         </div>
       </Card>
-    </Item>
+    </ItemPage>
   )
 }
 

@@ -5,7 +5,7 @@ import { useLoad } from '../lib/load.ts'
 import { go, href, type Location } from '../lib/router.ts'
 import type { ResourceAnswer } from '../lib/types.ts'
 import { ActivityCard } from '../parts/activity.tsx'
-import { DeleteButton, DeletedLink, EditButton, Entries, Item, Pending, Restorable } from '../parts/entity.tsx'
+import { DeleteButton, DeletedLink, EditButton, Entries, ItemPage, Pending, Restorable } from '../parts/entity.tsx'
 import { FormButton } from '../parts/forms/form.tsx'
 import { History } from '../parts/history.tsx'
 import type { Column } from '../parts/list.tsx'
@@ -121,7 +121,7 @@ function ResourceDetail({ slug }: { slug: string }) {
   const { data: resource, error, reload } = useLoad(path, () => get<ResourceAnswer>(path))
   if (!resource) return <Pending title="Resource" from={from} error={error} />
   return (
-    <Item onChange={reload}>
+    <ItemPage onChange={reload}>
       <ResourceHead resource={resource} />
       <Caution of={resource.warning} />
       <IdentityCard resource={resource} />
@@ -140,7 +140,7 @@ function ResourceDetail({ slug }: { slug: string }) {
           </a>
         </div>
       </Card>
-    </Item>
+    </ItemPage>
   )
 }
 

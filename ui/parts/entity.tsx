@@ -159,7 +159,7 @@ export const actionsColumn = <T extends { id: string }>(of: RowActions<T>): Colu
 })
 
 /** The page of an item, which reads the item again after a change. */
-export const Item = ({ onChange, children }: { onChange: () => void; children: ComponentChildren }) => (
+export const ItemPage = ({ onChange, children }: { onChange: () => void; children: ComponentChildren }) => (
   <ChangedContext.Provider value={onChange}>
     <div class="stack">{children}</div>
   </ChangedContext.Provider>

@@ -1,9 +1,9 @@
 // Operations on the keys of the admin API that operators created. They are not cached, so that a revocation is effective at once.
 import type { ApiKey } from '../../records/api_key.ts'
 import { change, idBytes, type Op } from '../op.ts'
-import { column, table } from '../table.ts'
+import { column, plainTable } from '../table.ts'
 
-const KEYS = table<ApiKey>('api_keys', {
+const KEYS = plainTable<ApiKey>('api_keys', {
   id: column.id,
   name: column.text(),
   capability: column.text(),

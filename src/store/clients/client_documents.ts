@@ -1,6 +1,6 @@
 // The fetches of the documents of clients: when one succeeded, and why one failed.
 import { DOCUMENT_GONE } from '../../records/client.ts'
-import { all, change, maybeNum, numberOf, type Op, orNull, str } from '../op.ts'
+import { all, change, maybeNum, type Op, orNull, selectNumber, str } from '../op.ts'
 
 /**
  * Stores the result of a fetch that changed nothing else: its time, or its error. The version of the client stays the same. Without a time the
@@ -44,4 +44,4 @@ export function* listFailingDocuments({ limit }: { limit: number }): Op<FailingD
 
 /** The number of these clients, without those whose document is gone. */
 export const countStaleDocuments = () =>
-  numberOf(`SELECT count(*) AS n FROM clients WHERE ${FAILING} AND document_error NOT LIKE ?`, GONE)
+  selectNumber(`SELECT count(*) AS n FROM clients WHERE ${FAILING} AND document_error NOT LIKE ?`, GONE)

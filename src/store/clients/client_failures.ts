@@ -3,12 +3,12 @@ import { digest } from '../../lib/id.ts'
 import { DAY } from '../../lib/time.ts'
 import { type ClientFailure, failureKey } from '../../telemetry/client_failures.ts'
 import { change, type Op } from '../op.ts'
-import { column, table } from '../table.ts'
+import { column, plainTable } from '../table.ts'
 
 /** What distinguishes the failures of a client. */
 const whatOf = (failure: ClientFailure): string => digest(failureKey(failure))
 
-const FAILURES = table<ClientFailure>(
+const FAILURES = plainTable<ClientFailure>(
   'client_failures',
   {
     client_id: column.text(),

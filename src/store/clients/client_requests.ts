@@ -1,9 +1,9 @@
 // Operations on clients that wait for the approval of an operator.
 import type { ClientRequest } from '../../records/client.ts'
-import { change, changed, idBytes, is, num, numberOf, type Op, one, oneAtATime, orNull, str, where } from '../op.ts'
-import { column, table } from '../table.ts'
+import { change, changed, idBytes, is, num, type Op, one, oneAtATime, orNull, selectNumber, str, where } from '../op.ts'
+import { column, plainTable } from '../table.ts'
 
-const REQUESTS = table<ClientRequest>('client_requests', {
+const REQUESTS = plainTable<ClientRequest>('client_requests', {
   id: column.id,
   client_id: column.text(),
   client_name: column.text(),
@@ -51,7 +51,7 @@ export function* requestClient(w: { request: ClientRequest; max: number; most_of
   if (counted > 0) return false
   yield* oneAtATime('client_requests')
   const added = yield* REQUESTS.create(r)
-  const beyond = (yield* numberOf("SELECT COUNT(*) AS n FROM client_requests WHERE status = 'waiting'")) - max
+  const beyond = (yield* selectNumber("SELECT COUNT(*) AS n FROM client_requests WHERE status = 'waiting'")) - max
   if (beyond > 0) yield* dropOldest(beyond, most_of_person)
   return added === 'created'
 }

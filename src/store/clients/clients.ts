@@ -14,10 +14,10 @@ import {
   maybeDecoded,
   maybeIdText,
   num,
-  numberOf,
   type Op,
   one,
   orNull,
+  selectNumber,
   str,
 } from '../op.ts'
 import { findOnlyExchange, IS_NAMED, removeFromPolicies } from '../references.ts'
@@ -258,4 +258,4 @@ export function* reapClients({ before, limit }: { before: number; limit: number 
 }
 
 /** The number of clients that are not suspended. */
-export const countActiveClients = () => numberOf('SELECT count(*) AS n FROM clients WHERE status = ?', 'active')
+export const countActiveClients = () => selectNumber('SELECT count(*) AS n FROM clients WHERE status = ?', 'active')

@@ -3,7 +3,7 @@ import { newId } from '../../lib/id.ts'
 import type { Client } from '../../records/client.ts'
 import type { Resource } from '../../records/resource.ts'
 import { change, forUpdate, idBytes, is, type Op, where } from '../op.ts'
-import { column, table } from '../table.ts'
+import { column, plainTable } from '../table.ts'
 
 interface Kinds {
   client: Client
@@ -31,8 +31,8 @@ const DELETED = {
   deleted_by: column.text(),
   lost: column.json<string[]>(),
 }
-const RECORDS = table<DeletedRecord>('deleted_records', DELETED)
-const KEPT = table<DeletedRecord & { record: Kinds[keyof Kinds] }>('deleted_records', {
+const RECORDS = plainTable<DeletedRecord>('deleted_records', DELETED)
+const KEPT = plainTable<DeletedRecord & { record: Kinds[keyof Kinds] }>('deleted_records', {
   ...DELETED,
   record: column.named('data', column.json()),
 })

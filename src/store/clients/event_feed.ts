@@ -4,7 +4,7 @@
 // is read when every transaction with a smaller number has ended. So no event can become visible before one that was read.
 import type { AuditEvent } from '../../records/audit_event.ts'
 import type { FeedPlace, IssuedPlace } from '../../records/event_receiver.ts'
-import { all, idBytes, maybeNum, num, numberOf, type Op, one, type Row } from '../op.ts'
+import { all, idBytes, maybeNum, num, type Op, one, type Row, selectNumber } from '../op.ts'
 import { EVENTS, ISSUANCES, ISSUED_ACTIONS, issuanceEvent } from '../record.ts'
 
 /** An event and its place. */
@@ -16,10 +16,10 @@ const NEXT = '(SELECT COALESCE(max(feed_order), 0) + 1 FROM audit_events)'
 
 /** The first place that cannot be read yet, on PostgreSQL. */
 export const readPostgresFeedEnd = () =>
-  numberOf(`SELECT LEAST(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, ${NEXT}) AS n`)
+  selectNumber(`SELECT LEAST(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, ${NEXT}) AS n`)
 
 /** The first place that cannot be read yet, on SQLite. */
-export const readSqliteFeedEnd = () => numberOf(`SELECT ${NEXT} AS n`)
+export const readSqliteFeedEnd = () => selectNumber(`SELECT ${NEXT} AS n`)
 
 /** The next events after a place and before an end, in order. */
 export function* listFeed(w: {

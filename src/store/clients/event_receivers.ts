@@ -8,7 +8,7 @@ import {
   SENDER,
 } from '../../records/event_receiver.ts'
 import { change, changed, idBytes, is, maybeIdBytes, num, type Op, one, oneAtATime, orNull, where } from '../op.ts'
-import { column, recordTable, table } from '../table.ts'
+import { column, plainTable, recordTable } from '../table.ts'
 
 const RECEIVERS = recordTable<EventReceiver>('event_receivers', 'id', {
   id: column.text(),
@@ -69,7 +69,7 @@ export function* deleteReceiver({ id }: { id: string }): Op<EventReceiver | unde
   return deleted
 }
 
-const CURSORS = table<EventCursor>('event_cursors', {
+const CURSORS = plainTable<EventCursor>('event_cursors', {
   receiver_id: column.text(),
   feed_order: column.int,
   event_id: column.id,

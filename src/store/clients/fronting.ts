@@ -2,9 +2,9 @@
 import type { FrontingLink } from '../../records/fronting_link.ts'
 import type { Resource } from '../../records/resource.ts'
 import { change, is, type Op, one, oneAtATime, where } from '../op.ts'
-import { column, table } from '../table.ts'
+import { column, plainTable } from '../table.ts'
 
-const LINKS = table<FrontingLink>('fronting_links', {
+const LINKS = plainTable<FrontingLink>('fronting_links', {
   source_slug: column.text(),
   target_slug: column.text(),
   scope_map: column.json(),

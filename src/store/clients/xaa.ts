@@ -2,7 +2,7 @@
 import type { Idp, SubjectMapping, XaaPolicy } from '../../records/idp.ts'
 import { type ListPage, type ListSpec, listPage } from '../list.ts'
 import { change, containing, forUpdate, idBytes, is, type Op, where } from '../op.ts'
-import { column, recordTable, table } from '../table.ts'
+import { column, plainTable, recordTable } from '../table.ts'
 
 const IDPS = recordTable<Idp>('idps', 'id', {
   id: column.text(),
@@ -29,7 +29,7 @@ const POLICIES = recordTable<XaaPolicy>('xaa_policies', 'id', {
   created_at: column.fixed(column.int),
   updated_at: column.int,
 })
-const MAPPINGS = table<SubjectMapping>('subject_mappings', {
+const MAPPINGS = plainTable<SubjectMapping>('subject_mappings', {
   id: column.text(),
   idp_id: column.text(),
   mode: column.text(),

@@ -3,12 +3,12 @@ import type { AdminIdentity, AdminSession } from '../../records/admin_session.ts
 import type { ApiKey } from '../../records/api_key.ts'
 import type { User } from '../../records/user.ts'
 import { change, columnsOf, idBytes, type Op, one, str } from '../op.ts'
-import { column, table } from '../table.ts'
+import { column, plainTable } from '../table.ts'
 import { readUser, USER_COLUMNS } from './user_rows.ts'
 
 /** A session, with the members of its identity as columns. */
 type StoredSession = Omit<AdminSession, 'identity'> & Partial<AdminIdentity>
-const SESSIONS = table<StoredSession>('admin_sessions', {
+const SESSIONS = plainTable<StoredSession>('admin_sessions', {
   id: column.id,
   hash: column.id,
   user_id: column.maybeText(),

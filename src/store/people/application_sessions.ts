@@ -1,7 +1,7 @@
 // Operations on the applications of sessions, which are notified when a session ends (OpenID Connect Back-Channel Logout 1.0).
 import type { ApplicationSession, DueLogout } from '../../records/session.ts'
 import { change, idBytes, type Op, placesOf } from '../op.ts'
-import { column, table } from '../table.ts'
+import { column, plainTable } from '../table.ts'
 
 /** Records that a user signed in to an application within a session that has not ended. */
 export function* noteApplication(a: Omit<ApplicationSession, 'user_id' | 'expires_at'>): Op<void> {
@@ -25,7 +25,7 @@ export function* moveApplications(w: { from: string; to: string; expires_at: num
   )
 }
 
-const LOGOUTS = table<DueLogout>('application_sessions', {
+const LOGOUTS = plainTable<DueLogout>('application_sessions', {
   id: column.id,
   client_id: column.text(),
   sid: column.text(),

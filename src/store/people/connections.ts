@@ -1,10 +1,10 @@
 // Operations on the connections of users to providers (broker grants), and on connections that are being established.
 import type { BrokerGrant, ConnectionEnd, ConnectState } from '../../records/broker_grant.ts'
 import { change, changed, forUpdate, idBytes, idText, maybeStr, num, type Op, orNull } from '../op.ts'
-import { column, table } from '../table.ts'
+import { column, plainTable } from '../table.ts'
 import { deletePasswordLinks } from './user_rows.ts'
 
-const GRANTS = table<BrokerGrant>('broker_grants', {
+const GRANTS = plainTable<BrokerGrant>('broker_grants', {
   id: column.id,
   user_id: column.text(),
   broker_provider_id: column.text(),
@@ -133,7 +133,7 @@ export function* forgetConnections({ user_id, now }: { user_id: string; now: num
   )
 }
 
-const STATES = table<ConnectState>('connect_states', {
+const STATES = plainTable<ConnectState>('connect_states', {
   id: column.id,
   user_id: column.text(),
   broker_provider_id: column.text(),

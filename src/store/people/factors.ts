@@ -3,12 +3,23 @@
 import type { Session } from '../../records/session.ts'
 import type { User } from '../../records/user.ts'
 import { type Factor, MAX_FACTORS } from '../../records/user.ts'
-import { change, changed, forUpdate, idBytes, insertRows, maybeEncoded, numberOf, type Op, one, orNull } from '../op.ts'
-import { column, table } from '../table.ts'
+import {
+  change,
+  changed,
+  forUpdate,
+  idBytes,
+  insertRows,
+  maybeEncoded,
+  type Op,
+  one,
+  orNull,
+  selectNumber,
+} from '../op.ts'
+import { column, plainTable } from '../table.ts'
 import { USERS } from './user_rows.ts'
 import { signOutUser } from './users.ts'
 
-const FACTORS = table<Factor>('user_factors', {
+const FACTORS = plainTable<Factor>('user_factors', {
   id: column.id,
   user_id: column.text(),
   kind: column.text(),
@@ -28,7 +39,7 @@ export const listFactors = ({ user_id }: { user_id: string }) => FACTORS.list('W
 
 /** The number of unused recovery codes of a user. */
 export const countRecoveryCodes = ({ user_id }: { user_id: string }) =>
-  numberOf('SELECT count(*) AS n FROM recovery_codes WHERE user_id = ?', user_id)
+  selectNumber('SELECT count(*) AS n FROM recovery_codes WHERE user_id = ?', user_id)
 
 interface NewFactor {
   factor: Factor

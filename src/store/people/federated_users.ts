@@ -1,7 +1,7 @@
 // Operations on users of an upstream provider, by their subject or session there.
 
-import { all, change, is, numberOf, type Op, one, orNull, type Row, str, where } from '../op.ts'
-import { column, table } from '../table.ts'
+import { all, change, is, type Op, one, orNull, type Row, selectNumber, str, where } from '../op.ts'
+import { column, plainTable } from '../table.ts'
 import { endFamilies } from '../tokens/families.ts'
 import { endSessions } from './session_rows.ts'
 import { endAdminSessions } from './user_rows.ts'
@@ -30,7 +30,7 @@ interface FederatedSession {
   expires_at: number
 }
 
-const FEDERATED_SESSIONS = table<FederatedSession>('federated_sessions', {
+const FEDERATED_SESSIONS = plainTable<FederatedSession>('federated_sessions', {
   id: column.id,
   issuer: column.text(),
   sid: column.text(),
@@ -70,7 +70,7 @@ export function* endFederatedSessions({
 }
 
 const countConnections = (user_id: string) =>
-  numberOf('SELECT count(*) AS n FROM broker_grants WHERE user_id = ? AND revoked_at IS NULL', user_id)
+  selectNumber('SELECT count(*) AS n FROM broker_grants WHERE user_id = ? AND revoked_at IS NULL', user_id)
 
 function* findNamed({ issuer, sub, sid }: NamedByProvider, now: number): Op<{ user_id?: string; sessions: Row[] }> {
   const bySid =

@@ -8,11 +8,11 @@ import {
   maybeNum,
   maybeStr,
   num,
-  numberOf,
   type Op,
   one,
   orNull,
   type Row,
+  selectNumber,
   str,
 } from '../op.ts'
 
@@ -160,7 +160,7 @@ const readLockout = (row: Row): LockoutRecord => ({
 
 /** The number of addresses and accounts that are locked. */
 export const countLockouts = ({ now }: { now: number }) =>
-  numberOf(`SELECT count(*) AS n FROM login_failures f WHERE ${LOCKED}`, now)
+  selectNumber(`SELECT count(*) AS n FROM login_failures f WHERE ${LOCKED}`, now)
 
 /** Ends a lockout: its failures no longer count. Returns what was locked, or undefined when there is no such lockout. */
 export function* deleteLockout(w: {

@@ -2,11 +2,11 @@
 import { equalSecrets } from '../../lib/id.ts'
 import type { PasswordLink, User } from '../../records/user.ts'
 import { columnsOf, forUpdate, idBytes, idText, type Op, one } from '../op.ts'
-import { column, table } from '../table.ts'
+import { column, plainTable } from '../table.ts'
 import { readUser, USER_COLUMNS } from './user_rows.ts'
 import { updateUser } from './users.ts'
 
-const LINKS = table<PasswordLink>('password_links', {
+const LINKS = plainTable<PasswordLink>('password_links', {
   id: column.id,
   user_id: column.text(),
   hash: column.id,

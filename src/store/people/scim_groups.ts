@@ -2,14 +2,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ScimGroup } from '../../records/scim.ts'
 import { groupsOf, type User } from '../../records/user.ts'
-import { all, type Condition, change, insertRows, is, numberOf, type Op, one, str, where } from '../op.ts'
-import { column, table } from '../table.ts'
+import { all, type Condition, change, insertRows, is, type Op, one, selectNumber, str, where } from '../op.ts'
+import { column, plainTable } from '../table.ts'
 import { changeIds, forIds, groupsOfPeople, nameKey } from './scim_people.ts'
 import type { ScimChange } from './scim_users.ts'
 import { addGroups } from './user_groups.ts'
 import { readUser, USER_COLUMNS, writeProviderGroups } from './user_rows.ts'
 
-const GROUPS = table<ScimGroup>(
+const GROUPS = plainTable<ScimGroup>(
   'scim_groups',
   {
     id: column.text(),
@@ -47,7 +47,7 @@ export function* listScimGroups({
   ...filter
 }: ScimGroupFilter & { limit: number; offset: number }): Op<{ total: number; groups: ScimGroup[] }> {
   const { sql, params } = where(...conditions(filter))
-  const total = yield* numberOf(`SELECT COUNT(*) AS n FROM scim_groups ${sql}`, ...params)
+  const total = yield* selectNumber(`SELECT COUNT(*) AS n FROM scim_groups ${sql}`, ...params)
   if (limit === 0 || total === 0) return { total, groups: [] }
   const groups = yield* GROUPS.list(`${sql} ORDER BY created_at, id LIMIT ? OFFSET ?`, ...params, limit, offset)
   return { total, groups }

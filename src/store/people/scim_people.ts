@@ -8,12 +8,12 @@ import {
   is,
   maybeStr,
   num,
-  numberOf,
   type Op,
   one,
   partsOf,
   placesOf,
   type Row,
+  selectNumber,
   str,
   where,
 } from '../op.ts'
@@ -69,7 +69,7 @@ export function* listScimUsers({
   ...filter
 }: ScimUserFilter & { limit: number; offset: number }): Op<{ total: number; people: ScimUser[] }> {
   const { sql, params } = where(...conditions(filter))
-  const total = yield* numberOf(`SELECT COUNT(*) AS n FROM ${FROM} ${sql}`, ...params)
+  const total = yield* selectNumber(`SELECT COUNT(*) AS n FROM ${FROM} ${sql}`, ...params)
   if (limit === 0 || total === 0) return { total, people: [] }
   const rows = yield* all(
     `SELECT ${COLUMNS} FROM ${FROM} ${sql} ORDER BY s.created_at, s.user_id LIMIT ? OFFSET ?`,

@@ -1,9 +1,9 @@
 // Rows of sessions.
 import type { Session } from '../../records/session.ts'
 import { type Condition, change, type Op, type Param, type Row, str } from '../op.ts'
-import { column, table } from '../table.ts'
+import { column, plainTable } from '../table.ts'
 
-export const SESSIONS = table<Session>('sessions', {
+export const SESSIONS = plainTable<Session>('sessions', {
   id: column.id,
   user_id: column.text(),
   created_at: column.int,

@@ -9,11 +9,11 @@ import {
   idBytes,
   is,
   num,
-  numberOf,
   type Op,
   one,
   orNull,
   type Param,
+  selectNumber,
   where,
 } from '../op.ts'
 import {
@@ -77,7 +77,7 @@ export const listOpenApprovals = ({ user_id, now, limit }: { user_id: string; no
 
 /** The number of open requests that a person may decide about. */
 export const countOpenApprovals = ({ user_id, now }: { user_id: string; now: number }) =>
-  numberOf(
+  selectNumber(
     'SELECT count(*) AS n FROM device_requests WHERE user_id = ? AND decision IS NULL AND expires_at > ?',
     user_id,
     now,

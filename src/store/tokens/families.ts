@@ -1,5 +1,5 @@
 // Token families, and their revocation: with them their refresh tokens and access tokens end.
-import { change, idBytes, numberOf, type Op, type Param } from '../op.ts'
+import { change, idBytes, type Op, type Param, selectNumber } from '../op.ts'
 import { FAMILIES } from './token_rows.ts'
 
 type Key = 'id' | 'authorization_id' | 'client_id' | 'consent_id' | 'user_id'
@@ -27,4 +27,5 @@ export function* endFamilies(by: Key, key: Param, reason: EndReason, now: number
 export const findFamily = ({ id }: { id: string }) => FAMILIES.find('WHERE id = ?', idBytes(id))
 
 /** The number of families that are not revoked. */
-export const countActiveFamilies = () => numberOf('SELECT count(*) AS n FROM token_families WHERE revoked_at IS NULL')
+export const countActiveFamilies = () =>
+  selectNumber('SELECT count(*) AS n FROM token_families WHERE revoked_at IS NULL')

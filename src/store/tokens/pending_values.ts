@@ -1,6 +1,6 @@
 // Operations on the values that browsers come back for.
 import { change, idBytes, type Op } from '../op.ts'
-import { column, table } from '../table.ts'
+import { column, plainTable } from '../table.ts'
 
 export interface PendingValue {
   id: string
@@ -9,7 +9,11 @@ export interface PendingValue {
   expires_at: number
 }
 
-const VALUES = table<PendingValue>('pending_values', { id: column.id, sealed: column.text(), expires_at: column.int })
+const VALUES = plainTable<PendingValue>('pending_values', {
+  id: column.id,
+  sealed: column.text(),
+  expires_at: column.int,
+})
 
 /** Values that a new one removes at most: rows are removed faster than they are added. */
 const SWEPT = 10

@@ -17,7 +17,7 @@ import {
   orNull,
   type Param,
 } from '../op.ts'
-import { column, table } from '../table.ts'
+import { column, plainTable } from '../table.ts'
 import { recordUse } from './single_uses.ts'
 import {
   type Approval,
@@ -31,7 +31,7 @@ const ofApproval = (write: (approval: ApprovalRequest | undefined) => Param) => 
   read: () => undefined,
   write: ({ approval }: PolledRequest) => write(approval),
 })
-export const POLLED = table<PolledRequest>(
+export const POLLED = plainTable<PolledRequest>(
   'device_requests',
   {
     id: column.id,

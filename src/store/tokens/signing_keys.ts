@@ -1,7 +1,7 @@
 // Operations on signing keys that are stored in the database.
 import type { KeyTimes } from '../../records/jwk.ts'
 import { change, forUpdate, type Op, one } from '../op.ts'
-import { column, table } from '../table.ts'
+import { column, plainTable } from '../table.ts'
 
 /** A stored key. Its private part is encrypted. */
 export interface SealedKey extends KeyTimes {
@@ -11,7 +11,7 @@ export interface SealedKey extends KeyTimes {
 const stateOf = (key: KeyTimes): string => (key.next ? 'next' : key.retired_at === undefined ? 'current' : 'previous')
 
 const tableOf = (name: string) =>
-  table<SealedKey, 'next'>(
+  plainTable<SealedKey, 'next'>(
     name,
     {
       kid: column.text(),

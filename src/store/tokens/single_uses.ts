@@ -1,9 +1,9 @@
 // Operations on single-use values: DPoP proofs and assertions.
 import { type SingleUse, USED_BEFORE } from '../../records/single_use.ts'
 import { idBytes, type Op } from '../op.ts'
-import { column, table } from '../table.ts'
+import { column, plainTable } from '../table.ts'
 
-const USES = table<SingleUse>('single_uses', {
+const USES = plainTable<SingleUse>('single_uses', {
   id: column.id,
   kind: column.text(),
   hash: column.id,

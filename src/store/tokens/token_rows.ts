@@ -3,9 +3,9 @@ import type { AuthorizationRequest } from '../../records/authorization_request.t
 import type { Consent } from '../../records/consent.ts'
 import type { RefreshToken, TokenFamily } from '../../records/token_family.ts'
 import { maybeDecoded } from '../op.ts'
-import { column, table } from '../table.ts'
+import { column, plainTable } from '../table.ts'
 
-export const REQUESTS = table<AuthorizationRequest>('authorization_requests', {
+export const REQUESTS = plainTable<AuthorizationRequest>('authorization_requests', {
   id: column.id,
   client_id: column.text(),
   user_id: column.text(),
@@ -33,7 +33,7 @@ export const REQUESTS = table<AuthorizationRequest>('authorization_requests', {
   authorization_details: column.maybeJson(),
 })
 
-export const CONSENTS = table<Consent>('consent_grants', {
+export const CONSENTS = plainTable<Consent>('consent_grants', {
   id: column.id,
   user_id: column.text(),
   client_id: column.text(),
@@ -45,7 +45,7 @@ export const CONSENTS = table<Consent>('consent_grants', {
   revoked_at: column.readOnly(column.maybeInt),
 })
 
-export const FAMILIES = table<TokenFamily>('token_families', {
+export const FAMILIES = plainTable<TokenFamily>('token_families', {
   id: column.id,
   client_id: column.text(),
   user_id: column.text(),
@@ -61,7 +61,7 @@ export const FAMILIES = table<TokenFamily>('token_families', {
   revoked_at: column.readOnly(column.maybeInt),
 })
 
-export const REFRESH_TOKENS = table<RefreshToken>('refresh_tokens', {
+export const REFRESH_TOKENS = plainTable<RefreshToken>('refresh_tokens', {
   id: column.id,
   family_id: column.id,
   hash: column.id,

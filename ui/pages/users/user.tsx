@@ -7,7 +7,7 @@ import type { Grants, UserAnswer, UserInFull } from '../../lib/types.ts'
 import { ActivityCard } from '../../parts/activity.tsx'
 import { ChangedContext } from '../../parts/changed.ts'
 import { ConfirmButton } from '../../parts/dialog.tsx'
-import { DeleteButton, EditButton, Item, Pending } from '../../parts/entity.tsx'
+import { DeleteButton, EditButton, ItemPage, Pending } from '../../parts/entity.tsx'
 import { History } from '../../parts/history.tsx'
 import { acts, type Column, Table } from '../../parts/list.tsx'
 import { Badge, Card, Copy, Facts, Name, PageHead, ProblemNote, Time } from '../../parts/text.tsx'
@@ -26,7 +26,7 @@ export function UserDetail({ id }: { id: string }) {
   const { data: user, error, reload } = useLoad(path, () => get<UserInFull>(path))
   if (!user) return <Pending title="User" from={from} error={error} />
   return (
-    <Item onChange={reload}>
+    <ItemPage onChange={reload}>
       <PageHead
         from={from}
         title={
@@ -69,7 +69,7 @@ export function UserDetail({ id }: { id: string }) {
           </a>
         </div>
       </Card>
-    </Item>
+    </ItemPage>
   )
 }
 
