@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { int, text, word } from '../lib/field.ts'
 import { ID } from '../lib/id.ts'
-import type { Cursor, Found } from '../store/list.ts'
+import type { Cursor, Found, ListPage } from '../store/list.ts'
 import { invalid } from './outcome.ts'
 
 /** The order of a list. */
@@ -42,14 +42,39 @@ export async function cursorOf(
 /** Rows of one window. It is small, so that token requests do not wait for an operator. */
 const WINDOW_ROWS = 5000
 
+/** Rows that are returned at once. To hand them over takes far longer than to examine them. */
+const PIECE_ROWS = 500
+
+interface Asked extends Pick<ListPage, 'after'> {
+  limit: number
+  offset: number
+}
+/** Returns a page of rows, piece by piece, so that token requests do not wait for a long one. */
+export async function pieces<T>(
+  read: (piece: Asked) => Promise<T[]>,
+  placeOf: (row: T) => Cursor,
+  { after, limit, offset }: Asked,
+): Promise<T[]> {
+  const found: T[] = []
+  for (let from = { after, offset }; ; ) {
+    const wanted = Math.min(PIECE_ROWS, limit - found.length)
+    const rows = await read({ ...from, limit: wanted })
+    found.push(...rows)
+    const last = rows.at(-1)
+    if (!last || rows.length < wanted || found.length === limit) return found
+    from = { after: placeOf(last), offset: 0 }
+  }
+}
+
 /** Returns up to `limit` rows that `look` finds, window by window, after a cursor. */
 export async function search<T>(
-  look: (window: { after?: Cursor; rows: number }) => Promise<Found<T>>,
-  { after, limit, offset }: { after?: Cursor; limit: number; offset: number },
+  look: (window: { after?: Cursor; rows: number; limit: number }) => Promise<Found<T>>,
+  { after, limit, offset }: Asked,
 ): Promise<T[]> {
   const found: T[] = []
   for (let from = after, more = true; more && found.length < limit + offset; ) {
-    const { rows, next } = await look({ after: from, rows: WINDOW_ROWS })
+    const wanted = Math.min(PIECE_ROWS, limit + offset - found.length)
+    const { rows, next } = await look({ after: from, rows: WINDOW_ROWS, limit: wanted })
     found.push(...rows)
     more = next !== undefined
     from = next

@@ -36,6 +36,8 @@ export interface Search {
   order: Order
   /** Maximum number of rows to examine. */
   rows: number
+  /** Maximum number of rows to return. Default: all that match. */
+  limit?: number
 }
 /** One step of a search. */
 export interface Found<T> {
@@ -82,8 +84,13 @@ export function* lastOfWindow(
     ...params,
     rows - 1,
   )
-  return last && { at: num(last[withoutAlias(at)]), id: str(last[withoutAlias(id)]) }
+  return last && placeOf(list, last)
 }
+
+const placeOf = ({ at, id }: ListSpec, row: Row): Cursor => ({
+  at: num(row[withoutAlias(at)]),
+  id: str(row[withoutAlias(id)]),
+})
 
 /** The rows of a page that match the conditions. */
 export function* listPage(
@@ -109,7 +116,7 @@ const aliasOf = (column: string) => column.slice(0, column.indexOf('.'))
 /** The rows among the next rows of a list that match the conditions. */
 export function* searchRows(
   list: ListSpec,
-  { after, order, rows: size }: Search,
+  { after, order, rows: size, limit }: Search,
   ...fitting: readonly (Condition | undefined)[]
 ): Op<Found<Row>> {
   const { columns, at, id } = list
@@ -120,12 +127,14 @@ export function* searchRows(
   const next = yield* lastOfWindow(list, { after, order, rows: size })
   const { sql, params } = where(...fitting)
   const rows = yield* all(
-    `SELECT * FROM (SELECT ${columns} FROM ${cut(list, `${range.sql} ${age.sql} LIMIT ?`, age.sql)}) page ${sql} ${byAge(named, order, after).sql}`,
+    `SELECT * FROM (SELECT ${columns} FROM ${cut(list, `${range.sql} ${age.sql} LIMIT ?`, age.sql)}) page ${sql} ${byAge(named, order, after).sql} LIMIT ?`,
     ...range.params,
     size,
     ...params,
+    limit ?? size,
   )
-  return { rows, next }
+  const last = rows.length === limit ? rows.at(-1) : undefined
+  return { rows, next: last ? placeOf(list, last) : next }
 }
 
 const withoutAlias = (column: string) => column.slice(column.indexOf('.') + 1)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { search } from '../../src/admin/lists.ts'
+import { pieces, search } from '../../src/admin/lists.ts'
 import type { Cursor } from '../../src/store/list.ts'
 import { okAdmin } from '../support/admin.ts'
 import { machineToken } from '../support/flow.ts'
@@ -33,6 +33,29 @@ describe('search()', () => {
       expect(await search(look, { limit, offset })).toEqual(found)
     },
   )
+})
+
+describe('pieces()', () => {
+  const all = Array.from({ length: 1203 }, (_, i) => i)
+  test.each([
+    [1203, 0, [500, 500, 203]],
+    [1000, 0, [500, 500]],
+    [700, 1, [500, 200]],
+    [9, 1200, [9]],
+    [9, 2000, [9]],
+  ])('a page of %i rows behind %i is read in pieces of 500', async (limit, offset, sizes) => {
+    const read: number[] = []
+    const page = await pieces(
+      async ({ after, limit, offset }) => {
+        read.push(limit)
+        return all.filter((each) => each > (after?.at ?? -1)).slice(offset, offset + limit)
+      },
+      (at) => ({ at, id: '' }),
+      { limit, offset },
+    )
+    expect(page).toEqual(all.slice(offset, offset + limit))
+    expect(read).toEqual(sizes)
+  })
 })
 
 describe('lists', () => {

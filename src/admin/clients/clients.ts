@@ -16,7 +16,7 @@ import type { Client } from '../../records/client.ts'
 import { type ActionResult, type AdminResource, action, type Recorder } from '../action.ts'
 import * as answers from '../answers/answers.ts'
 import { clientForm, newClientForm } from '../forms/client_form.ts'
-import { AFTER, cursorOf, paging, q, search } from '../lists.ts'
+import { AFTER, cursorOf, paging, pieces, q, search } from '../lists.ts'
 import { changedFields, changesOf, conflict, invalid, retryStale } from '../outcome.ts'
 import { checkClientChange } from '../rights.ts'
 import { clientsByTokens } from './by_tokens.ts'
@@ -89,7 +89,7 @@ export const clients: AdminResource = {
         const page = { ...query, order, after: last }
         // An index serves one of the two filters, not both.
         const found = await (q === undefined && (status === undefined || source === undefined)
-          ? store.listClients(page)
+          ? pieces((piece) => store.listClients({ ...page, ...piece }), placeOf, page)
           : search((window) => store.listClientsWith({ q: q ?? '', status, source, order, ...window }), page))
         return { shown: await shownInList(app, found, activity) }
       },
@@ -215,6 +215,8 @@ export const clients: AdminResource = {
     restore: clientRestore,
   },
 }
+
+const placeOf = ({ issued_at, client_id }: Client) => ({ at: issued_at, id: client_id })
 
 /** The record of a new client that an operator describes, with its secret. */
 async function newClientOf(app: App, body: z.output<typeof creatable>): Promise<ClientRegistration> {

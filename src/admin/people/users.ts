@@ -9,7 +9,7 @@ import { type ActionResult, type AdminResource, action, type Change, type Record
 import * as answers from '../answers/answers.ts'
 import { userInFull } from '../answers/people.ts'
 import { userForm } from '../forms/resource_form.ts'
-import { AFTER, cursorOf, order, paging, q, search } from '../lists.ts'
+import { AFTER, cursorOf, order, paging, pieces, q, search } from '../lists.ts'
 import { changedFields, changesOf, conflict, existing, notFound, retryStale } from '../outcome.ts'
 import { checkAdminUsers, checkPasswordChange, checkRoleChange, requireCapability } from '../rights.ts'
 import { factorReset, factorsOf } from './factors.ts'
@@ -85,7 +85,7 @@ export const users: AdminResource = {
         }
         const { order, group } = query
         const found = await (q === undefined
-          ? store.listUsers(page)
+          ? pieces((piece) => store.listUsers({ ...page, ...piece }), placeOf, page)
           : search((window) => store.listUsersWith({ q, order, group, issuer, ...window }), page))
         return { shown: found.map(userJson) }
       },
@@ -217,6 +217,8 @@ export const users: AdminResource = {
     }),
   },
 }
+
+const placeOf = ({ created_at, id }: User) => ({ at: created_at, id })
 
 async function changeUser(
   app: App,

@@ -19,6 +19,8 @@ export function searchRules(bench: Bench): void {
     expect(await look('alpha', { rows: 2 })).toEqual([['id-0'], 'id-1'])
     expect(await look('alpha', { rows: 2, after: { at: NOW + 1, id: 'id-1' } })).toEqual([['id-2'], 'id-3'])
     expect(await look('alpha', { rows: 2, after: { at: NOW + 3, id: 'id-3' } })).toEqual([[], undefined])
+    expect(await look('alpha', { limit: 1 })).toEqual([['id-0'], 'id-0'])
+    expect(await look('alpha', { limit: 1, rows: 3, after: { at: NOW, id: 'id-0' } })).toEqual([['id-2'], 'id-2'])
     expect(await look('ID-4')).toEqual([['id-4'], undefined])
     expect(await look('a%')).toEqual([['id-3'], undefined])
     expect(await look('m_m')).toEqual([['id-4'], undefined])
