@@ -15,6 +15,7 @@ import { issuances } from './issuances.ts'
 import { invalid } from './outcome.ts'
 import { lockouts } from './people/lockouts.ts'
 import { users } from './people/users.ts'
+import { deletedRecords } from './resources/deleted.ts'
 import { providers } from './resources/providers.ts'
 import { resources } from './resources/resources.ts'
 import { keys } from './system.ts'
@@ -39,15 +40,20 @@ function absent(error: unknown): undefined {
   if (!(error instanceof OAuthError) || error.code !== 'not_found') throw error
 }
 
+/** The records whose texts contain this one. */
+const withText = async (app: App, { actions }: AdminResource, query: string, by: Recorder): Promise<Rows> =>
+  query.length > LONGEST_TEXT ? [] : listed(app, actions['list'], { q: query, limit: String(MOST) }, by)
+
 /** The record with exactly this name or id, and the records whose texts contain it. */
 async function byNameOrText(
   app: App,
   kind: string,
-  { actions: { get, list } }: AdminResource,
+  resource: AdminResource,
   query: string,
   by: Recorder,
 ): Promise<Rows> {
-  const rows = query.length > LONGEST_TEXT ? [] : await listed(app, list, { q: query, limit: String(MOST) }, by)
+  const rows = await withText(app, resource, query, by)
+  const { get } = resource.actions
   const [param = 'id'] = /(?<=\{)\w+/.exec(get?.path ?? '') ?? []
   const exact = await get
     ?.run(app, { params: { [param]: query }, query: {}, body: {} }, by)
@@ -56,11 +62,19 @@ async function byNameOrText(
   const id = kind === 'client' ? 'client_id' : 'id'
   const others = rows.filter((each) => each[id] !== exact?.[id])
   // A list shows less of a client than its own operation, so that the answer of one that is named exactly is read as the list shows it.
-  const first = exact && (rows.find((each) => each[id] === exact[id]) ?? withoutSecretList(exact))
+  const first = exact && (rows.find((each) => each[id] === exact[id]) ?? asListed(exact))
   return [...(first ? [first] : []), ...others].map((each) => ({ kind, ...each }))
 }
 
-const withoutSecretList = ({ secrets: _secrets, ...rest }: Record<string, unknown>) => rest
+const asListed = ({ secrets: _secrets, document: _document, ...rest }: Record<string, unknown>) => rest
+
+/** Clients and resources that can be restored. */
+const deletedNamed = async (app: App, query: string, by: Recorder): Promise<Rows> =>
+  (await withText(app, deletedRecords, query, by)).map(({ kind: what, ...rest }) => ({
+    kind: 'deleted',
+    what,
+    ...rest,
+  }))
 
 async function requestNamed(app: App, request_id: string): Promise<Rows> {
   if (!isId(request_id)) return []
@@ -135,7 +149,7 @@ export const finding: AdminResource = {
     find: action({
       method: 'GET',
       path: '/admin/find',
-      doc: 'Finds clients, users, resources, providers, tokens, keys, addresses and requests by an id, a name, an email, a URI, a slug, a jti, a kid, an IP address, or a request_id. Not by a token or a secret: those belong in no URL.',
+      doc: 'Finds clients, users, resources, deleted clients and resources, providers, tokens, keys, addresses and requests by an id, a name, an email, a URI, a slug, a jti, a kid, an IP address, or a request_id. Not by a token or a secret: those belong in no URL.',
       answer: found,
       query: z.strictObject({
         query: text(2048)
@@ -151,6 +165,7 @@ export const finding: AdminResource = {
           byNameOrText(app, 'client', clients, query, by),
           byNameOrText(app, 'user', users, query, by),
           byNameOrText(app, 'resource', resources, query, by),
+          deletedNamed(app, query, by),
           providerNamed(app, query, by),
           tokenNamed(issuances, app, query, by),
           keyNamed(app, query, by),

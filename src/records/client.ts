@@ -102,6 +102,9 @@ export interface Client extends DocumentFields, ClientAuthentication, RareMember
   document_error?: string
 }
 
+/** Days within which a deleted client or resource can be restored. */
+export const RESTORABLE_DAYS = 7
+
 /** A client that asked for approval, and what an operator has decided. */
 export interface ClientRequest {
   id: string

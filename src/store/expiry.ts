@@ -1,9 +1,10 @@
 // Which rows expire, and how they are deleted: in small ranges of the time-ordered keys, so that no lock is held for long.
 import { DAY } from '../lib/time.ts'
+import { RESTORABLE_DAYS } from '../records/client.ts'
 import { change, idBytes, idText, type Op, where, windowEnd } from './op.ts'
 
 /** A deleted client or resource can be restored for this long. */
-export const RESTORABLE = 7 * DAY
+export const RESTORABLE = RESTORABLE_DAYS * DAY
 
 interface Table {
   name: string

@@ -28,6 +28,21 @@ test('a client, a user and a resource are found by id, by email and by slug', as
   expect(await okAdmin(service, 'GET', find('no-such-thing'))).toEqual({ matches: [] })
 })
 
+test('a deleted client and a deleted resource are found by name and by id, until they are restored', async () => {
+  const [client, resource] = [await addClient(service, { client_name: 'Gone robot' }), await addResource(service)]
+  await okAdmin(service, 'DELETE', `/admin/clients/${client.client_id}`)
+  await okAdmin(service, 'DELETE', `/admin/resources/${resource.id}`)
+  const matching = async (query: string) =>
+    (await okAdmin<{ matches: object[] }>(service, 'GET', find(query))).matches as Record<string, unknown>[]
+  const [found, ...more] = await matching('gone ROB')
+  expect([found, more]).toMatchObject([{ kind: 'deleted', what: 'client', name: client.client_id }, []])
+  expect(await matching(client.client_id)).toEqual([found])
+  for (const query of [resource.slug, resource.id])
+    expect(await matching(query)).toMatchObject([{ kind: 'deleted', what: 'resource', label: resource.slug }])
+  await okAdmin(service, 'POST', `/admin/clients/${client.client_id}/restore`)
+  expect(await matching(client.client_id)).toMatchObject([{ kind: 'client' }])
+})
+
 test('a storage that fails is an error, not a search without matches', async () => {
   const spy = vi.spyOn(service.app.store, 'findClient').mockRejectedValue(new Error('the storage failed'))
   expect((await callAdmin(service, 'GET', find('c_some'))).status).toBe(500)

@@ -75,6 +75,19 @@ describe('a document that an operator keeps', () => {
       }),
     ])
     expect(body).not.toHaveProperty('document_fetched_at')
+    // The client alone has it, and no list.
+    expect((await shown(client_id))['document']).toEqual(documentOf(client_id))
+    const named = `q=${encodeURIComponent(client_id)}`
+    const [listed] = await okAdmin<Shown[]>(service, 'GET', `/admin/clients?${named}`)
+    const { matches } = await okAdmin<{ matches: Shown[] }>(
+      service,
+      'GET',
+      `/admin/find?${named.replace('q', 'query')}`,
+    )
+    for (const each of [listed, ...matches]) {
+      expect(each).toMatchObject({ client_id, document_source: 'stored' })
+      expect(each).not.toHaveProperty('document')
+    }
     const granted = await redeem(service, { client_id }, await consent(client_id), { resource })
     service.advance(4000)
     expect(await outcome(client_id)).toBe('consent')

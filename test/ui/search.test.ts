@@ -21,17 +21,20 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 describe(`in ${CHROMIUM}`, () => {
-  test('Ctrl-K moves to the field, and an email, a slug, a client, an address, a kid and a request lead to the thing and its history', async ({
+  test('Ctrl-K moves to the field, and an email, a slug, a client, what was deleted, an address, a kid and a request lead to the thing and its history', async ({
     reopen,
   }) => {
     await okAdmin(service, 'PATCH', `/admin/clients/${client.client_id}/suspend`)
     const [event] = await okAdmin<{ request_id: string }[]>(service, 'GET', '/admin/audit?action=client_suspended')
     const { current_kid } = await okAdmin<{ current_kid: string }>(service, 'GET', '/admin/keys')
+    const gone = await addResource(service)
+    await okAdmin(service, 'DELETE', `/admin/resources/${gone.id}`)
     const { page, complaints } = await openAdmin(reopen, service, 'clients')
     for (const [text, name, address] of [
       [user.email, user.email, `users/${user.id}`],
       [resource.slug, resource.display_name, `resources/${resource.slug}`],
       ['night rob', 'Night robot', `clients/${client.client_id}`],
+      [gone.slug, gone.slug, `deleted?kind=resource&q=${gone.id}`],
       ['127.0.0.1', '127.0.0.1', 'connections?address=127.0.0.1'],
       [current_kid, current_kid, 'keys'],
       [event?.request_id, event?.request_id, `audit?request_id=${event?.request_id}`],

@@ -210,16 +210,14 @@ describe(`a developer of an MCP server, in ${CHROMIUM}`, () => {
     const resource = await addResource(service, { access: { mode: 'restricted', groups: ['staff'] } })
     const { page } = await openAdmin(reopen, service)
     const took = await doTask(page, 'why no token', async (hands) => {
-      await hands.follow('Clients')
-      await hands.follow('Try it')
+      await hands.enter(SEARCH, user.email, true)
       await hands.follow('Explain access')
       await hands.enter(/^Client ID/, client.client_id)
-      await hands.enter(/^User/, user.email)
       await hands.enter(/^Resource/, resource.uri)
       await hands.press('Explain')
       await page.getByText('Is the user one of those who may use the resource?').waitFor()
     })
-    expect(took).toBe('4 clicks, 3 entries')
+    expect(took).toBe('2 clicks, 3 entries')
   })
 
   test('what is in a token that the server got?', async ({ reopen }) => {

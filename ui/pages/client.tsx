@@ -77,6 +77,9 @@ export function ClientDetail({ client_id }: { client_id: string }) {
       <History of={{ client_id }} version={client.updated_at} />
       <Card title="Related pages">
         <div class="body actions">
+          <a class="button" href={href(['try', 'explain'], { client_id })}>
+            Explain access
+          </a>
           <a class="button" href={href(['issuances'], { client_id })}>
             Its tokens
           </a>

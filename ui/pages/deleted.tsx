@@ -1,4 +1,5 @@
-// Deleted clients and resources, which can be restored for a week.
+// Deleted clients and resources, which can be restored for some days.
+import { RESTORABLE_DAYS } from '../../src/records/client.ts'
 import { call, segment } from '../lib/api.ts'
 import { go, href, type Location } from '../lib/router.ts'
 import type { DeletedAnswer } from '../lib/types.ts'
@@ -52,11 +53,12 @@ export function DeletedPage({ place }: { place: Location }) {
   return (
     <Entries<DeletedAnswer>
       title="Deleted"
-      about="Clients and resources that can be restored for 7 days. Meanwhile requests find nothing of them, and others may take their names."
+      about={`Clients and resources that can be restored for ${RESTORABLE_DAYS} days. Meanwhile requests find nothing of them, and others may take their names.`}
       from={isOfResources ? ['Resources', href(['resources'])] : ['Clients', href(['clients'])]}
       none="Nothing to restore"
       path="/admin/deleted"
       filters={[
+        { name: 'q', label: 'Search by name, slug or id', search: true },
         {
           name: 'kind',
           label: 'Clients and resources',
@@ -69,7 +71,7 @@ export function DeletedPage({ place }: { place: Location }) {
       columns={COLUMNS}
       keyOf={({ kind, name, deleted_at }) => `${kind} ${name} ${deleted_at}`}
     >
-      A client or a resource that is deleted appears here for 7 days.
+      A client or a resource that is deleted appears here for {RESTORABLE_DAYS} days.
     </Entries>
   )
 }

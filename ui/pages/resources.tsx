@@ -132,6 +132,9 @@ function ResourceDetail({ slug }: { slug: string }) {
       <History of={{ about: resource.id }} version={resource.updated_at} />
       <Card title="Related pages">
         <div class="body actions">
+          <a class="button" href={href(['try', 'explain'], { resource: resource.uri || resource.slug })}>
+            Explain access
+          </a>
           <a class="button" href={href(['issuances'], { resource: resource.slug })}>
             Its tokens
           </a>

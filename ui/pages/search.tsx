@@ -25,7 +25,10 @@ export function SearchPage({ place: { query } }: { place: Location }) {
   const asked = pasted?.kind === 'token' ? pasted.jti : pasted ? undefined : query['q']
   return (
     <div class="stack">
-      <PageHead title="Search" about="Clients, users, servers, providers, tokens, keys, addresses and requests." />
+      <PageHead
+        title="Search"
+        about="Clients, users, servers, providers, tokens, keys, addresses and requests, and what was deleted."
+      />
       {pasted && <PastedCard of={pasted} />}
       {asked ? <Matches text={asked} isPasted={pasted !== undefined} /> : !pasted && <HowTo />}
     </div>
@@ -123,6 +126,7 @@ function MatchRow({ of }: { of: Match }) {
 }
 
 const HISTORY = 'Its history'
+const EXPLAIN = 'Explain access'
 const history = (about: string): Way => [HISTORY, href(['audit'], { about, range: '30d' })]
 
 function shownOf(match: Match): Shown {
@@ -134,6 +138,7 @@ function shownOf(match: Match): Shown {
         ways: [
           ['Open', href(['clients', match.client_id])],
           ['What it did', href(['connections'], { client_id: match.client_id })],
+          [EXPLAIN, href(['try', 'explain'], { client_id: match.client_id })],
           [HISTORY, href(['audit'], { client_id: match.client_id, range: '30d' })],
         ],
       }
@@ -143,6 +148,7 @@ function shownOf(match: Match): Shown {
         about: `${match.id} · ${match.status}`,
         ways: [
           ['Open', href(['users', match.id])],
+          [EXPLAIN, href(['try', 'explain'], { user: match.email || match.id })],
           ['Tokens', href(['issuances'], { user_id: match.id })],
           history(match.id),
         ],
@@ -153,8 +159,24 @@ function shownOf(match: Match): Shown {
         about: `${match.slug} · ${match.uri ?? ''}`,
         ways: [
           ['Open', href(['resources', match.slug])],
+          [EXPLAIN, href(['try', 'explain'], { resource: match.uri || match.slug })],
           ['Tokens', href(['issuances'], { resource: match.slug })],
           history(match.id),
+        ],
+      }
+    case 'deleted':
+      return {
+        name: <Name of={match.label} or={match.name} />,
+        about: (
+          <>
+            {match.what} {match.name} · deleted <Time at={match.deleted_at} />
+          </>
+        ),
+        ways: [
+          ['Open', href(['deleted'], { kind: match.what, q: match.name })],
+          match.what === 'client'
+            ? [HISTORY, href(['audit'], { client_id: match.name, range: '30d' })]
+            : history(match.name),
         ],
       }
     case 'provider':

@@ -1,6 +1,7 @@
 // What the pages of items have in common: the list with its create button, the edit and delete buttons, and the page of an item that is loading.
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
+import { RESTORABLE_DAYS } from '../../src/records/client.ts'
 import { call, segment } from '../lib/api.ts'
 import { href } from '../lib/router.ts'
 import { dayOf } from '../lib/zone.ts'
@@ -114,11 +115,10 @@ export function DeleteButton({ operation, what, path, word, revokes, onGone, chi
   )
 }
 
-const RESTORABLE_MS = 7 * 86_400_000
 /** The last sentence of a confirmation. */
 export const Restorable = ({ without }: { without: string }) => (
   <p>
-    Until {dayOf(Date.now() + RESTORABLE_MS)} it can be restored, without {without}.
+    Until {dayOf(Date.now() + RESTORABLE_DAYS * 86_400_000)} it can be restored, without {without}.
   </p>
 )
 

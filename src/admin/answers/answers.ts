@@ -6,7 +6,7 @@ import { ACCESS_MODES, ACCESS_TOKEN_TYPS, TOKEN_CLAIMS } from '../../records/res
 import { details, detailsTypes } from './details.ts'
 import { shownLimits } from './limits.ts'
 import { own } from './own_words.ts'
-import { documentFields, documentState, federatedCredential, hostWarning } from './parts.ts'
+import { documentFields, documentState, federatedCredential, hostWarning, keptDocument } from './parts.ts'
 
 const at = z.iso.datetime()
 const texts = z.array(z.string())
@@ -87,6 +87,7 @@ export const client = z.strictObject({
   name: z.string(),
 })
 export const newClientAnswer = client.extend({
+  document: keptDocument,
   client_secret: z.string().optional().describe('Returned only in this response. A public client has none.'),
 })
 export const newSecretAnswer = z.strictObject({
@@ -101,6 +102,7 @@ export const clientSecret = z.strictObject({
   last_used_at: at.optional().describe('Time of the last use, at most an hour late.'),
 })
 export const clientWithSecrets = client.extend({
+  document: keptDocument,
   secrets: z
     .array(clientSecret)
     .optional()

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { trail } from './activity.ts'
 import * as answers from './answers.ts'
 import { own } from './own_words.ts'
-import { lockout } from './people.ts'
+import { deletedRecord, lockout } from './people.ts'
 import { key } from './service.ts'
 
 const match = z.union([
@@ -13,6 +13,9 @@ const match = z.union([
   answers.provider.extend({ kind: z.literal('provider') }),
   answers.issuance.extend({ kind: z.literal('token') }),
   key.extend({ kind: z.literal('key') }),
+  deletedRecord
+    .omit({ kind: true })
+    .extend({ kind: z.literal('deleted'), what: deletedRecord.shape.kind.describe('What it was.') }),
   z.strictObject({
     kind: z.literal('address'),
     address: z.string(),

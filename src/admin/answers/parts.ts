@@ -23,10 +23,6 @@ export const documentState = {
     .describe(
       'Only for a client with a metadata document. stored: an operator keeps the document, and it is never fetched.',
     ),
-  document: z
-    .record(z.string(), z.unknown())
-    .optional()
-    .describe('The document that an operator keeps, as it was given.'),
   document_fetched_at: z.iso.datetime().optional().describe('When the document that the client has was fetched.'),
   document_error: z
     .string()
@@ -34,6 +30,11 @@ export const documentState = {
     .optional()
     .describe('Why the last fetch of the document failed. null: it succeeded, or nothing is fetched.'),
 }
+/** The document itself, which is long: lists do not show it. */
+export const keptDocument = z
+  .record(z.string(), z.unknown())
+  .optional()
+  .describe('The document that an operator keeps, as it was given.')
 /** A workload identity that proves a client. */
 export const federatedCredential = z.strictObject({
   issuer: z.string(),

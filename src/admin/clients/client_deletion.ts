@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { longestLife } from '../../config/lifetimes.ts'
 import { bool } from '../../lib/field.ts'
 import { idFloor } from '../../lib/id.ts'
+import { RESTORABLE_DAYS } from '../../records/client.ts'
 import { action } from '../action.ts'
 import * as answers from '../answers/answers.ts'
 import { conflict, existing, notFound } from '../outcome.ts'
@@ -17,7 +18,7 @@ import { shownAlone } from './client_shown.ts'
 export const removeClient = action({
   method: 'DELETE',
   path: '/admin/clients/{client_id}',
-  doc: 'Deletes a client with its consents and streams, and removes it from the policies of resources. A client with live tokens is deleted only with force. For 7 days the client can be restored, without what was ended.',
+  doc: `Deletes a client with its consents and streams, and removes it from the policies of resources. A client with live tokens is deleted only with force. For ${RESTORABLE_DAYS} days the client can be restored, without what was ended.`,
   status: 204,
   query: z.strictObject({
     force: bool().prefault(false).describe('Delete it even if it has live tokens, and revoke them.'),
@@ -53,7 +54,7 @@ export const removeClient = action({
 export const clientRestore = action({
   method: 'POST',
   path: '/admin/clients/{client_id}/restore',
-  doc: 'Restores a client that was deleted within the last 7 days, with its secrets and keys. Its consents, sign-ins, tokens and streams stay ended, and policies of resources do not name it. After a leak, rotate its secret. It is refused if the client_id was taken meanwhile.',
+  doc: `Restores a client that was deleted within the last ${RESTORABLE_DAYS} days, with its secrets and keys. Its consents, sign-ins, tokens and streams stay ended, and policies of resources do not name it. After a leak, rotate its secret. It is refused if the client_id was taken meanwhile.`,
   answer: answers.clientWithSecrets,
   audit: 'client_restored',
   cli: { unlisted: true, flags: { id: { field: 'client_id' } } },

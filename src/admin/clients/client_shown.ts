@@ -5,9 +5,10 @@ import { sharedFaultsIn, withHostWarning } from '../unreachable.ts'
 import { withActivity } from './by_tokens.ts'
 import { clientJson, secretsJson } from './client_members.ts'
 
-/** A page of clients. Only the hosts of clients that operators registered are looked up: others could name very many slow hosts. */
+/** A page of clients, without the documents that operators keep. Only the hosts of clients that operators registered are looked up: others could name very many slow hosts. */
 export async function shownInList(app: App, found: Client[], activity: boolean) {
-  const entries = activity ? await withActivity(app, found) : found.map((client) => ({ client }))
+  const short = found.map(({ kept_document: _, ...client }) => client)
+  const entries = activity ? await withActivity(app, short) : short.map((client) => ({ client }))
   const faultOf = sharedFaultsIn(app)
   return Promise.all(
     entries.map(async ({ client, ...counts }) => ({

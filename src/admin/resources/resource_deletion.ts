@@ -4,6 +4,7 @@ import type { App } from '../../context.ts'
 import { bool } from '../../lib/field.ts'
 import { newId } from '../../lib/id.ts'
 import { nameOf } from '../../oauth/tokens/resource.ts'
+import { RESTORABLE_DAYS } from '../../records/client.ts'
 import type { OnProgress } from '../../records/job.ts'
 import type { Resource } from '../../records/resource.ts'
 import { action } from '../action.ts'
@@ -35,7 +36,7 @@ const isTaken = async ({ store }: App, { slug, uri }: Resource): Promise<boolean
 export const removeResource = action({
   method: 'DELETE',
   path: '/admin/resources/{id}',
-  doc: 'Deletes a resource. If fronting links, consents, issued tokens or the default_resource of a client refer to it, it is deleted only with cascade. The record of its tokens is kept. For 7 days the resource can be restored, without what was ended.',
+  doc: `Deletes a resource. If fronting links, consents, issued tokens or the default_resource of a client refer to it, it is deleted only with cascade. The record of its tokens is kept. For ${RESTORABLE_DAYS} days the resource can be restored, without what was ended.`,
   status: 204,
   tool: { name: 'delete_resource', title: 'Delete a resource', destructive: 'get', counts: ['resource', 'uri'] },
   query: z.strictObject({
@@ -72,7 +73,7 @@ export const removeResource = action({
 export const resourceRestore = action({
   method: 'POST',
   path: '/admin/resources/{id}/restore',
-  doc: 'Restores a resource that was deleted within the last 7 days, by its id. Its consents, its tokens and its fronting links stay ended, and clients and users that were deleted since are removed from its lists. It is refused if the slug or the URI was taken meanwhile. A broker resource needs the capability admin, and so does a resource that leads to tokens of a provider.',
+  doc: `Restores a resource that was deleted within the last ${RESTORABLE_DAYS} days, by its id. Its consents, its tokens and its fronting links stay ended, and clients and users that were deleted since are removed from its lists. It is refused if the slug or the URI was taken meanwhile. A broker resource needs the capability admin, and so does a resource that leads to tokens of a provider.`,
   answer: answers.resource,
   audit: 'resource_restored',
   count: ['ext_resource_server_ops_total', { op: 'restore' }],

@@ -37,6 +37,8 @@ export interface Kind {
   readonly reference?: { readonly member: string; readonly field: string; readonly kind: string }
   /** Members whose names differ in the admin API. */
   readonly read?: (shown: Item) => Item
+  /** Whether the answer of the operation `get` has more of an item than a list. Default: never. */
+  readonly isShort?: (shown: Item) => boolean
   /** Members that a document never has, because ids differ between installations. */
   readonly without?: readonly string[]
   /** The member whose default is the issuer of the server. */
@@ -100,6 +102,7 @@ export const KINDS: readonly Kind[] = [
     resource: 'client',
     key: ['client_id'],
     at: ({ client_id }) => ({ client_id: String(client_id) }),
+    isShort: ({ document_source }) => document_source === 'stored',
     read: (shown) => (isDocumentClient(shown) ? givenBeside(shown) : shown),
     late: ['default_resource'],
     creates: (item) => (isDocumentClient(item) ? ['client_id', 'document'] : undefined),

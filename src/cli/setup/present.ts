@@ -27,8 +27,11 @@ export function readPresent(sender: AdminClient): PresentOf {
     const names = await namesOf(kind, presentOf)
     const members = membersOf(kind)
     const all = new Map<string, Present>()
-    for await (const shown of pagesOf(sender, actionNamed(kind.resource, 'list'))) {
-      if (kind.ours && !kind.ours(shown)) continue
+    for await (const listed of pagesOf(sender, actionNamed(kind.resource, 'list'))) {
+      if (kind.ours && !kind.ours(listed)) continue
+      const shown = kind.isShort?.(listed)
+        ? ((await sender.send(actionNamed(kind.resource, 'get'), { params: kind.at(listed), query: {} })) as Item)
+        : listed
       const item = itemOf(kind, members, shown, names)
       all.set(itemKey(kind, item), { item, shown })
     }

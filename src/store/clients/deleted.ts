@@ -2,7 +2,7 @@
 import { newId } from '../../lib/id.ts'
 import type { Client } from '../../records/client.ts'
 import type { Resource } from '../../records/resource.ts'
-import { change, forUpdate, idBytes, is, type Op, where } from '../op.ts'
+import { type Condition, change, containing, forUpdate, idBytes, is, type Op, where } from '../op.ts'
 import { column, plainTable } from '../table.ts'
 
 interface Kinds {
@@ -48,13 +48,21 @@ export interface DeletedFilter {
   kind?: keyof Kinds
   /** Deleted later than this. */
   after: number
+  /** Only those with this text in their name or label, among the last ones. */
+  q?: string
   limit: number
   offset?: number
 }
+/** A text is searched for in this many rows, so that token requests do not wait for it. */
+const SEARCHED_ROWS = 5000
 /** The deleted records, the last one first. */
-export function* listDeleted({ kind, after, limit, offset = 0 }: DeletedFilter): Op<DeletedRecord[]> {
+export function* listDeleted({ kind, after, q, limit, offset = 0 }: DeletedFilter): Op<DeletedRecord[]> {
   const { sql, params } = where(is('kind', kind), ['deleted_at > ?', after])
-  return yield* RECORDS.list(`${sql} ORDER BY id DESC LIMIT ? OFFSET ?`, ...params, limit, offset)
+  const page = 'ORDER BY id DESC LIMIT ?'
+  if (q === undefined) return yield* RECORDS.list(`${sql} ${page} OFFSET ?`, ...params, limit, offset)
+  const recent: Condition = [`id IN (SELECT id FROM deleted_records ${sql} ${page})`, ...params, SEARCHED_ROWS]
+  const fits = where(recent, containing(q, 'name', 'label'))
+  return yield* RECORDS.list(`${fits.sql} ${page} OFFSET ?`, ...fits.params, limit, offset)
 }
 
 /** A deleted record with its value. */

@@ -176,6 +176,8 @@ export function deletedRules(bench: Bench): void {
     expect(await names(AT)).toEqual([young.client_id])
     expect(await store.findDeletedClient({ name: old.client_id, after: AT })).toBeUndefined()
     expect(await names(0)).toEqual([young.client_id, old.client_id])
+    expect(await store.listDeleted({ after: 0, limit: 9, q: old.client_id.toUpperCase() })).toHaveLength(1)
+    expect(await store.listDeleted({ after: 0, limit: 1, offset: 1, q: old.client_name })).toHaveLength(1)
     const window = { target: 'deleted-records', table: 0, after: '', rows: 10, now: AT + RESTORABLE }
     expect((await store.purgeWindow(window)).deleted).toBe(1)
     expect(await names(0)).toEqual([young.client_id])

@@ -17,7 +17,7 @@ const TABS = [
 ] as const
 
 /** The trial operations as tabs. */
-export function Try({ place: { segments } }: { place: Location }) {
+export function Try({ place: { segments, query } }: { place: Location }) {
   const offered = useLoad('offered', readOffered)
   const [token, setToken] = useState('')
   const tabs = TABS.filter(({ needs }) => offered.data?.has(needs) ?? true)
@@ -41,7 +41,7 @@ export function Try({ place: { segments } }: { place: Location }) {
         ))}
       </nav>
       {tab ? (
-        <tab.show token={token} onToken={setToken} />
+        <tab.show token={token} onToken={setToken} asked={query} />
       ) : (
         <Empty title="ID-JAG is disabled">
           <p>Set xaa.enabled in the configuration to accept ID-JAG assertions.</p>

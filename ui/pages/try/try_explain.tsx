@@ -29,8 +29,8 @@ const QUESTIONS: Readonly<Record<RuleName, string>> = {
 const TONES = { passed: 'good', failed: 'bad', not_reached: '' } as const
 const ANSWERS = { passed: 'yes', failed: 'no', not_reached: 'not asked' } as const
 
-/** Asks the admin API, and shows its answer rule by rule. */
-export function ExplainAccess() {
+/** Asks the admin API, and shows its answer rule by rule. `asked` has what is known already: the client, the user or the resource. */
+export function ExplainAccess({ asked }: { asked: Readonly<Record<string, string>> }) {
   const [explained, setExplained] = useState<Explained>()
   const copy = explained && <CopyButton text={JSON.stringify(explained, null, 2)} what="answer" />
   return (
@@ -41,7 +41,7 @@ export function ExplainAccess() {
             operation="try.explain"
             fields={['grant', 'client_id', 'user', 'resource', 'scope', 'actor', 'source']}
             options={{ grant: grantOptions('plain') }}
-            start={{ grant: 'authorization_code' }}
+            start={{ grant: 'authorization_code', ...asked }}
             verb="Explain"
             onDone={setExplained}
           />

@@ -61,6 +61,9 @@ export function UserDetail({ id }: { id: string }) {
       <History of={{ about: user.id }} version={user.updated_at} />
       <Card title="Related pages">
         <div class="body actions">
+          <a class="button" href={href(['try', 'explain'], { user: user.email || user.id })}>
+            Explain access
+          </a>
           <a class="button" href={href(['issuances'], { user_id: user.id })}>
             Tokens about this user
           </a>
