@@ -47,6 +47,23 @@ test('a failed rule states where it is set and how to change it; later rules are
   for (const text of ['staff', user.id, resource.slug]) expect(failed?.change).toContain(text)
 })
 
+test('a rule that is not reached says nothing about what was not looked up', async () => {
+  const machine = await addClient(service, { grant_types: ['client_credentials'] })
+  const [user, resource] = [await addUser(service), await addResource(service, { access: restricted })]
+  const asked = { client_id: machine.client_id, grant: 'authorization_code', user: user.email, resource: resource.uri }
+  const { steps } = await explain(asked)
+  const places = Object.fromEntries(steps.map(({ rule, outcome, where }) => [rule, [outcome, where]]))
+  expect(places).toMatchObject({
+    grant_registered: ['failed', `client ${machine.client_id}: grant_types`],
+    user_active: ['not_reached', `user ${user.email}`],
+    access: ['not_reached', `access of the resource ${resource.uri}`],
+    consent: [
+      'not_reached',
+      `consent of ${user.email} to the client ${machine.client_id} at the resource ${resource.uri}`,
+    ],
+  })
+})
+
 test('omitted scopes are shown with their groups, and the claims do not contain them', async () => {
   const [user, resource] = [
     await addUser(service),

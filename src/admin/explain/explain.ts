@@ -46,7 +46,7 @@ async function explain(app: App, request: ExplainedRequest, grant: Grant) {
   const steps = () =>
     [...outcomes].filter(isShown).map(([rule, outcome]) => {
       const { where, change } = EXPLAINED_RULES[rule]
-      return { rule, outcome, where: where(scene), change: change(scene) }
+      return { rule, outcome, where: where(scene, outcome !== 'not_reached'), change: change(scene) }
     })
   for (const rule of rules)
     try {

@@ -46,7 +46,8 @@ export interface Scene extends Held, VendedExchange, Admitted {
 }
 
 interface RuleText {
-  where(scene: Scene): string
+  /** A rule that was not reached has looked nothing up: what is not known of it is left out. */
+  where(scene: Scene, isReached: boolean): string
   change(scene: Scene): string
 }
 
@@ -63,7 +64,8 @@ function accessPlace(scene: Scene): string {
   if (request.resource === undefined) return NO_RESOURCE
   const by = resource && admittedBy(resource.access, user && personOf(user))
   const place = `access of the resource ${nameOfResource(scene)}`
-  if (!resource || by === 'everyone') return `${place}: everyone`
+  if (!resource) return place
+  if (by === 'everyone') return `${place}: everyone`
   return by ? `${place}: ${nameOfUser(scene)} is admitted by ${by}` : `${place}: restricted`
 }
 
@@ -102,12 +104,13 @@ const linkOf = ({ source, links = [] }: Scene): FrontingLink | undefined =>
   links.find(({ source_slug }) => source_slug === source?.slug)
 
 /** The fronting link that the exchange would use. */
-function linkPlace(scene: Scene): string {
+function linkPlace(scene: Scene, isReached: boolean): string {
   const { source, links = [] } = scene
   const link = linkOf(scene)
   const linked = links.map(({ source_slug }) => source_slug)
   const target = nameOfResource(scene)
   if (link) return `fronting link from ${link.source_slug} to ${target}`
+  if (!isReached) return `fronting links to ${target}`
   if (source) return `no fronting link leads from ${source.slug} to ${target}`
   return linked.length === 0
     ? `no fronting link leads to ${target}`
@@ -127,11 +130,11 @@ function linkChange(scene: Scene): string {
   return `${known}: service admin fronting create --source ${from} --target ${target} --scope-map …`
 }
 
-function connectionPlace(scene: Scene): string {
+function connectionPlace(scene: Scene, isReached: boolean): string {
   const { resource, connection } = scene
   if (resource?.backend_kind === 'mint') return `not needed: ${nameOfResource(scene)} is not a broker resource`
   const place = `connection of ${nameOfUser(scene)} to the provider ${resource?.broker_provider_slug ?? 'of the resource'}`
-  if (!connection) return `${place}: none`
+  if (!connection) return isReached ? `${place}: none` : place
   return `${place}: ${connection.scopes_granted ? `has the scopes ${connection.scopes_granted}` : 'connected'}`
 }
 
@@ -145,7 +148,9 @@ function connectionChange(scene: Scene): string {
 const consentPlace = (scene: Scene): string =>
   linkOf(scene)
     ? 'not asked: the fronting link replaces the consent'
-    : `consent of ${nameOfUser(scene)} to the client ${scene.request.client_id} ${scene.request.resource === undefined ? 'for the sign-in' : `at the resource ${nameOfResource(scene)}`}: ${scene.has_consent ? 'given' : 'not given yet'}`
+    : `consent of ${nameOfUser(scene)} to the client ${scene.request.client_id} ${scene.request.resource === undefined ? 'for the sign-in' : `at the resource ${nameOfResource(scene)}`}${consentState(scene)}`
+const consentState = ({ has_consent }: Scene): string =>
+  has_consent === undefined ? '' : has_consent ? ': given' : ': not given yet'
 
 /** Whether an ID token would be issued, and why not. */
 function openIdPlace({ has_openid, scope }: Scene): string {
@@ -162,6 +167,10 @@ function openIdChange(scene: Scene): string {
   return `The client requests the scope openid. A scope that an operator set must contain it: service admin client update --id ${callerOf(scene)} --scopes …`
 }
 
+/** The status of a record that a rule looks up. */
+const stateOf = (record: { status: string } | undefined, isReached: boolean, absent: string): string =>
+  record ? `: ${record.status}` : isReached ? `: ${absent}` : ''
+
 /** By name. */
 export const EXPLAINED_RULES: Readonly<Record<RuleName, RuleText>> = {
   grant_enabled: {
@@ -169,7 +178,7 @@ export const EXPLAINED_RULES: Readonly<Record<RuleName, RuleText>> = {
     change: ({ grant }) => (grant.switch ? `Set ${grant.switch}: true.` : 'It cannot be disabled.'),
   },
   client_active: {
-    where: (scene) => `client ${callerOf(scene)}: ${scene.client?.status ?? 'not registered'}`,
+    where: (scene, isReached) => `client ${callerOf(scene)}${stateOf(scene.client, isReached, 'not registered')}`,
     change: (scene) =>
       scene.client
         ? `service admin client reactivate --id ${callerOf(scene)}; with clients.approval: service admin client-request list`
@@ -188,7 +197,7 @@ export const EXPLAINED_RULES: Readonly<Record<RuleName, RuleText>> = {
     change: (scene) => `service admin client update --id ${callerOf(scene)} --grant-types …`,
   },
   user_active: {
-    where: (scene) => `user ${nameOfUser(scene)}: ${scene.user?.status ?? 'not known here'}`,
+    where: (scene, isReached) => `user ${nameOfUser(scene)}${stateOf(scene.user, isReached, 'not known here')}`,
     change: ({ user }) =>
       user
         ? `PATCH /admin/users/${user.id}/enable, or on the admin page`
