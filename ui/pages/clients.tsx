@@ -53,6 +53,15 @@ const hostOf = ({ client_id, redirect_uris }: ClientAnswer): string => {
   return URL.canParse(url) ? new URL(url).host || new URL(url).protocol : ''
 }
 
+const Host = ({ of }: { of: string }) =>
+  of ? (
+    <span class="clip" title={of}>
+      {of}
+    </span>
+  ) : (
+    <span class="soft">machine</span>
+  )
+
 const COLUMNS: readonly Column<ClientAnswer>[] = [
   {
     title: 'Client',
@@ -70,7 +79,7 @@ const COLUMNS: readonly Column<ClientAnswer>[] = [
       </>
     ),
   },
-  { title: 'Host', cell: (client) => hostOf(client) || <span class="soft">machine</span> },
+  { title: 'Host', cell: (client) => <Host of={hostOf(client)} /> },
   { title: 'Source', cell: ({ registration_source }) => SOURCES[registration_source] },
   {
     title: 'Last token',

@@ -28,7 +28,12 @@ export const AttentionCard = ({ of }: { of: Status['attention'] }) => (
           <li key={text}>
             <span class={`dot ${severity}`} />
             <div>
-              {text} {since && <Time at={since} />}{' '}
+              {text}{' '}
+              {since && (
+                <span class="soft">
+                  <Time at={since} />
+                </span>
+              )}{' '}
               {page !== 'home' && <a href={href(page.split('/').map(decodeURIComponent))}>Look</a>}
             </div>
           </li>
