@@ -53,6 +53,8 @@ describe(`in ${CHROMIUM}`, () => {
   test('connections show in plain words why a client failed and what to do, step by step', async ({ reopen }) => {
     const { page } = await openAdmin(reopen, world.service, `connections?client_id=${world.machine.client_id}`)
     await page.getByText('Client authentication failed').first().waitFor()
+    const attempts = page.getByRole('table', { name: 'Connections' })
+    await attempts.getByRole('link', { name: 'Night robot' }).waitFor()
     await page.getByText('2 steps').click()
     await page.getByText('(wrong_secret)').waitFor()
     await page.getByLabel('Any outcome').selectOption('Succeeding')

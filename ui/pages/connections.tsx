@@ -1,11 +1,12 @@
 // Client activity: the last steps of each client, and the reasons of failures.
 import { explain, stepName } from '../lib/explain.ts'
 import { number, quantity } from '../lib/format.ts'
+import { ANY_ID, learnedName, learnNames } from '../lib/names.ts'
 import { href } from '../lib/router.ts'
 import type { ClientActivityAnswer } from '../lib/types.ts'
 import { type Column, List } from '../parts/list.tsx'
 import { SentBeside } from '../parts/sent.tsx'
-import { Badge, Copy, Empty, PageHead, sentence, Time } from '../parts/text.tsx'
+import { Badge, Copy, Empty, Name, PageHead, sentence, Time } from '../parts/text.tsx'
 import { TopClients } from '../parts/top_clients.tsx'
 
 const EVERY_MS = 5000
@@ -33,11 +34,12 @@ function Attempt({ trail }: { trail: ClientActivityAnswer }) {
   const { client_id, failing, steps } = trail
   const last = steps.at(-1)
   const { why, todo } = explain(last?.reason, last?.detail)
+  const named = client_id ? learnedName(client_id)?.name : undefined
   return (
     <>
       {client_id ? (
-        <a class="main mono" href={href(['clients', client_id])}>
-          {client_id}
+        <a class={named ? 'main' : 'main mono'} title={client_id} href={href(['clients', client_id])}>
+          {named ? <Name of={named} /> : client_id}
         </a>
       ) : (
         <b>No client named</b>
@@ -76,6 +78,16 @@ function Attempt({ trail }: { trail: ClientActivityAnswer }) {
   )
 }
 
+/** The attempts of an answer, after the names of their clients have been learned. */
+async function attemptsWithNames(answer: unknown): Promise<ClientActivityAnswer[]> {
+  const attempts = answer as ClientActivityAnswer[]
+  await learnNames(
+    attempts.map(({ client_id }) => client_id),
+    ANY_ID,
+  )
+  return attempts
+}
+
 /** The attempts of clients, newest first. */
 export const Connections = () => (
   <>
@@ -88,6 +100,7 @@ export const Connections = () => (
       label="Connections"
       path="/admin/connections"
       query={{ limit: 200 }}
+      rowsOf={attemptsWithNames}
       filters={[
         { name: 'client_id', label: 'client_id' },
         { name: 'address', label: 'Address' },
