@@ -93,8 +93,15 @@ export const assertedFacts = (
   uri: string | undefined,
   asked: string | undefined,
 ): Asserted => ({
-  ...{ client, uri, asked, names: [], federated: assertion, asserted: assertion.scope },
-  ...{ sub: '', user_version: undefined, proven: assertion.proven },
+  client,
+  uri,
+  asked,
+  names: [],
+  federated: assertion,
+  asserted: assertion.scope,
+  sub: '',
+  user_version: undefined,
+  proven: assertion.proven,
 })
 
 /** The resource that request and assertion have in common. Throws invalid_target. */

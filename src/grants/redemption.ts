@@ -60,9 +60,20 @@ export async function redeemApproved(
   const { user_status, user_version, consent_revoked, consent_scope: consented } = found
   const { user_id: sub, sign_in } = request
   const facts: Held = {
-    ...{ client, sub, user_version, proven: sign_in, uri: request.resource, names: scopeNames(request.scope) },
-    ...{ user_status, consent_revoked, consented, granted: { scope: request.scope }, sign_in, scope: '' },
-    ...{ asked_details: form.authorization_details, held_details: grantedDetails(request.authorization_details) },
+    client,
+    sub,
+    user_version,
+    proven: sign_in,
+    uri: request.resource,
+    names: scopeNames(request.scope),
+    user_status,
+    consent_revoked,
+    consented,
+    granted: { scope: request.scope },
+    sign_in,
+    scope: '',
+    asked_details: form.authorization_details,
+    held_details: grantedDetails(request.authorization_details),
     refuse: kind.refuse,
   }
   const decided = await decide(app, HELD_RULES, facts)

@@ -60,9 +60,22 @@ export const refreshToken = {
     const { user_status, user_version, consent_revoked, consent_scope: consented } = found
     const { user_id: sub, sign_in } = family
     const facts: Held = {
-      ...{ client, sub, user_version, proven: sign_in, uri: family.resource, names: scopeNames(family.scope) },
-      ...{ asked: form.scope, user_status, consent_revoked, consented, granted: family, sign_in, scope: '', refuse },
-      ...{ asked_details: form.authorization_details, held_details: family.authorization_details },
+      client,
+      sub,
+      user_version,
+      proven: sign_in,
+      uri: family.resource,
+      names: scopeNames(family.scope),
+      asked: form.scope,
+      user_status,
+      consent_revoked,
+      consented,
+      granted: family,
+      sign_in,
+      scope: '',
+      refuse,
+      asked_details: form.authorization_details,
+      held_details: family.authorization_details,
     }
     try {
       return rotation(app, input, bearer, family, decidedOf(await decide(app, HELD_RULES, facts)))

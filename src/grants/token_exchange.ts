@@ -102,8 +102,16 @@ async function exchangeOwn(app: App, input: GrantInput, subject: LiveToken): Pro
   if (subject.exchanges >= MAX_EXCHANGES) throw invalid('too many successive token exchanges', 'too_many_exchanges')
   const uri = targetOf(form, client)
   const facts: VendedExchange = {
-    ...{ client, uri, asked: form.scope, names: [], sub: claims.sub, user_version, proven: claims, subject },
-    ...{ asked_details: form.authorization_details, held_details: issuance.authorization_details },
+    client,
+    uri,
+    asked: form.scope,
+    names: [],
+    sub: claims.sub,
+    user_version,
+    proven: claims,
+    subject,
+    asked_details: form.authorization_details,
+    held_details: issuance.authorization_details,
     actor: (found) => ownActorOf(app, input, found),
     vend,
   }
@@ -169,8 +177,14 @@ async function exchangeForeign(app: App, input: GrantInput, subject: ForeignToke
   refuseDetails(form)
   if (uri === undefined) throw new OAuthError('access_denied', 'resource is required', { reason: 'missing_resource' })
   const facts: Admitted = {
-    ...{ client, uri, asked: form.scope, names: [], federated: subject },
-    ...{ sub: '', user_version: undefined, proven: subject.proven },
+    client,
+    uri,
+    asked: form.scope,
+    names: [],
+    federated: subject,
+    sub: '',
+    user_version: undefined,
+    proven: subject.proven,
   }
   const { sub, resource, names, about } = await decide(app, FOREIGN_RULES, facts)
   return {

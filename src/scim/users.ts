@@ -122,8 +122,14 @@ async function writePerson(
     const known = await getPerson(app, id, caller)
     const { active, ...person } = next(known)
     const change = {
-      ...{ provider: caller.provider, id, version: known.version, person, active },
-      ...{ name: accountNameOf(person), now: app.clock.now(), live_from: liveFrom(app) },
+      provider: caller.provider,
+      id,
+      version: known.version,
+      person,
+      active,
+      name: accountNameOf(person),
+      now: app.clock.now(),
+      live_from: liveFrom(app),
     }
     const done = await app.store.recorded('updateScimUser', change, caller.event())
     if (done === undefined) throw notThere('user')
@@ -136,8 +142,10 @@ async function writePerson(
 /** Deletes a person with the account. */
 export async function deletePerson(app: App, request: Request, caller: ScimCaller): Promise<Reply> {
   const input = {
-    ...{ id: request.params['id'] ?? '', provider: caller.provider.slug },
-    ...{ now: app.clock.now(), live_from: liveFrom(app) },
+    id: request.params['id'] ?? '',
+    provider: caller.provider.slug,
+    now: app.clock.now(),
+    live_from: liveFrom(app),
   }
   if (!(await app.store.recorded('deleteScimUser', input, caller.event()))) throw notThere('user')
   return empty(204, NO_STORE)

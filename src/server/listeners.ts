@@ -105,10 +105,12 @@ function recordStep(app: App, step: ActivityStep, request: Request, reply: Reply
     step,
     at,
     status,
-    ...(error ? { error: error.code, detail: detailOf(error), reason: error.reason } : {}),
-    ...sent,
-    ...(inactive ? { reason: inactive } : {}),
-    ...(remark && !error ? { detail: remark.text, reason: remark.reason } : {}),
+    error: error?.code,
+    detail: error ? detailOf(error) : remark?.text,
+    reason: error ? error.reason : (remark?.reason ?? inactive),
+    parameter: sent?.parameter,
+    sent: sent?.sent,
+    allowed: sent?.allowed,
     request_id: request.id,
   })
   const user = issued && issued.sub !== issued.client_id ? issued.sub : undefined

@@ -87,14 +87,17 @@ export const ADDITIONS = {
     if (saved === 'email_taken') return undefined
     const { user, email_before, changed, displaced } = saved
     const ofEmail = (actor_id: string, email: string, email_before: string) => ({
-      ...{ action, actor_id, detail: { provider, email, email_before } },
+      action,
+      actor_id,
+      detail: { provider, email, email_before },
     })
     const events = [
       ...(displaced ? [ofEmail(displaced.user_id, '', displaced.email)] : []),
       ...(changed
         ? [
             {
-              ...{ action: 'user_claims_changed', actor_id: user.id },
+              action: 'user_claims_changed',
+              actor_id: user.id,
               detail: { provider, ...claimsDetail(user, changed) },
             },
           ]

@@ -33,6 +33,16 @@ describe('the other rules', () => {
       file('src/a.ts', "console.log('a')\n"),
       'src/a.ts:1: console is not allowed here',
     ],
+    [
+      'a spread before other members on the path of tokens',
+      file('src/crypto/batch.ts', "  return { ...signer, payload: 'a' }\n"),
+      'src/crypto/batch.ts:1: an object that begins with a spread and has further members is not allowed here',
+    ],
+    [
+      'members in a spread literal there',
+      file('src/grants/ciba.ts', '    ...{ client, sub },\n'),
+      'src/grants/ciba.ts:1: an object that begins with a spread and has further members is not allowed here',
+    ],
   ])('%s is reported', (_, source, fault) => {
     expect(faultsOf([source], [])).toEqual([expect.stringContaining(fault)])
   })

@@ -56,8 +56,16 @@ export async function requestApproval(
   const { client_id, client_name } = client
   const redirect_hosts = [...new Set(client.redirect_uris.map(placeOf))]
   const request: ClientRequest = {
-    ...{ id: newId(), client_id, client_name, redirect_hosts, requested_by: user_id },
-    ...{ resource: resource?.uri, count: 1, status: 'waiting', first_at: now, last_at: now },
+    id: newId(),
+    client_id,
+    client_name,
+    redirect_hosts,
+    requested_by: user_id,
+    resource: resource?.uri,
+    count: 1,
+    status: 'waiting',
+    first_at: now,
+    last_at: now,
   }
   const detail = { client_name, redirect_hosts }
   const event = newAuditEvent(app, { ...by, action: 'client_requested', actor_id: user_id, client_id, detail })

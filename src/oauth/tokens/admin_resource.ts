@@ -49,13 +49,19 @@ export function withAdminResource(config: Settings, store: Store): Store {
 }
 
 const resourceAt = (uri: string): Resource => ({
-  ...{ id: 'admin-mcp', slug: 'admin-mcp', uri, backend_kind: 'mint', display_name: 'Administration of this server' },
+  id: 'admin-mcp',
+  slug: 'admin-mcp',
+  uri,
+  backend_kind: 'mint',
+  display_name: 'Administration of this server',
   scopes: ADMIN_SCOPES.map(({ name, description }) => ({ name, description, upstream: '' })),
   policy: { exchange: { allowed_client_ids: [] }, runtime: { client_ids: [] }, connect: { allowed_return_urls: [] } },
   access: EVERYONE,
   token_claims: [],
   authorization_details_types: [],
-  ...{ version: 1, created_at: 0, updated_at: 0 },
+  version: 1,
+  created_at: 0,
+  updated_at: 0,
 })
 
 /** Refuses the admin listener to a grant without a sign-in of a person. Throws invalid_target. */
