@@ -1,5 +1,7 @@
 // Which clients an operator must approve (clients.approval): what people see, what waits, and who is refused.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { requestApproval } from '../../src/oauth/clients/approval.ts'
+import type { Client } from '../../src/records/client.ts'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { keySetOf, proving } from '../support/assertion.ts'
 import { Browser, type Page } from '../support/browser.ts'
@@ -180,6 +182,18 @@ describe('a client that nothing has approved', () => {
     ])
     expect((await machineToken(service, await addClient(service), { resource, scope: 'mcp:read' })).status).toBe(200)
   })
+})
+
+test('a client that got tokens for itself gets none from the moment at which an operator denies it', async () => {
+  const made = await registered({ token_endpoint_auth_method: 'client_secret_basic', scope: 'mcp:read' })
+  await okAdmin(service, 'PATCH', `/admin/clients/${made.client_id}`, { grant_types: ['client_credentials'] })
+  const client = (await service.app.store.findClient(made)) as Client
+  await requestApproval(service.app, { client, user_id: user.id }, { ip: '192.0.2.1', request_id: 'r' })
+  await decideOn(made.client_id, 'approve')
+  const statusNow = async () => (await machineToken(service, made, { resource, scope: 'mcp:read' })).status
+  expect([await statusNow(), await statusNow()]).toEqual([200, 200])
+  await decideOn(made.client_id, 'deny')
+  expect(await statusNow()).toBe(400)
 })
 
 test('a consent page that was open when the key was set decides nothing', async () => {

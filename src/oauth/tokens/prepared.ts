@@ -10,6 +10,7 @@ import { Lru } from '../../lib/lru.ts'
 import { MB, memoryOf } from '../../lib/memory.ts'
 import type { SingleUse } from '../../records/single_use.ts'
 import type { NewIssuance } from '../../store/tokens/issuances.ts'
+import { needsApproval } from '../clients/approval.ts'
 import { noteClient, parseBasic } from '../clients/client_auth.ts'
 import { findSecret, isLiveSecret, noteSecretUse } from '../clients/client_secret.ts'
 import type { SecretCredentials } from '../clients/secret_auth.ts'
@@ -94,7 +95,8 @@ export function keepPrepared(
   const { client, resource } = authorization
   const key = app.keyring.current(resource?.access_token_typ)
   if (!resource || !client.secrets || isRemote(key) || !secretOf(request, form)) return
-  if (resources !== resourcesVersion(app)) return
+  // The decision of an operator on a client that registered itself is a record of its own.
+  if (needsApproval(app.config, client) || resources !== resourcesVersion(app)) return
   const prepared: Prepared = {
     authorization,
     key,
