@@ -46,6 +46,20 @@ async function measureOn(
   say: (text: string) => void,
 ): Promise<string> {
   const { database, remove } = await openBenchDatabase(settings, store, 0)
+  try {
+    return await measureDatabase(database, population, settings, say)
+  } finally {
+    await stopAll()
+    await remove()
+  }
+}
+
+async function measureDatabase(
+  database: BenchDatabase,
+  population: Population,
+  settings: Settings,
+  say: (text: string) => void,
+): Promise<string> {
   say(
     `writing ${Object.entries(population)
       .map(([what, rows]) => `${rows} ${what}`)
@@ -60,40 +74,34 @@ async function measureOn(
     // All tokens of the last day are live.
     env: { ...withoutDatabase(settings.env), SERVICE_CLIENT_CREDENTIALS_TOKEN_EXPIRY: '24h' },
   })
-  try {
-    say('requesting pages')
-    const pages = await measurePages(target, known)
-    say('token traffic')
-    const rows: string[][] = []
-    const traffic = async (what: string, work: () => Promise<string>) =>
-      rows.push(await underTraffic(target, what, work))
-    await traffic('no other work', async () => {
-      await sleep(QUIET_SECONDS * 1000)
-      return ''
-    })
-    await traffic('GET /admin/stats, repeated', async () => {
-      const endMs = performance.now() + QUIET_SECONDS * 1000
-      let calls = 0
-      for (; performance.now() < endMs; calls++) await ask(target, '/admin/stats')
-      return `${calls} calls`
-    })
-    await traffic('service purge --only sessions', () => purge(database, settings))
-    await traffic('POST /admin/revocations of every live token', async () => {
-      const revoked = await finished(target, await ask(target, '/admin/revocations', { kid: 'k1' }))
-      const { tokens } = revoked as { tokens: number }
-      return `${tokens} tokens`
-    })
-    return [
-      aligned([['page', 'first ms', 'p50 ms', 'max ms'], ...pages], new Set([0])),
-      aligned(
-        [[`tokens at ${RATE}/s during`, 'seconds', 'p50 ms', 'p99 ms', 'max ms', 'errors', 'result'], ...rows],
-        new Set([0]),
-      ),
-    ].join('\n\n')
-  } finally {
-    await remove()
-    await stopAll()
-  }
+  say('requesting pages')
+  const pages = await measurePages(target, known)
+  say('token traffic')
+  const rows: string[][] = []
+  const traffic = async (what: string, work: () => Promise<string>) => rows.push(await underTraffic(target, what, work))
+  await traffic('no other work', async () => {
+    await sleep(QUIET_SECONDS * 1000)
+    return ''
+  })
+  await traffic('GET /admin/stats, repeated', async () => {
+    const endMs = performance.now() + QUIET_SECONDS * 1000
+    let calls = 0
+    for (; performance.now() < endMs; calls++) await ask(target, '/admin/stats')
+    return `${calls} calls`
+  })
+  await traffic('service purge --only sessions', () => purge(database, settings))
+  await traffic('POST /admin/revocations of every live token', async () => {
+    const revoked = await finished(target, await ask(target, '/admin/revocations', { kid: 'k1' }))
+    const { tokens } = revoked as { tokens: number }
+    return `${tokens} tokens`
+  })
+  return [
+    aligned([['page', 'first ms', 'p50 ms', 'max ms'], ...pages], new Set([0])),
+    aligned(
+      [[`tokens at ${RATE}/s during`, 'seconds', 'p50 ms', 'p99 ms', 'max ms', 'errors', 'result'], ...rows],
+      new Set([0]),
+    ),
+  ].join('\n\n')
 }
 
 const pagesOf = ({ client_id, user_id, issuance_id, rare_resource }: Known): string[] => [

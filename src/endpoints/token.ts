@@ -10,7 +10,14 @@ import { giveBackToken, takeRequest, takeToken } from '../oauth/clients/client_l
 import { isOwnAssertion } from '../oauth/clients/token_auth.ts'
 import { checkBinding } from '../oauth/tokens/dpop.ts'
 import { type Authorization, issue, type TokenResponse } from '../oauth/tokens/issue.ts'
-import { findPrepared, issuePrepared, keepPrepared, type Prepared, resourcesVersion } from '../oauth/tokens/prepared.ts'
+import {
+  authenticatePrepared,
+  findPrepared,
+  issuePrepared,
+  keepPrepared,
+  type PreparedRequest,
+  resourcesVersion,
+} from '../oauth/tokens/prepared.ts'
 import type { Client } from '../records/client.ts'
 import type { SingleUse } from '../records/single_use.ts'
 import { inSpan } from '../telemetry/trace.ts'
@@ -27,9 +34,11 @@ export async function token(app: App, request: Request): Promise<Reply> {
 }
 
 /** Answers with a prepared token, within the limits of the client. */
-async function answerPrepared(app: App, request: Request, prepared: Prepared): Promise<Reply> {
-  const { client } = prepared.authorization
+async function answerPrepared(app: App, request: Request, found: PreparedRequest): Promise<Reply> {
+  const { prepared } = found
+  let client: Client | undefined
   try {
+    client = authenticatePrepared(app, request, found)
     const waits = takeRequest(app, client)
     if (waits) await waits
     const body = await counted(app, client, () => issuePrepared(app, request, prepared))

@@ -8,12 +8,12 @@ import type { Params, Request } from '../../http/message.ts'
 import { JSON_TEXT } from '../../lib/json.ts'
 import { Lru } from '../../lib/lru.ts'
 import { MB, memoryOf } from '../../lib/memory.ts'
+import type { Client } from '../../records/client.ts'
 import type { SingleUse } from '../../records/single_use.ts'
 import type { NewIssuance } from '../../store/tokens/issuances.ts'
 import { needsApproval } from '../clients/approval.ts'
 import { noteClient, parseBasic } from '../clients/client_auth.ts'
-import { findSecret, isLiveSecret, noteSecretUse } from '../clients/client_secret.ts'
-import type { SecretCredentials } from '../clients/secret_auth.ts'
+import { checkSecret, type SecretCredentials } from '../clients/secret_auth.ts'
 import { claimsOf } from './access_token.ts'
 import { type Authorization, newIssuance, noteIssued, type TokenResponse } from './issue.ts'
 
@@ -57,19 +57,27 @@ function secretOf({ headers: { authorization, dpop }, trace }: Request, form: Pa
   return client_id === undefined || client_id === basic?.client_id ? basic : undefined
 }
 
-/** Finds the prepared token of an authenticated request. Undefined when the request must be decided, or refused. */
-export function findPrepared(app: App, request: Request, form: Params): Prepared | undefined {
-  const sent = secretOf(request, form)
-  if (sent?.client_secret === undefined) return undefined
-  const prepared = app.prepared.get(keyOf(sent.client_id, form)) as Prepared | undefined
-  if (!prepared || !isCurrent(app, prepared, sent.client_id, form)) return undefined
+/** A prepared token, and the secret that the request for it has sent. */
+export interface PreparedRequest {
+  prepared: Prepared
+  client_secret: string
+}
+
+/** Finds the prepared token of a request. Undefined when the rules must decide on it. */
+export function findPrepared(app: App, request: Request, form: Params): PreparedRequest | undefined {
+  const { client_id, client_secret } = secretOf(request, form) ?? {}
+  if (client_id === undefined || client_secret === undefined) return undefined
+  const prepared = app.prepared.get(keyOf(client_id, form)) as Prepared | undefined
+  return prepared && isCurrent(app, prepared, client_id, form) ? { prepared, client_secret } : undefined
+}
+
+/** Authenticates the client of a prepared token. Throws invalid_client. */
+export function authenticatePrepared(app: App, request: Request, { prepared, client_secret }: PreparedRequest): Client {
   const { client } = prepared.authorization
-  const secret = findSecret(client, sent.client_secret)
-  if (!secret || !isLiveSecret(secret, app.clock.now())) return undefined
   request.notes.client_id = client.client_id
+  checkSecret(app, client, client_secret)
   noteClient(request, client)
-  noteSecretUse(app, client, secret)
-  return prepared
+  return client
 }
 
 /** Whether the records that a decision was made from are those in use. A changed record is another object. */
@@ -80,8 +88,9 @@ const isCurrent = (app: App, { authorization, key, resources, asked }: Prepared,
   asked[0] === form.resource &&
   asked[1] === form.scope
 
-/** The version of the resources, from before a decision. */
-export const resourcesVersion = ({ store }: App): number => store.caches['listResources']?.version ?? 0
+/** The version of the resources. NaN, which equals no version, if they were not cached. */
+export const resourcesVersion = ({ store: { caches } }: App): number =>
+  (caches['findResource']?.version ?? Number.NaN) + (caches['listResources']?.version ?? Number.NaN)
 
 /** Keeps the decision on a request of a client that authenticated, for the next one like it. `resources` is the version from before the decision. */
 export function keepPrepared(
