@@ -11,11 +11,11 @@ import { isOwnAssertion } from '../oauth/clients/token_auth.ts'
 import { checkBinding } from '../oauth/tokens/dpop.ts'
 import { type Authorization, issue, type TokenResponse } from '../oauth/tokens/issue.ts'
 import {
-  authenticatePrepared,
   findPrepared,
   issuePrepared,
   keepPrepared,
-  type PreparedRequest,
+  notePrepared,
+  type Prepared,
   resourcesVersion,
 } from '../oauth/tokens/prepared.ts'
 import type { Client } from '../records/client.ts'
@@ -26,19 +26,21 @@ import { answerClient, followRefusal } from './client_request.ts'
 const BY_TYPE = new Map<string, Grant>(grants.map((grant) => [grant.type, grant]))
 
 /** Answers a token request (RFC 6749 §3.2). */
-export async function token(app: App, request: Request): Promise<Reply> {
+export function token(app: App, request: Request): Promise<Reply> {
+  const prepared = findPrepared(app, request)
+  return prepared ? answerPrepared(app, request, prepared) : answerByRules(app, request)
+}
+
+async function answerByRules(app: App, request: Request): Promise<Reply> {
   const form = parseForm(request)
-  const prepared = findPrepared(app, request, form)
-  if (prepared) return answerPrepared(app, request, prepared)
   return answerClient(app, request, form, grantFor(app, request, form), issueFor)
 }
 
 /** Answers with a prepared token, within the limits of the client. */
-async function answerPrepared(app: App, request: Request, found: PreparedRequest): Promise<Reply> {
-  const { prepared } = found
-  let client: Client | undefined
+async function answerPrepared(app: App, request: Request, prepared: Prepared): Promise<Reply> {
+  const { client } = prepared.authorization
   try {
-    client = authenticatePrepared(app, request, found)
+    notePrepared(app, request, prepared)
     const waits = takeRequest(app, client)
     if (waits) await waits
     const body = await counted(app, client, () => issuePrepared(app, request, prepared))

@@ -19,11 +19,7 @@ export async function verifySecret(
   { client_id, client_secret }: SecretCredentials,
   asker: Asker,
 ): Promise<Client> {
-  return checkSecret(app, await findClientOrDocument(app, client_id, asker), client_secret)
-}
-
-/** The client if this secret proves it. Undefined is a client that does not exist, and a secret that was not sent. Throws invalid_client. */
-export function checkSecret(app: App, client: Client | undefined, client_secret: string | undefined): Client {
+  const client = await findClientOrDocument(app, client_id, asker)
   // For a client that does not exist the same work is done, so that the time does not reveal which clients exist.
   const secret = client_secret === undefined ? undefined : findSecret(client, client_secret)
   if (!client) throw refuseClient('unknown_client')

@@ -1,19 +1,20 @@
-// Prepared tokens: what was decided on a request of a machine client is kept as a value, so that the next request like it is authenticated,
-// counted, signed and committed without asking the rules again. The value holds as long as the client, the resources, the signing key and the
+// Prepared tokens: what was decided on a request of a machine client is kept as a value, so that the next request of the same text is counted,
+// limited, signed and committed without asking the rules again. The value holds as long as the client, the resources, the signing key and the
 // settings are those that it was made from. Everything else, and every refusal, goes the way of all requests.
 import { issuerOf } from '../../config/issuer.ts'
 import type { App } from '../../context.ts'
 import { isRemote, type SigningKey } from '../../crypto/pool.ts'
 import type { Params, Request } from '../../http/message.ts'
+import { digest } from '../../lib/id.ts'
 import { JSON_TEXT } from '../../lib/json.ts'
 import { Lru } from '../../lib/lru.ts'
 import { MB, memoryOf } from '../../lib/memory.ts'
-import type { Client } from '../../records/client.ts'
+import type { Client, ClientSecret } from '../../records/client.ts'
 import type { SingleUse } from '../../records/single_use.ts'
 import type { NewIssuance } from '../../store/tokens/issuances.ts'
 import { needsApproval } from '../clients/approval.ts'
 import { noteClient, parseBasic } from '../clients/client_auth.ts'
-import { checkSecret, type SecretCredentials } from '../clients/secret_auth.ts'
+import { findSecret, isLiveSecret, noteSecretUse } from '../clients/client_secret.ts'
 import { claimsOf } from './access_token.ts'
 import { type Authorization, newIssuance, noteIssued, type TokenResponse } from './issue.ts'
 
@@ -23,8 +24,8 @@ export interface Prepared {
   readonly key: SigningKey
   /** The version of the resources. */
   readonly resources: number
-  /** The parameters `resource` and `scope`. */
-  readonly asked: readonly [resource: string | undefined, scope: string | undefined]
+  /** The secret that the request has sent. */
+  readonly secret: ClientSecret
   /** The claims before and after `exp`, `iat` and `jti`. */
   readonly claims: readonly [string, string]
   /** The record after its id, after its times and after its address. */
@@ -45,48 +46,42 @@ export const openPrepared = (): App['prepared'] =>
 /** The parameters that a prepared token depends on. A request with another one is not prepared. */
 const PARAMS = new Set(['grant_type', 'client_id', 'client_secret', 'scope', 'resource'])
 
-const keyOf = (client_id: string, { resource, scope }: Params): string => `${client_id} ${resource} ${scope}`
+/** A request that lacks this is not looked for, so that it costs no hash. */
+const GRANT = Buffer.from('grant_type=client_credentials')
 
-/** The secret of a request that consists of nothing else than a prepared token depends on. */
-function secretOf({ headers: { authorization, dpop }, trace }: Request, form: Params): SecretCredentials | undefined {
-  if (form.grant_type !== 'client_credentials' || dpop !== undefined || trace) return undefined
+/** The text of a request as a hash, because the text has a secret. Undefined when such a request is never prepared. */
+function keyOf({ headers: { authorization = '', dpop }, trace, body }: Request): string | undefined {
+  if (dpop !== undefined || trace || !body.includes(GRANT)) return undefined
+  return digest(`${authorization}\n${body.toString('latin1')}`)
+}
+
+/** The secret that a request sent which consists of nothing else than a prepared token depends on. */
+function secretOf({ headers: { authorization } }: Request, form: Params, client: Client): ClientSecret | undefined {
   for (const name in form) if (!PARAMS.has(name)) return undefined
-  const { client_id, client_secret } = form
-  if (authorization === undefined) return client_id === undefined ? undefined : { client_id, client_secret }
-  const basic = client_secret === undefined ? parseBasic(authorization) : undefined
-  return client_id === undefined || client_id === basic?.client_id ? basic : undefined
+  const { client_secret = authorization && parseBasic(authorization)?.client_secret } = form
+  return client_secret === undefined ? undefined : findSecret(client, client_secret)
 }
 
-/** A prepared token, and the secret that the request for it has sent. */
-export interface PreparedRequest {
-  prepared: Prepared
-  client_secret: string
+/** Finds the prepared token of a request that has proved before, with the same secret, who sends it. Undefined when the rules must decide on it. */
+export function findPrepared(app: App, request: Request): Prepared | undefined {
+  const key = keyOf(request)
+  const prepared = key === undefined ? undefined : (app.prepared.get(key) as Prepared | undefined)
+  return prepared && isCurrent(app, prepared) ? prepared : undefined
 }
 
-/** Finds the prepared token of a request. Undefined when the rules must decide on it. */
-export function findPrepared(app: App, request: Request, form: Params): PreparedRequest | undefined {
-  const { client_id, client_secret } = secretOf(request, form) ?? {}
-  if (client_id === undefined || client_secret === undefined) return undefined
-  const prepared = app.prepared.get(keyOf(client_id, form)) as Prepared | undefined
-  return prepared && isCurrent(app, prepared, client_id, form) ? { prepared, client_secret } : undefined
-}
-
-/** Authenticates the client of a prepared token. Throws invalid_client. */
-export function authenticatePrepared(app: App, request: Request, { prepared, client_secret }: PreparedRequest): Client {
-  const { client } = prepared.authorization
+/** Notes on a request with a prepared token, and on its secret, what is noted after each authentication. */
+export function notePrepared(app: App, request: Request, { authorization: { client }, secret }: Prepared): void {
   request.notes.client_id = client.client_id
-  checkSecret(app, client, client_secret)
   noteClient(request, client)
-  return client
+  noteSecretUse(app, client, secret)
 }
 
-/** Whether the records that a decision was made from are those in use. A changed record is another object. */
-const isCurrent = (app: App, { authorization, key, resources, asked }: Prepared, client_id: string, form: Params) =>
-  authorization.client === app.store.caches['findClient']?.peek(client_id) &&
+/** Whether the records that a decision was made from are those in use, and its secret is still accepted. A changed record is another object. */
+const isCurrent = (app: App, { authorization, key, resources, secret }: Prepared) =>
+  authorization.client === app.store.caches['findClient']?.peek(authorization.client.client_id) &&
   resources === resourcesVersion(app) &&
   key === app.keyring.current(authorization.resource?.access_token_typ) &&
-  asked[0] === form.resource &&
-  asked[1] === form.scope
+  isLiveSecret(secret, app.clock.now())
 
 /** The version of the resources. NaN, which equals no version, if they were not cached. */
 export const resourcesVersion = ({ store: { caches } }: App): number =>
@@ -102,19 +97,21 @@ export function keepPrepared(
   resources: number,
 ): void {
   const { client, resource } = authorization
+  const name = keyOf(request)
+  const secret = secretOf(request, form, client)
   const key = app.keyring.current(resource?.access_token_typ)
-  if (!resource || !client.secrets || isRemote(key) || !secretOf(request, form)) return
+  if (name === undefined || !secret || !resource || isRemote(key)) return
   // The decision of an operator on a client that registered itself is a record of its own.
   if (needsApproval(app.config, client) || resources !== resourcesVersion(app)) return
   const prepared: Prepared = {
     authorization,
     key,
     resources,
-    asked: [form.resource, form.scope],
+    secret,
     ...textsOf(request, authorization, key, issuerOf(app.config)),
     response: JSON.stringify({ ...response, access_token: '' }).slice(BEFORE_TOKEN.length),
   }
-  app.prepared.set(keyOf(client.client_id, form), prepared)
+  app.prepared.set(name, prepared)
 }
 
 const NO_USES: readonly SingleUse[] = []
