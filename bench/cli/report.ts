@@ -5,6 +5,7 @@ import { EXIT, print, UsageError } from '../../src/cli/output.ts'
 import { packageRoot } from '../../src/lib/paths.ts'
 import { renderHtml } from '../report/html.ts'
 import { type Report, readReport, resultsFolder } from '../report/report.ts'
+import { stageSentences } from '../report/stages.ts'
 import { describeRun, headlineText, table, verdict } from '../report/table.ts'
 import { readVersion } from '../run/machine.ts'
 
@@ -40,7 +41,14 @@ export function finish(report: Report, files: ReportFiles, asJson: boolean | und
   if (asJson) print(report, true)
   else {
     const where = fault ? [] : [`report: ${json} and ${html}`]
-    const parts = [headlineText(report), table(report), verdict(report).join('\n'), describeRun(report), ...where]
+    const parts = [
+      headlineText(report),
+      table(report),
+      verdict(report).join('\n'),
+      stageSentences(report).join('\n'),
+      describeRun(report),
+      ...where,
+    ]
     process.stdout.write(`${parts.filter(Boolean).join('\n\n')}\n`)
   }
   if (fault) {

@@ -6,6 +6,7 @@ import { digits, whole } from './figures.ts'
 import { headlineOf, measuredOf, resultName } from './headline.ts'
 import { barPlot, linePlot } from './plots.ts'
 import { middleRound, type Report, resultKey, type WorkResult } from './report.ts'
+import { stageSentences } from './stages.ts'
 import { describeRun, verdict } from './table.ts'
 
 const STYLE = `
@@ -65,6 +66,7 @@ ${barPlot(
   'bytes',
 )}</section>
 <section><h2>Every result in words</h2><ul>${verdict(report).map((sentence) => html`<li>${sentence}</li>`)}</ul></section>
+<section><h2>Where a token waits</h2><ul>${stageSentences(report).map((sentence) => html`<li>${sentence}</li>`)}</ul></section>
 <section><h2>All figures</h2><div class="wide" role="region" aria-label="All figures" tabindex="0">${figures(report.results)}</div></section>
 <section><h2>How it was measured</h2><pre>${describeRun(report)}</pre></section>
 </main></body></html>

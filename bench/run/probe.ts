@@ -11,6 +11,7 @@ import {
   threadMicros,
 } from '../../src/telemetry/proc.ts'
 import { callLoopback } from '../load/loopback.ts'
+import { combineStages, readStages, type StageCounts } from './stages.ts'
 
 /** The database of a measured service. */
 export type BenchDatabase = { driver: 'sqlite'; file: string } | { driver: 'postgres'; dsn: string }
@@ -56,6 +57,7 @@ export interface Usage {
   log_bytes: number
   fsyncs: number
   lanes: Record<string, LaneUse>
+  stages: StageCounts
   /** Garbage collection pauses of the front thread. */
   gc: { count: number; seconds: number }
   /** MiB at the end, and the peak. */
@@ -96,15 +98,16 @@ const readCpu = (plan: ProbePlan, generator?: () => number) => ({
 
 async function ask(plan: ProbePlan) {
   const instances = instancesOf(plan)
-  const [lanes, gcs, stored] = await Promise.all([
+  const [lanes, scrapes, stored] = await Promise.all([
     Promise.all(instances.map(({ admin }) => (admin ? readLanes(admin) : NO_LANES))),
-    Promise.all(instances.map(({ admin }) => (admin ? readGc(admin) : NO_GC))),
+    Promise.all(instances.map(({ admin }) => (admin ? scrape(admin) : NO_SCRAPE))),
     readDatabase(plan.database),
   ])
   const memories = instances.map(({ pid }) => (pid ? memoryMiB(pid) : { now: Number.NaN, peak: Number.NaN }))
   return {
     lanes: lanes.reduce((all, more) => combineLanes(all, more, 1)),
-    gc: { count: total(gcs, ({ count }) => count), seconds: total(gcs, ({ seconds }) => seconds) },
+    stages: scrapes.map(({ stages }) => stages).reduce((all, more) => combineStages(more, all, 1)),
+    gc: { count: total(scrapes, ({ gc }) => gc.count), seconds: total(scrapes, ({ gc }) => gc.seconds) },
     memory: { now: total(memories, ({ now }) => now), peak: total(memories, ({ peak }) => peak) },
     fsyncs: lanes[0]?.['store']?.commits ?? Number.NaN,
     ...stored,
@@ -112,7 +115,7 @@ async function ask(plan: ProbePlan) {
 }
 
 const NO_LANES: Usage['lanes'] = {}
-const NO_GC = { count: Number.NaN, seconds: Number.NaN }
+const NO_SCRAPE = { stages: {}, gc: { count: Number.NaN, seconds: Number.NaN } }
 const total = <T>(all: readonly T[], of: (each: T) => number) => all.reduce((sum, each) => sum + of(each), 0)
 
 async function readLanes({ base, key }: { base: string; key: string }): Promise<Record<string, LaneUse>> {
@@ -121,13 +124,13 @@ async function readLanes({ base, key }: { base: string; key: string }): Promise<
   return Object.fromEntries(Object.entries(lanes).map(([name, lane]) => [name, { ...NO_LANE, ...lane }]))
 }
 
-async function readGc({ base }: { base: string }) {
+async function scrape({ base }: { base: string }): Promise<Pick<Usage, 'stages' | 'gc'>> {
   const text = await (await callLoopback(`${base}/metrics`)).text()
   const sum = (name: string) =>
     [...text.matchAll(new RegExp(`^nodejs_gc_duration_seconds_${name}\\{[^}]*\\} ([\\d.e+-]+)$`, 'gm'))]
       .map(([, value]) => Number(value))
       .reduce((all, value) => all + value, 0)
-  return { count: sum('count'), seconds: sum('sum') }
+  return { stages: readStages(text), gc: { count: sum('count'), seconds: sum('sum') } }
 }
 
 async function readDatabase(database: BenchDatabase | undefined) {
@@ -161,6 +164,7 @@ function difference(before: Snapshot, after: Snapshot): Usage {
     log_bytes: minus('log_bytes'),
     fsyncs: minus('fsyncs'),
     lanes: combineLanes(after.lanes, before.lanes, -1),
+    stages: combineStages(after.stages, before.stages, -1),
     gc: { count: after.gc.count - before.gc.count, seconds: after.gc.seconds - before.gc.seconds },
     memory: after.memory,
   }
@@ -200,6 +204,7 @@ export function addUsage(a: Usage | undefined, b: Usage): Usage {
     cpu_us: sumOfRoles(a.cpu_us, b.cpu_us),
     waited_us: sumOfRoles(a.waited_us, b.waited_us),
     lanes: combineLanes(b.lanes, a.lanes, 1),
+    stages: combineStages(b.stages, a.stages, 1),
     gc: { count: a.gc.count + b.gc.count, seconds: a.gc.seconds + b.gc.seconds },
     threads: b.threads,
     memory: b.memory,

@@ -4,6 +4,7 @@ import { CORES, ROLES, type Role } from '../../src/telemetry/proc.ts'
 import type { LoadTally } from '../load/loops.ts'
 import { percentilesOf } from '../statistics.ts'
 import type { Usage } from './probe.ts'
+import { stageTimes } from './stages.ts'
 
 /** A value that is null when this machine, or the server, does not provide it. */
 const figure = z.number().nullable()
@@ -36,6 +37,12 @@ export const sampleSchema = z.object({
   lanes: z
     .record(z.string(), z.object({ batch: figure, busy: figure }))
     .describe('Average jobs per batch, and average number of busy workers, by queue.'),
+  stages: z
+    .record(z.string(), z.object({ p50: figure, p99: figure }))
+    .optional()
+    .describe(
+      'Milliseconds of each stage of the batches of a queue: waiting, working, and the way there and back (crossing).',
+    ),
   written_bytes: figure.describe('Bytes that the server wrote to storage, per answer.'),
   database_bytes: figure.describe('Growth of the database, per answer.'),
   log_bytes: figure.describe('Bytes written to the write-ahead log of PostgreSQL, per answer.'),
@@ -111,6 +118,7 @@ export function sampleOf(count: Counted, usage: Usage): Sample {
     waiting,
     threads: usage.threads,
     lanes,
+    stages: stageTimes(usage.stages),
     written_bytes: each(usage.written_bytes),
     database_bytes: each(usage.database_bytes),
     log_bytes: each(usage.log_bytes),

@@ -2,7 +2,7 @@
 import type { KeyObject } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import type { OAuthError } from '../lib/error.ts'
-import { type BatchListener, Lane, type LaneStats, type Outcome } from '../lib/threads/lane.ts'
+import { type BatchListener, Lane, type LaneStats, type Outcome, type StageListener } from '../lib/threads/lane.ts'
 import { openWorkerPool } from '../lib/threads/worker_pool.ts'
 import type { Alg } from '../records/jwk.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -70,15 +70,16 @@ const COLD = { jobs: 16, ms: 10 }
 export interface CryptoOptions {
   /** Maximum number of signing threads. 0 means one less than the number of cores. */
   threads: number
+  onStage?: StageListener
 }
 /** The maximum number of signing threads: as configured, or for 0 by the number of cores. */
 export const signingThreads = (configured: number): number =>
   configured || Math.max(1, Math.min(16, availableParallelism() - 1))
 
 /** Opens the lanes. Their threads start when they are needed. */
-export function openCrypto({ threads }: CryptoOptions, log: Logger): CryptoLanes {
+export function openCrypto({ threads, onStage }: CryptoOptions, log: Logger): CryptoLanes {
   const localKey = createKeyNames()
-  const crypto = openSigning(signingThreads(threads), log)
+  const crypto = openSigning(signingThreads(threads), log, onStage)
   const password = openPasswords(log)
   return {
     sign(key, claims, onBatch) {
@@ -119,7 +120,7 @@ function createKeyNames(): (signing: SigningKey) => LocalKey {
 }
 
 /** The signing threads and their lane. The threads start with the load: many processes never need them. */
-function openSigning(workers: number, log: Logger) {
+function openSigning(workers: number, log: Logger, onStage: StageListener | undefined) {
   const threads = openWorkerPool<CryptoBatch, CryptoBatchResult>(
     { name: 'crypto', max: workers, tasks: 1 + AHEAD },
     log,
@@ -136,6 +137,7 @@ function openSigning(workers: number, log: Logger) {
     batchMs: BATCH_MS,
     eagerMs: EAGER_MS,
     here: { ...HERE, run: runHere },
+    onStage,
     async run(jobs, worked) {
       if (jobs.length <= COLD.jobs && !threads.isLoaded()) {
         const startedMs = performance.now()

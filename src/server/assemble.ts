@@ -50,7 +50,7 @@ import { FailureLog } from '../telemetry/client_failures.ts'
 import { Headroom } from '../telemetry/headroom.ts'
 import { allLanes, waitingIn } from '../telemetry/lanes.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import { Metrics } from '../telemetry/metrics.ts'
+import { Metrics, stagesIn } from '../telemetry/metrics.ts'
 import type { Telemetry } from '../telemetry/open.ts'
 import { Series } from '../telemetry/series.ts'
 import { openClientLimiter } from './client_limiter.ts'
@@ -172,7 +172,7 @@ const openDatabase = async (config: Config, log: Logger, settings: Settings): Pr
 function openCryptoPool({ server }: Config, log: Logger, settings: Settings): CryptoLanes {
   const open = settings.openCrypto ?? openCrypto
   const isSupervisor = server.front_threads > 1
-  return open({ threads: isSupervisor ? 1 : server.crypto_threads }, log)
+  return open({ threads: isSupervisor ? 1 : server.crypto_threads, onStage: stagesIn(settings.telemetry.metrics) }, log)
 }
 
 /** The session secrets. Without them (local use), a secret that is stored in the database, because a retried refresh must also be answered after a restart. */

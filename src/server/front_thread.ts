@@ -21,6 +21,7 @@ import { RpcChannel } from '../lib/threads/rpc.ts'
 import { systemClock } from '../lib/time.ts'
 import { openFrontStore } from '../store/open.ts'
 import { ActivityLog } from '../telemetry/client_activity.ts'
+import { stagesIn } from '../telemetry/metrics.ts'
 import { openThreadTelemetry, type Telemetry } from '../telemetry/open.ts'
 import { assemble, closeApp, type Parts } from './assemble.ts'
 import { frontHandlers } from './front_handlers.ts'
@@ -84,7 +85,7 @@ async function openThreadApp(
   })
   const keyring = await openKeyring({ source, clock })
   const threads = Math.max(1, Math.floor(signingThreads(config.server.crypto_threads) / config.server.front_threads))
-  const crypto = openCrypto({ threads }, log)
+  const crypto = openCrypto({ threads, onStage: stagesIn(metrics) }, log)
   const parts: Parts = {
     branding: openBranding(config, readPageFiles(config)),
     store,

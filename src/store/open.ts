@@ -4,7 +4,7 @@ import type { Config } from '../config/schema.ts'
 import { withReminders } from '../lib/timeout.ts'
 import type { InstanceAbout } from '../records/instance.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import { type Metrics, stagesIn } from '../telemetry/metrics.ts'
 import { isMigrated, stepsOnFile } from './database.ts'
 import { createStore, type Store } from './index.ts'
 import { type Linked, linkedDriver } from './linked.ts'
@@ -88,6 +88,7 @@ export interface StoreParts {
 /** Opens the store. A server migrates the database, and so does a process that creates it. Rejects when the database is unavailable or of an older version. */
 export async function openStore(storage: Storage, parts: StoreParts): Promise<Store> {
   const { log, metrics, now, creates, serves, busyMs } = parts
+  const onStage = stagesIn(metrics)
   if (!serves) {
     if (await hasDatabase(storage)) await checkCurrent(storage)
     else if (!creates) throw noDatabase(storage)
@@ -106,11 +107,11 @@ export async function openStore(storage: Storage, parts: StoreParts): Promise<St
     if (applied.length > 0) log.info({ migrations: applied }, 'database migrated')
     if (driver === 'sqlite')
       return createStore(
-        openSqlite(sqlite.path, { wal: sqlite.wal, serves: serves !== undefined, busyMs, unlock }, log),
+        openSqlite(sqlite.path, { wal: sqlite.wal, serves: serves !== undefined, busyMs, unlock, onStage }, log),
         metrics,
       )
     const { openPostgres } = await import('./postgres/driver.ts')
-    return createStore(await openPostgres(postgres, log, { serves: serves?.about }), metrics)
+    return createStore(await openPostgres(postgres, log, { serves: serves?.about, onStage }), metrics)
   } catch (error) {
     unlock()
     throw error
@@ -142,6 +143,6 @@ export async function openFrontStore(
     Math.max(least, Math.floor(connections / (server.front_threads + 1)))
   const max_conns = share(postgres.max_conns, 2)
   const settings = { ...postgres, dsn: postgres.dsn, max_conns, min_conns: share(postgres.min_conns, 0) }
-  const driver = await openPostgres(settings, log, { makesPartitions: false })
+  const driver = await openPostgres(settings, log, { makesPartitions: false, onStage: stagesIn(metrics) })
   return { store: createStore(driver, metrics), note: () => {} }
 }

@@ -3,7 +3,7 @@ import { unavailable } from '../lib/error.ts'
 import { newId } from '../lib/id.ts'
 import { jsonOf } from '../lib/json.ts'
 import { programFile } from '../lib/paths.ts'
-import { Lane } from '../lib/threads/lane.ts'
+import { Lane, type StageListener } from '../lib/threads/lane.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { BatchResult, Failure, Job } from './database.ts'
 import { watchHealth } from './health.ts'
@@ -19,12 +19,13 @@ interface SqliteOptions {
   busyMs?: number | undefined
   /** Called when the storage thread has ended. */
   unlock?: () => void
+  onStage?: StageListener
 }
 
 /** Starts the storage thread on a migrated database. */
 export function openSqlite(
   file: string,
-  { wal, serves, busyMs, unlock = () => {} }: SqliteOptions,
+  { wal, serves, busyMs, unlock = () => {}, onStage }: SqliteOptions,
   log: Logger,
 ): Driver {
   const thread = startThread(programFile('store'), { file, wal, busyMs }, log)
@@ -36,6 +37,7 @@ export function openSqlite(
     ahead: 1,
     maxBatch: 256,
     maxQueue: MAX_QUEUE,
+    onStage,
     async run(jobs, worked) {
       if (jobs.some(({ op }) => !isRead(op))) stats.commits++
       const { outcomes = jobs.map(() => ({ value: undefined })), ms, foreign } = await runBatch(thread, jobs)

@@ -3,13 +3,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Counter, collectDefaultMetrics, Gauge, Histogram as PromHistogram, Registry } from 'prom-client'
 import { bounded, Histogram } from '../lib/histogram.ts'
+import type { StageListener } from '../lib/threads/lane.ts'
 import { type Cell, type Labels, MetricFamily, type Tally } from './metric_family.ts'
 import type { CounterName, GaugeName, HistogramName, ReadingName } from './metric_names.ts'
 import { COUNTERS, GAUGES, HISTOGRAMS, READINGS } from './metric_names.ts'
 
 /** Bounds in seconds, stable by specification. */
 export const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
-const SECONDS = bounded(BUCKETS)
 
 /** Undefined: the gauge has no value now. */
 type Reading = number | Record<string, number> | undefined
@@ -36,6 +36,10 @@ export interface MetricSample {
 interface HistogramRule {
   readonly help: string
   readonly labels: readonly string[]
+}
+interface TimingRule extends HistogramRule {
+  /** Bounds of the buckets in seconds, if they differ from the usual ones. */
+  readonly bounds?: readonly number[]
 }
 interface CounterRule extends HistogramRule {
   /** Values of its only label that are exported as 0 before they are counted. */
@@ -78,12 +82,18 @@ class RenderedHistogram extends PromHistogram<string> {
     return { ...this.about, type: 'histogram', aggregator: 'sum', values: this.timings.cells.flatMap(this.rows) }
   }
 
-  private readonly rows = ({ labels: sharedLabels, held: { counts, count, sum } }: Cell<Histogram>) => {
+  private readonly rows = ({ labels: sharedLabels, held: { scale, counts, count, sum } }: Cell<Histogram>) => {
     const { name } = this.about
     let total = 0
     const buckets = counts.map((inBucket, i) => {
       total += inBucket
-      return { metricName: `${name}_bucket`, labels: { le: BUCKETS[i] ?? '+Inf' }, sharedLabels, value: total }
+      const bound = scale.boundOf(i)
+      return {
+        metricName: `${name}_bucket`,
+        labels: { le: bound < Infinity ? bound : '+Inf' },
+        sharedLabels,
+        value: total,
+      }
     })
     const row = (what: string, value: number) => ({ metricName: `${name}_${what}`, labels: {}, sharedLabels, value })
     return [...buckets, row('sum', sum), row('count', count)]
@@ -103,8 +113,12 @@ export class Metrics {
       this.tallies.set(name, tallies)
       registerCounter(this.registry, name, help, labels, tallies)
     }
-    for (const [name, { help, labels }] of Object.entries(HISTOGRAMS) as [HistogramName, HistogramRule][]) {
-      const timings = new MetricFamily(labels, () => new Histogram(SECONDS))
+    for (const [name, { help, labels, bounds = BUCKETS }] of Object.entries(HISTOGRAMS) as [
+      HistogramName,
+      TimingRule,
+    ][]) {
+      const scale = bounded(bounds)
+      const timings = new MetricFamily(labels, () => new Histogram(scale))
       if (labels.length === 0) timings.of(undefined)
       this.timings.set(name, timings)
       new RenderedHistogram(this.registry, name, help, timings)
@@ -182,3 +196,9 @@ export class Metrics {
     return { type: this.registry.contentType, text: await this.registry.metrics() }
   }
 }
+
+/** Observes the stages of lanes. */
+export const stagesIn =
+  (metrics: Metrics): StageListener =>
+  (lane, stage, seconds) =>
+    metrics.observe('ext_lane_seconds', seconds, { lane, stage })

@@ -90,6 +90,7 @@ const usage: Usage = {
   log_bytes: none,
   fsyncs: 10,
   lanes: { store: { jobs: 0, batches: 0, busy_ms: 0, commits: 0 } },
+  stages: {},
   gc: { count: 0, seconds: 0 },
   memory: { now: 100, peak: 120 },
 }

@@ -1,4 +1,5 @@
 // The lane: batches, bounds and failures.
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { Lane, type LaneOptions, type Outcome } from '../../src/lib/threads/lane.ts'
 import { refusalOf } from '../support/thrown.ts'
@@ -126,6 +127,35 @@ describe('batches', () => {
     await lane.push('a')
     expect(lane.stats.busy_ms).toBe(1234)
     expect(lane.busyMs()).toBe(1234)
+  })
+
+  test('the stages of a batch add up to the time from its first push to its end', async () => {
+    const seconds = { waiting: 0, working: 0, crossing: 0 }
+    const lane = new Lane<string, string>({
+      name: 'test',
+      workers: 1,
+      maxBatch: 2,
+      maxQueue: 10,
+      run: async (jobs, worked) => {
+        await sleep(20)
+        worked(5)
+        return jobs.map((value) => ({ value }))
+      },
+      onStage: (name, stage, took) => {
+        expect(name).toBe('test')
+        seconds[stage] += took
+      },
+    })
+    const startedMs = performance.now()
+    await lane.push('a')
+    const tookMs = performance.now() - startedMs
+    expect(seconds.working).toBe(0.005)
+    expect(seconds.crossing).toBeGreaterThan(0.01)
+    expect(1000 * (seconds.waiting + seconds.working + seconds.crossing)).toBeLessThanOrEqual(tookMs)
+    seconds.waiting = 0
+    // The third job waits for the batch of the first two.
+    await Promise.all(['a', 'b', 'c'].map((job) => lane.push(job)))
+    expect(seconds.waiting).toBeGreaterThan(0.01)
   })
 
   test('the present batch of a worker counts as busy time before its result arrives', async () => {

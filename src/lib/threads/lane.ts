@@ -25,7 +25,16 @@ export interface LaneOptions<J, R> {
    * that the worker needed, which is less than the time until the result arrives.
    */
   run(jobs: J[], worked: (ms: number) => void): Promise<Outcome<R>[]>
+  onStage?: StageListener | undefined
 }
+
+/**
+ * Where the time of a batch goes: its first job waits for the dispatch (`waiting`), a worker works on it (`working`), and the rest is the way to the
+ * worker and back (`crossing`), behind the batch before it and behind other work of the dispatching thread.
+ */
+export type LaneStage = 'waiting' | 'working' | 'crossing'
+/** Called with the seconds of each stage of each batch, and the name of its lane. */
+export type StageListener = (lane: string, stage: LaneStage, seconds: number) => void
 
 export interface LaneStats {
   waiting: number
@@ -64,6 +73,8 @@ export class Lane<J, R> {
   private jobMs = 0
   /** The start times of the batches in progress. */
   private sinceMs = 0
+  /** When the first of the waiting jobs was pushed. */
+  private pushedMs = 0
 
   /** Created once, because under overload this is most of the work. */
   private readonly full: OAuthError
@@ -111,6 +122,7 @@ export class Lane<J, R> {
     return new Promise((resolve, reject) => {
       const refusal = this.refusal()
       if (refusal) return reject(refusal)
+      if (this.queue.length === 0) this.pushedMs = performance.now()
       this.queue.push({ job, resolve, reject, onBatch })
       this.stats.waiting = this.queue.length
       // Under overload a turn may take up to a second: neither a full batch nor an idle worker waits for its end.
@@ -168,6 +180,7 @@ export class Lane<J, R> {
     if (this.stats.running++ === 0) this.sinceMs = startedMs
     this.stats.batches++
     this.stats.jobs += batch.length
+    const waitedMs = startedMs - this.pushedMs
     let workedMs: number | undefined
     for (const { onBatch } of batch) onBatch?.(batch.length)
     try {
@@ -186,11 +199,19 @@ export class Lane<J, R> {
     } finally {
       this.sinceMs = performance.now()
       const tookMs = workedMs ?? this.sinceMs - startedMs
+      this.noteStages(waitedMs, tookMs, this.sinceMs - startedMs - tookMs)
       this.stats.busy_ms += tookMs
       const jobMs = tookMs / batch.length
       this.jobMs += (this.jobMs === 0 ? 1 : WEIGHT) * (jobMs - this.jobMs)
       this.stats.running--
       this.flush()
     }
+  }
+
+  private noteStages(waitedMs: number, workedMs: number, crossedMs: number): void {
+    const { name, onStage } = this.options
+    onStage?.(name, 'waiting', waitedMs / 1000)
+    onStage?.(name, 'working', workedMs / 1000)
+    if (crossedMs > 0) onStage?.(name, 'crossing', crossedMs / 1000)
   }
 }

@@ -1,6 +1,6 @@
 // The PostgreSQL driver: an operation is a transaction on a connection of the pool. The operations that tokens depend on are batched.
 import { isOverloaded, OAuthError } from '../../lib/error.ts'
-import { type BatchListener, Lane, type LaneStats, newStats } from '../../lib/threads/lane.ts'
+import { type BatchListener, Lane, type LaneStats, newStats, type StageListener } from '../../lib/threads/lane.ts'
 import { systemClock } from '../../lib/time.ts'
 import { withReminders } from '../../lib/timeout.ts'
 import type { InstanceAbout } from '../../records/instance.ts'
@@ -25,13 +25,14 @@ interface PostgresOptions {
   makesPartitions?: boolean
   /** What a server says about itself: it counts as an instance. Undefined in other processes. */
   serves?: InstanceAbout | undefined
+  onStage?: StageListener
 }
 
 /** Opens the pool on a migrated database. Rejects when it cannot be reached, or is behind a pooler that does not keep sessions. */
 export async function openPostgres(
   settings: PostgresSettings,
   log: Logger,
-  { makesPartitions = true, serves }: PostgresOptions = {},
+  { makesPartitions = true, serves, onStage }: PostgresOptions = {},
 ): Promise<Driver> {
   const listeners: ((about?: Invalidation) => void)[] = []
   if (makesPartitions) await refuseTransactionPooling(clientSettings(settings))
@@ -48,8 +49,8 @@ export async function openPostgres(
   const unsettled = new Unsettled({ perform, refusal: () => refusal('writing'), onNoted: link.mend })
   if (serves) await firstCommit(link, log)
   const partitions = makesPartitions ? await keepPartitions(settings, systemClock, log) : undefined
-  const lane = openStoreLane(settings, perform)
-  const groups = openGroups({ lend: pool.lend, lane })
+  const lane = openStoreLane(settings, perform, onStage)
+  const groups = openGroups({ lend: pool.lend, lane, onStage })
   const call = callerOf({ link, unsettled, lane, groups })
   const queues = () => [lane, ...groups.all()].map(({ stats }) => stats)
   const demand = watchDemand(pool, settings.max_conns, queues)
@@ -85,12 +86,13 @@ const firstCommit = ({ durability }: Pick<PostgresLink, 'durability'>, log: Logg
   )
 
 /** The queue of the operations that are not batched. Each of its workers has a connection of the pool. */
-const openStoreLane = ({ max_conns }: PostgresSettings, perform: Performer['perform']): Lane<Job, unknown> =>
-  new Lane({
+const openStoreLane = ({ max_conns }: PostgresSettings, perform: Performer['perform'], onStage?: StageListener) =>
+  new Lane<Job, unknown>({
     name: 'store',
     workers: max_conns,
     maxBatch: 1,
     maxQueue: MAX_QUEUE,
+    onStage,
     run: (jobs) => Promise.all(jobs.map((job) => settled(perform(job)))),
   })
 

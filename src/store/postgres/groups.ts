@@ -1,7 +1,7 @@
 // Which operations are batched on PostgreSQL, and how they are run when a batch fails.
 import type pg from 'pg'
 import { OAuthError } from '../../lib/error.ts'
-import { type BatchListener, Lane, type Outcome } from '../../lib/threads/lane.ts'
+import { type BatchListener, Lane, type Outcome, type StageListener } from '../../lib/threads/lane.ts'
 import type { Job } from '../database.ts'
 import { MAX_QUEUE } from '../index.ts'
 import { appendBatched, changeBatched, isCollision, readBatched, recordBatched, runsIndividually } from './batched.ts'
@@ -18,6 +18,7 @@ interface GroupsOptions {
   lend: Lend
   /** The queue of operations that run individually. */
   lane: Lane<Job, unknown>
+  onStage?: StageListener | undefined
 }
 export interface Groups {
   /** Puts an operation into the queue of its batches. Undefined for operations that are not batched. */
@@ -37,7 +38,15 @@ const FULL_BESIDE = 3
 export function openGroups(options: GroupsOptions): Groups {
   const batches = batchesOf(options)
   const grouping = <J>(run: (jobs: J[]) => Promise<Outcomes>) =>
-    new Lane<J, unknown>({ name: 'store', workers: 1, ahead: FULL_BESIDE, maxBatch: GROUP, maxQueue: MAX_QUEUE, run })
+    new Lane<J, unknown>({
+      name: 'store',
+      workers: 1,
+      ahead: FULL_BESIDE,
+      maxBatch: GROUP,
+      maxQueue: MAX_QUEUE,
+      onStage: options.onStage,
+      run,
+    })
   const [reads, issuances, events] = [grouping(batches.read), grouping(batches.append), grouping(batches.append)]
   const exchanges = grouping(batches.record)
   /** The changes, by their SQL. */

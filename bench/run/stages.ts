@@ -1,0 +1,44 @@
+// Where a token waits: the stages of the batches of each queue, from the metrics of the service.
+
+/** How many batches lasted at most as long as each bound (seconds), by queue and stage. */
+export type StageCounts = Record<string, Record<string, number>>
+
+/** The stages of one queue: percentiles over its batches, in milliseconds. A percentile is the upper bound of its bucket. */
+export type StageTimes = Record<string, { p50: number | null; p99: number | null }>
+
+const BUCKET = /^ext_lane_seconds_bucket\{([^}]*)\} (\S+)$/gm
+const labelsOf = (text: string): Record<string, string> =>
+  Object.fromEntries([...text.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]))
+
+/** Reads the stages from a scrape. */
+export function readStages(scrape: string): StageCounts {
+  const counts: StageCounts = {}
+  for (const [, labels = '', value] of scrape.matchAll(BUCKET)) {
+    const { lane, stage, le = '' } = labelsOf(labels)
+    const name = `${lane} ${stage}`
+    counts[name] = { ...counts[name], [le]: Number(value) }
+  }
+  return counts
+}
+
+/** The sum of two counts, or with -1 their difference. */
+export const combineStages = (a: StageCounts, b: StageCounts, sign: 1 | -1): StageCounts =>
+  Object.fromEntries(
+    Object.entries(a).map(([name, buckets]) => [
+      name,
+      Object.fromEntries(Object.entries(buckets).map(([le, count]) => [le, count + sign * (b[name]?.[le] ?? 0)])),
+    ]),
+  )
+
+/** The percentiles of counts. */
+export const stageTimes = (counts: StageCounts): StageTimes =>
+  Object.fromEntries(
+    Object.entries(counts).flatMap(([name, buckets]) => {
+      const total = buckets['+Inf'] ?? 0
+      const at = (share: number) => {
+        const [le] = Object.entries(buckets).find(([, count]) => count >= share * total) ?? []
+        return le === undefined || le === '+Inf' ? null : Number(le) * 1000
+      }
+      return total > 0 ? [[name, { p50: at(0.5), p99: at(0.99) }]] : []
+    }),
+  )
