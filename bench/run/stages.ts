@@ -10,6 +10,8 @@ const BUCKET = /^ext_lane_seconds_bucket\{([^}]*)\} (\S+)$/gm
 const labelsOf = (text: string): Record<string, string> =>
   Object.fromEntries([...text.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]))
 
+const boundOf = (le: string): number => (le === '+Inf' ? Number.POSITIVE_INFINITY : Number(le))
+
 /** Reads the stages from a scrape. */
 export function readStages(scrape: string): StageCounts {
   const counts: StageCounts = {}
@@ -35,9 +37,11 @@ export const stageTimes = (counts: StageCounts): StageTimes =>
   Object.fromEntries(
     Object.entries(counts).flatMap(([name, buckets]) => {
       const total = buckets['+Inf'] ?? 0
+      // Sorted, because objects list names that are whole numbers first.
+      const bounds = Object.keys(buckets).sort((a, b) => boundOf(a) - boundOf(b))
       const at = (share: number) => {
-        const [le] = Object.entries(buckets).find(([, count]) => count >= share * total) ?? []
-        return le === undefined || le === '+Inf' ? null : Number(le) * 1000
+        const bound = boundOf(bounds.find((le) => (buckets[le] ?? 0) >= share * total) ?? '+Inf')
+        return bound < Number.POSITIVE_INFINITY ? bound * 1000 : null
       }
       return total > 0 ? [[name, { p50: at(0.5), p99: at(0.99) }]] : []
     }),

@@ -32,7 +32,7 @@ export async function answerClient(
   answer: Answer,
   status = 200,
 ): Promise<Reply> {
-  const nonce = request.headers.dpop && app.config.dpop.enabled ? { 'dpop-nonce': newNonce(app) } : undefined
+  const nonce = nonceFor(app, request)
   let client: Client | undefined
   const uses: SingleUse[] = []
   try {
@@ -52,6 +52,10 @@ export async function answerClient(
     throw await followRefusal(app, { request, grant, client, uses, nonce }, error)
   }
 }
+
+/** The header with a fresh DPoP nonce. Undefined for a request without a proof, and where DPoP is disabled. */
+export const nonceFor = (app: App, { headers }: Request): { 'dpop-nonce': string } | undefined =>
+  headers.dpop !== undefined && app.config.dpop.enabled ? { 'dpop-nonce': newNonce(app) } : undefined
 
 /** A client that waits for its approval may poll for a user, and use what users allowed before. The grant of an assertion asks the policies. */
 const checkApproval = (app: App, client: Client, { isMachine }: Grant): Promise<unknown> =>

@@ -8,7 +8,7 @@ import { OAuthError } from '../lib/error.ts'
 import { noteClient } from '../oauth/clients/client_auth.ts'
 import { giveBackToken, takeRequest, takeToken } from '../oauth/clients/client_limits.ts'
 import { isOwnAssertion } from '../oauth/clients/token_auth.ts'
-import { checkBinding } from '../oauth/tokens/dpop.ts'
+import { checkBinding, verifyProof } from '../oauth/tokens/dpop.ts'
 import { type Authorization, issue, type TokenResponse } from '../oauth/tokens/issue.ts'
 import {
   findPrepared,
@@ -21,7 +21,7 @@ import {
 import type { Client } from '../records/client.ts'
 import type { SingleUse } from '../records/single_use.ts'
 import { inSpan } from '../telemetry/trace.ts'
-import { answerClient, followRefusal } from './client_request.ts'
+import { answerClient, followRefusal, nonceFor } from './client_request.ts'
 
 const BY_TYPE = new Map<string, Grant>(grants.map((grant) => [grant.type, grant]))
 
@@ -39,15 +39,19 @@ async function answerByRules(app: App, request: Request): Promise<Reply> {
 /** Answers with a prepared token, within the limits of the client. */
 async function answerPrepared(app: App, request: Request, prepared: Prepared): Promise<Reply> {
   const { client } = prepared.authorization
+  const nonce = nonceFor(app, request)
+  const uses: SingleUse[] = []
   try {
     notePrepared(app, request, prepared)
     const waits = takeRequest(app, client)
     if (waits) await waits
-    const body = await counted(app, client, () => issuePrepared(app, request, prepared))
+    const proof = nonce && (await verifyProof(app, request))
+    if (proof) uses.push(proof.use)
+    const body = await counted(app, client, () => issuePrepared(app, request, prepared, uses))
     countGrant(app, clientCredentials, prepared.authorization)
-    return { status: 200, headers: { 'content-type': 'application/json', ...NO_STORE }, body }
+    return { status: 200, headers: { 'content-type': 'application/json', ...NO_STORE, ...nonce }, body }
   } catch (error) {
-    throw await followRefusal(app, { request, grant: clientCredentials, client, uses: [] }, error)
+    throw await followRefusal(app, { request, grant: clientCredentials, client, uses, nonce }, error)
   }
 }
 
@@ -60,7 +64,7 @@ async function issueFor(app: App, grant: Grant, input: GrantInput, uses: readonl
   // The code or token that a public client sent proves that a user allowed it.
   noteClient(request, client)
   countGrant(app, grant, authorization)
-  if (grant.isPrepared && uses.length === 0) keepPrepared(app, request, form, authorization, response, resources)
+  if (grant.isPrepared) keepPrepared(app, request, form, authorization, response, resources)
   return response
 }
 

@@ -13,8 +13,8 @@ const rows = (bounds: Record<string, number>) =>
     .join('\n')
 
 test('the percentiles are those of the batches between two scrapes', () => {
-  const before = readStages(rows({ '0.001': 100, '0.01': 100, '+Inf': 100 }))
-  const after = readStages(rows({ '0.001': 100, '0.01': 198, '+Inf': 200 }))
+  const before = readStages(rows({ '0.001': 100, '0.01': 100, '1': 100, '+Inf': 100 }))
+  const after = readStages(rows({ '0.001': 100, '0.01': 198, '1': 198, '+Inf': 200 }))
   const times = stageTimes(combineStages(after, before, -1))
   expect(times).toEqual({ 'crypto waiting': { p50: 10, p99: null } })
   expect(stageTimes(combineStages(before, before, -1))).toEqual({})

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { unavailable } from '../../src/lib/error.ts'
 import { takeLive } from '../../src/server/reload.ts'
 import { callAdmin, metricOf, okAdmin } from '../support/admin.ts'
+import { dpop, type ProofKey, proofKey } from '../support/dpop.ts'
 import { addClient, addResource, startService, type TestService } from '../support/service.ts'
 
 const RUNS = 10
@@ -17,6 +18,8 @@ const aRequest = fc.record({
   scope: fc.option(fc.oneof(someNames, fc.constantFrom('', 'four', 'openid one')), { nil: undefined, freq: 4 }),
   isBasic: fc.boolean(),
   hasOldSecret: fc.constantFrom(false, false, false, true),
+  /** Which key its proof has, if it has one. */
+  proof: fc.constantFrom(undefined, undefined, 0, 1),
 })
 type Asked = typeof aRequest extends fc.Arbitrary<infer T> ? T : never
 
@@ -69,6 +72,7 @@ const aChange = fc.record({
   which: fc.nat(1),
 })
 
+let proofKeys: ProofKey[]
 let now = Math.floor(Date.now() / 1000)
 let service: TestService
 let clients: { client_id: string; client_secret: string; old?: string }[]
@@ -76,6 +80,7 @@ let resources: { slug: string; uri: string }[]
 
 beforeAll(async () => {
   service = await startService()
+  proofKeys = [await proofKey(), await proofKey()]
   vi.spyOn(service.app.clock, 'now').mockImplementation(() => now)
 })
 afterAll(() => service.close())
@@ -85,12 +90,16 @@ const update = (i: number, changes: object) =>
   okAdmin(service, 'PATCH', `/admin/clients/${at(clients, i).client_id}`, changes)
 
 /** Sends a request, and returns what it is answered without what is new in every answer. `more` are parameters that nothing reads, with which no answer is prepared. */
-async function send({ client, resource, scope, isBasic, hasOldSecret }: Asked, more: Record<string, string> = {}) {
+async function send(asked: Asked, more: Record<string, string> = {}) {
+  const { client, resource, scope, isBasic, hasOldSecret, proof } = asked
   const { client_id, client_secret, old = 'no secret' } = at(clients, client)
   const secret = hasOldSecret ? old : client_secret
   const response = await fetch(`${service.issuer}/oauth/token`, {
     method: 'POST',
-    headers: isBasic ? { authorization: `Basic ${Buffer.from(`${client_id}:${secret}`).toString('base64')}` } : {},
+    headers: {
+      ...(isBasic ? { authorization: `Basic ${Buffer.from(`${client_id}:${secret}`).toString('base64')}` } : {}),
+      ...(proof === undefined ? {} : await dpop(service, at(proofKeys, proof))),
+    },
     body: new URLSearchParams({
       grant_type: 'client_credentials',
       ...(isBasic ? {} : { client_id, client_secret: secret }),
@@ -109,7 +118,7 @@ async function send({ client, resource, scope, isBasic, hasOldSecret }: Asked, m
   return { status: response.status, headers, body, token, record: record && { ...record, id: '' } }
 }
 
-const asked: Asked = { client: 0, resource: 0, scope: 'one', isBasic: false, hasOldSecret: false }
+const asked: Asked = { client: 0, resource: 0, scope: 'one', isBasic: false, hasOldSecret: false, proof: undefined }
 
 /** A machine client and a resource, for which a token is prepared. */
 async function prepare(fields: object = {}) {
@@ -151,6 +160,30 @@ test('an earlier secret of a client with a prepared token is refused when its ti
   expect(await send(asked)).toMatchObject({ status: 200 })
 })
 
+test('the proof of a prepared token is verified, and used once', async () => {
+  await prepare()
+  expect(await send(asked)).toMatchObject({ body: { token_type: 'Bearer' } })
+  const bound: Asked = { ...asked, proof: 0 }
+  expect(await send(bound)).toMatchObject({ body: { token_type: 'DPoP' } })
+  const { jkt } = at(proofKeys, 0)
+  expect(await send(bound)).toMatchObject({ body: { token_type: 'DPoP' }, token: { claims: { cnf: { jkt } } } })
+  const again = async (header: string) => {
+    const { client_id, client_secret } = at(clients, 0)
+    const { uri } = at(resources, 0)
+    const form = { grant_type: 'client_credentials', client_id, client_secret, resource: uri, scope: 'one' }
+    const init = { method: 'POST', headers: { dpop: header }, body: new URLSearchParams(form) }
+    return (await fetch(`${service.issuer}/oauth/token`, init)).json()
+  }
+  const { dpop: proof } = await dpop(service, at(proofKeys, 0))
+  expect(await again(proof)).toMatchObject({ token_type: 'DPoP' })
+  const refused = { error: 'invalid_dpop_proof' }
+  expect(await again(proof)).toMatchObject(refused)
+  const [header] = proof.split('.')
+  const { dpop: other } = await dpop(service, at(proofKeys, 1))
+  expect(await again([header, ...other.split('.').slice(1)].join('.'))).toMatchObject(refused)
+  expect(await again('no proof')).toMatchObject(refused)
+})
+
 test('an answer that was prepared is the one that the rules give, after any changes', async () => {
   let prepared = 0
   const { get } = service.app.prepared
@@ -167,7 +200,11 @@ test('an answer that was prepared is the one that the rules give, after any chan
       resources = [await addResource(service, { scopes: NAMES }), await addResource(service, { scopes: ['one'] })]
       for (const { what, names, which } of changes) {
         // Twice, so that the second one is prepared where it can be. The next change finds it prepared.
-        for (const each of requests)
+        // And with another proof, or without one: the text of the request is the same.
+        for (const each of requests.flatMap((each) => [
+          each,
+          { ...each, proof: each.proof === 0 ? undefined : (0 as const) },
+        ]))
           for (let i = 0; i < 2; i++) expect(await send(each)).toEqual(await send(each, { note: 'x' }))
         await CHANGES[what](names, which)
       }

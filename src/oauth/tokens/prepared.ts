@@ -28,7 +28,7 @@ export interface Prepared {
   readonly secret: ClientSecret
   /** The claims before and after `exp`, `iat` and `jti`. */
   readonly claims: readonly [string, string]
-  /** The record after its id, after its times and after its address. */
+  /** The record after its id, after its times, and after its address up to the proof that it uses. */
   readonly record: readonly [string, string, string]
   /** The response after the token. */
   readonly response: string
@@ -45,14 +45,13 @@ export const openPrepared = (): App['prepared'] =>
 
 /** The parameters that a prepared token depends on. A request with another one is not prepared. */
 const PARAMS = new Set(['grant_type', 'client_id', 'client_secret', 'scope', 'resource'])
-
 /** A request that lacks this is not looked for, so that it costs no hash. */
 const GRANT = Buffer.from('grant_type=client_credentials')
 
-/** The text of a request as a hash, because the text has a secret. Undefined when such a request is never prepared. */
-function keyOf({ headers: { authorization = '', dpop }, trace, body }: Request): string | undefined {
-  if (dpop !== undefined || trace || !body.includes(GRANT)) return undefined
-  return digest(`${authorization}\n${body.toString('latin1')}`)
+/** The text of a request as a hash, because the text has a secret. Of a DPoP proof it has the header, which names the key. Undefined when such a request is never prepared. */
+function keyOf({ headers: { authorization = '', dpop = '' }, trace, body }: Request): string | undefined {
+  if (trace || !body.includes(GRANT)) return undefined
+  return digest(`${authorization}\n${dpop.slice(0, dpop.indexOf('.') + 1)}\n${body.toString('latin1')}`)
 }
 
 /** The secret that a request sent which consists of nothing else than a prepared token depends on. */
@@ -64,8 +63,7 @@ function secretOf({ headers: { authorization } }: Request, form: Params, client:
 
 /** Finds the prepared token of a request that has proved before, with the same secret, who sends it. Undefined when the rules must decide on it. */
 export function findPrepared(app: App, request: Request): Prepared | undefined {
-  const key = keyOf(request)
-  const prepared = key === undefined ? undefined : (app.prepared.get(key) as Prepared | undefined)
+  const prepared = app.prepared.get(keyOf(request) ?? '') as Prepared | undefined
   return prepared && isCurrent(app, prepared) ? prepared : undefined
 }
 
@@ -80,7 +78,7 @@ export function notePrepared(app: App, request: Request, { authorization: { clie
 const isCurrent = (app: App, { authorization, key, resources, secret }: Prepared) =>
   authorization.client === app.store.caches['findClient']?.peek(authorization.client.client_id) &&
   resources === resourcesVersion(app) &&
-  key === app.keyring.current(authorization.resource?.access_token_typ) &&
+  key === app.keyring.current(typOf(authorization)) &&
   isLiveSecret(secret, app.clock.now())
 
 /** The version of the resources. NaN, which equals no version, if they were not cached. */
@@ -103,18 +101,18 @@ export function keepPrepared(
   if (name === undefined || !secret || !resource || isRemote(key)) return
   // The decision of an operator on a client that registered itself is a record of its own.
   if (needsApproval(app.config, client) || resources !== resourcesVersion(app)) return
-  const prepared: Prepared = {
+  app.prepared.set(name, {
     authorization,
     key,
     resources,
     secret,
     ...textsOf(request, authorization, key, issuerOf(app.config)),
     response: JSON.stringify({ ...response, access_token: '' }).slice(BEFORE_TOKEN.length),
-  }
-  app.prepared.set(name, prepared)
+  } satisfies Prepared)
 }
 
-const NO_USES: readonly SingleUse[] = []
+const typOf = ({ resource }: Authorization) => resource?.access_token_typ
+const usesOf = (uses: readonly SingleUse[]) => (uses.length > 0 ? `,"uses":${JSON.stringify(uses)}}` : '}')
 const BEFORE_TOKEN = '{"access_token":"'
 const timesOf = ({ id, issued_at, expires_at }: NewIssuance) => `"exp":${expires_at},"iat":${issued_at},"jti":"${id}"`
 const recordedAt = ({ issued_at, expires_at }: NewIssuance) => `"issued_at":${issued_at},"expires_at":${expires_at}`
@@ -123,22 +121,24 @@ const ipOf = ({ ip }: NewIssuance) => `"ip":${JSON.stringify(ip)}`
 
 /** The claims and the record as texts, without what differs in each token. A quotation mark in a value is escaped, so that only members are found. */
 function textsOf(request: Request, authorization: Authorization, key: SigningKey, issuer: string) {
-  const typ = authorization.resource?.access_token_typ
-  const issuance = newIssuance(request, authorization, { now: 0, uses: [], key, typ })
+  const issuance = newIssuance(request, authorization, { now: 0, uses: [], key, typ: typOf(authorization) })
   const [before = '', after = ''] = JSON.stringify(claimsOf(issuance, issuer)).split(timesOf(issuance))
   const text = JSON.stringify(issuance).slice(idOf(issuance).length)
   const [about = '', rest = ''] = text.split(recordedAt(issuance))
   const [signed = '', end = ''] = rest.split(ipOf(issuance))
-  return { claims: [before, after], record: [about, signed, end] } as const
+  return { claims: [before, after], record: [about, signed, end.slice(0, -1)] } as const
 }
 
-/** Issues a prepared token. Returns the response as text. Rejects when the storage or the signature fails. */
-export async function issuePrepared(app: App, request: Request, prepared: Prepared): Promise<string> {
+/** Issues a prepared token, and uses the proof of its request. Returns the response as text. Rejects when the storage or the signature fails. */
+export async function issuePrepared(
+  app: App,
+  request: Request,
+  prepared: Prepared,
+  uses: readonly SingleUse[],
+): Promise<string> {
   const { authorization, key, claims, record, response } = prepared
-  const [about, signed, end] = record
-  const typ = authorization.resource?.access_token_typ
-  const issuance = newIssuance(request, authorization, { now: app.clock.now(), uses: NO_USES, key, typ })
-  const text = `${idOf(issuance)}${about}${recordedAt(issuance)}${signed}${ipOf(issuance)}${end}`
+  const issuance = newIssuance(request, authorization, { now: app.clock.now(), uses, key, typ: typOf(authorization) })
+  const text = `${idOf(issuance)}${record[0]}${recordedAt(issuance)}${record[1]}${ipOf(issuance)}${record[2]}${usesOf(uses)}`
   // The commit starts first: this thread may sign meanwhile.
   const committed = app.store.recordIssuance(Object.assign(issuance, { [JSON_TEXT]: text }))
   const token = app.crypto.sign(key, `${claims[0]}${timesOf(issuance)}${claims[1]}`)
