@@ -240,6 +240,10 @@ export function* keysOf(
 }
 export const isConfigKey = (entry: ConfigSchema[string]): entry is Key => (entry as Key).isKey === true
 
+/** The value of a key. */
+export const valueAt = (config: object, path: readonly string[]): unknown =>
+  path.reduce<unknown>((at, part) => (at as Record<string, unknown>)[part], config)
+
 /** The environment variables that set a key, the regular one first. */
 export const envNames = (path: readonly string[], key: Key): string[] =>
   key.env === null ? [] : [`SERVICE_${path.join('_').toUpperCase()}`, ...key.env.map((name) => `SERVICE_${name}`)]

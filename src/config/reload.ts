@@ -1,7 +1,7 @@
 // What a new configuration changes in one that is in use: the live keys change in place, all others wait for a restart.
 import { isDeepStrictEqual } from 'node:util'
 import { putSecret } from '../lib/secret.ts'
-import { type Key, keysOf } from './key.ts'
+import { type Key, keysOf, valueAt } from './key.ts'
 import { type Config, schema } from './schema.ts'
 
 type Path = readonly string[]
@@ -70,10 +70,6 @@ export function applyLive(current: Config, next: Config): Reloaded {
   }
   return reloaded
 }
-
-/** The value of a key. */
-export const valueAt = (config: object, path: Path): unknown =>
-  path.reduce<unknown>((at, part) => (at as Branch)[part], config)
 
 function setAt(config: Config, path: Path, key: Key, value: unknown): void {
   const holder = valueAt(config, path.slice(0, -1)) as Branch

@@ -1,6 +1,7 @@
 // Types and helpers for rules between configuration keys.
 import { isLocalhost } from '../lib/url.ts'
 import type { Env } from './env.ts'
+import { valueAt } from './key.ts'
 import type { Config } from './schema.ts'
 
 export interface Rule {
@@ -10,6 +11,22 @@ export interface Rule {
   /** The environment variable that a key names. The message of the problem then names it too. */
   variable?(config: Config): string
 }
+
+/** A rule for one key, or for several together. */
+export const rule = (
+  keys: string | readonly string[],
+  message: string,
+  bad: Rule['bad'],
+  variable?: Rule['variable'],
+): Rule => ({ keys: [keys].flat(), message, bad, variable })
+
+/** A key that must have a value under a condition, which its message names. */
+export const required = (key: string, condition: string, isNeeded: (config: Config) => boolean): Rule =>
+  rule(key, `is required ${condition}`.trimEnd(), (c) => isNeeded(c) && !valueAt(c, key.split('.')))
+
+/** A rule that holds unless the issuer is this machine. */
+export const inProduction = (keys: string | readonly string[], message: string, bad: Rule['bad']): Rule =>
+  rule(keys, `${message} when the issuer is not localhost`, (c, env) => isProduction(c) && bad(c, env))
 
 /** Whether the issuer is not this machine. Then settings that are only for development are refused. */
 export const isProduction = (config: Config): boolean => !isLocalhost(config.server.issuer)

@@ -1,7 +1,8 @@
 // Reloads of the configuration: SIGHUP and `POST /admin/system/config/reload`.
 import type { Env } from '../config/env.ts'
+import { valueAt } from '../config/key.ts'
 import { loadConfig, redacted } from '../config/load.ts'
-import { applyLive, type Reloaded, valueAt } from '../config/reload.ts'
+import { applyLive, type Reloaded } from '../config/reload.ts'
 import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 
