@@ -40,26 +40,35 @@ export interface Key<T = unknown> {
 
 interface Options<D> {
   default?: D
-  doc: string
   env?: readonly string[] | null
 }
 
-const make = <T>(
+/** A key without its text. */
+interface Declared<K extends Key> {
+  describe(doc: string): K
+}
+
+const make = <T, More extends Partial<Key> = object>(
   form: string,
   type: z.ZodType<T>,
   json: object,
   options: Options<unknown>,
-  secret = false,
-): Key<T> => ({
-  isKey: true,
-  type,
-  form,
-  default: options.default,
-  doc: options.doc,
-  env: options.env === undefined ? [] : options.env,
-  secret,
-  json,
+  more?: More,
+): Declared<Key<T> & More> => ({
+  describe: (doc) => ({
+    isKey: true,
+    type,
+    form,
+    default: options.default,
+    doc,
+    env: options.env === undefined ? [] : options.env,
+    secret: false,
+    json,
+    ...(more as More),
+  }),
 })
+const SECRET = { secret: true }
+const TEXT = { type: 'string' }
 
 export const boolKey = (o: Options<boolean> & { default: boolean }) => make('bool', bool(), { type: 'boolean' }, o)
 export const intKey = (o: Options<number> & { default: number; min: number; max: number }) =>
@@ -68,67 +77,66 @@ export const floatKey = (o: Options<number> & { default: number; min: number; ma
   make(`number ${o.min} to ${o.max}`, float(o.min, o.max), { type: 'number', minimum: o.min, maximum: o.max }, o)
 /** `min` (a second by default) and `max` are seconds; the value in the Config is seconds too. */
 export const durationKey = (o: Options<string> & { default: string; min?: number; max?: number }) =>
-  make('duration', duration(o.min ?? 1, o.max), { type: 'string', examples: ['10s', '5m', '1h'] }, o)
+  make('duration', duration(o.min ?? 1, o.max), { ...TEXT, examples: ['10s', '5m', '1h'] }, o)
 /** A duration, or `auto`: other keys determine it. */
-export const autoDurationKey = (o: Options<string>) =>
+export const autoDurationKey = (o: Options<string> = {}) =>
   make(
     'duration | auto',
     z.union([z.literal('auto'), duration(0)], 'must be a duration such as 10s, or auto'),
-    { type: 'string', examples: ['auto', '0s', '10s'] },
+    { ...TEXT, examples: ['auto', '0s', '10s'] },
     { ...o, default: 'auto' },
   )
 export const wordKey = <const W extends readonly [string, ...string[]]>(
   o: Options<W[number]> & { of: W; default: W[number] },
-): Key<W[number]> => make(o.of.join(' | '), word(o.of), { enum: o.of }, o)
-export const textKey = ({ max = 4096, ...o }: Options<string> & { max?: number }) =>
-  make('string', text(max), { type: 'string' }, { default: '', ...o })
-export const urlKey = (o: Options<string>) =>
+): Declared<Key<W[number]>> => make(o.of.join(' | '), word(o.of), { enum: o.of }, o)
+export const textKey = ({ max = 4096, ...o }: Options<string> & { max?: number } = {}) =>
+  make('string', text(max), TEXT, { default: '', ...o })
+export const urlKey = (o: Options<string> = {}) =>
   make(
     'URL',
     z.union([z.literal(''), url()], 'must be a well-formed http or https URL'),
-    { type: 'string', format: 'uri' },
+    { ...TEXT, format: 'uri' },
     { default: '', ...o },
   )
 /** A color that can be read on each of the colors `against`, and each of them on it. It may be empty if that is its default. */
-export const colorKey = ({ against, ...o }: Options<string> & { default: string; against: readonly string[] }) => ({
-  ...make(
+export const colorKey = ({ against, ...o }: Options<string> & { default: string; against: readonly string[] }) =>
+  make(
     'color such as #2456d3',
     readableColor(against, o.default === ''),
-    { type: 'string', pattern: '^(#[0-9A-Fa-f]{6})?$' },
+    { ...TEXT, pattern: '^(#[0-9A-Fa-f]{6})?$' },
     o,
-  ),
-  whenNull: 'has no value: write the color in quotes, such as "#2456d3", because # begins a comment in YAML',
-})
+    { whenNull: 'has no value: write the color in quotes, such as "#2456d3", because # begins a comment in YAML' },
+  )
 /** A link for users. */
-export const linkKey = (o: Options<string>) =>
+export const linkKey = (o: Options<string> = {}) =>
   make(
     'https or mailto URL',
     z.union([z.literal(''), linkUrl()], 'must be a well-formed https or mailto URL'),
-    { type: 'string', format: 'uri' },
+    { ...TEXT, format: 'uri' },
     { default: '', ...o },
   )
 /** A text for users, or a link. */
-export const helpKey = (o: Options<string>) =>
+export const helpKey = (o: Options<string> = {}) =>
   make(
     'text, or https or mailto URL',
     text(500).refine(
       (value) => !/^(https?|mailto):/i.test(value) || linkUrl().safeParse(value).success,
       'must be a text, or a well-formed https or mailto URL',
     ),
-    { type: 'string' },
+    TEXT,
     { default: '', ...o },
   )
-export const secretKey = (o: Options<never> & { minBytes?: number }) =>
+export const secretKey = (o: Options<never> & { minBytes?: number } = {}) =>
   make(
     o.minBytes ? `secret, ${o.minBytes} bytes or more` : 'secret',
     text(4096).refine(
       (value) => value === '' || Buffer.byteLength(value) >= (o.minBytes ?? 0),
       `must be at least ${o.minBytes} bytes`,
-    ),
-    { type: 'string' },
+    ) as z.ZodType as z.ZodType<Secret>,
+    TEXT,
     { ...o, default: '' },
-    true,
-  ) as Key<Secret>
+    SECRET,
+  )
 /** A list of secrets. In a variable, or in the file that it names, commas or newlines separate them. */
 export const secretsKey = ({ minBytes, ...o }: Options<never> & { minBytes: number }) =>
   make(
@@ -136,34 +144,33 @@ export const secretsKey = ({ minBytes, ...o }: Options<never> & { minBytes: numb
     z.preprocess(
       (value) => (typeof value === 'string' ? value.replaceAll(/\r?\n/g, ',') : value),
       list(text(4096).refine((value) => Buffer.byteLength(value) >= minBytes, `must be at least ${minBytes} bytes`)),
-    ),
-    { type: 'array', items: { type: 'string' } },
+    ) as z.ZodType as z.ZodType<Secret[]>,
+    { type: 'array', items: TEXT },
     { ...o, default: [] },
-    true,
-  ) as Key<Secret[]>
-export const listKey = (o: Options<string[]>) =>
-  make('list', list(), { type: 'array', items: { type: 'string' } }, { default: [], ...o })
+    SECRET,
+  )
+export const listKey = (o: Options<string[]> = {}) =>
+  make('list', list(), { type: 'array', items: TEXT }, { default: [], ...o })
 /** What a list of hosts contains, for its description. */
 export const HOSTS_FORM =
   'Each entry is a host name, an address or a CIDR range. The first label of a host name may be *, which stands for any label. A metadata or link-local address is allowed only by an entry that is this address.'
 /** Hosts in private networks that outgoing requests may reach. Empty by default. */
-export const hostsKey = (o: Options<never>) =>
-  make('list', list(hostInList()), { type: 'array', items: { type: 'string' } }, { ...o, default: [] }) as Key<string[]>
+export const hostsKey = (o: Options<never> = {}) =>
+  make('list', list(hostInList()) as z.ZodType<string[]>, { type: 'array', items: TEXT }, { ...o, default: [] })
 /** A name in URLs; it has no default. */
-export const slugKey = (o: Options<never>) => make('slug', slug() as z.ZodType<string>, { type: 'string' }, o)
+export const slugKey = (o: Options<never> = {}) => make('slug', slug() as z.ZodType<string>, TEXT, o)
+
+/** A list of records, which has no environment variable of its own. */
+const recordList = <T, More extends Partial<Key>>(type: z.ZodType<T[]>, items: object, o: Options<never>, more: More) =>
+  make('list of records', type, { type: 'array', items }, { ...o, default: [], env: null }, more)
 /** A list of records; it has no environment variable of its own. */
 export const recordsKey = <T>(
   item: z.ZodType<T>,
-  { masked, ...o }: Options<never> & { masked?: readonly string[] },
-) => ({
-  ...make(
-    'list of records',
-    z.array(item, 'must be a list'),
-    { type: 'array', items: z.toJSONSchema(item, { io: 'input', unrepresentable: 'any' }) },
-    { ...o, default: [], env: null },
-  ),
-  masked,
-})
+  { masked, ...o }: Options<never> & { masked?: readonly string[] } = {},
+) =>
+  recordList(z.array(item, 'must be a list'), z.toJSONSchema(item, { io: 'input', unrepresentable: 'any' }), o, {
+    masked,
+  })
 
 type Members = Readonly<Record<string, Key>>
 /**
@@ -175,19 +182,14 @@ export const keyedRecordsKey = <K extends Members>(
   { id, reserved = [], ...o }: Options<never> & { id: keyof K & string; reserved?: readonly string[] },
 ) => {
   const masked = Object.keys(members).filter((name) => members[name]?.secret)
-  const key = recordsKey(recordOf(members), { ...o, masked })
-  return {
-    ...key,
-    type: key.type.superRefine((records, context) =>
-      refuseTwins(
-        records.map((record) => String(record[id])),
-        { id, reserved },
-        context,
-      ),
+  const type = z.array(recordOf(members), 'must be a list').superRefine((records, context) =>
+    refuseTwins(
+      records.map((record) => String(record[id])),
+      { id, reserved },
+      context,
     ),
-    json: { type: 'array', items: jsonOf(members) },
-    records: { id, members },
-  }
+  )
+  return recordList(type, jsonOf(members), o, { masked, records: { id, members } })
 }
 
 const recordOf = <K extends Members>(members: K): z.ZodType<Infer<K>> => {

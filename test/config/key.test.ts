@@ -13,8 +13,11 @@ import {
 } from '../../src/config/key.ts'
 import { scopeName } from '../../src/lib/field.ts'
 
-const port = intKey({ default: 1, min: 1, max: 9, doc: 'Port.', env: ['P'] })
-const tree = { a: { port, deep: { flag: boolKey({ default: true, doc: 'Flag.' }) } }, name: textKey({ doc: 'Name.' }) }
+const port = intKey({ default: 1, min: 1, max: 9, env: ['P'] }).describe('Port.')
+const tree = {
+  a: { port, deep: { flag: boolKey({ default: true }).describe('Flag.') } },
+  name: textKey().describe('Name.'),
+}
 
 test('keys are listed with their paths, in order of declaration', () => {
   expect([...keysOf(tree)].map(({ path }) => path.join('.'))).toEqual(['a.port', 'a.deep.flag', 'name'])
@@ -25,25 +28,25 @@ test('the variable of a key is derived from its path, followed by its short name
 })
 
 test('a list of records has no variable', () => {
-  expect(envNames(['resources'], recordsKey(scopeName(), { doc: 'x' }))).toEqual([])
+  expect(envNames(['resources'], recordsKey(scopeName()).describe('x'))).toEqual([])
 })
 
 test('the JSON schema has the form of a key', () => {
   expect(port).toMatchObject({ form: 'int 1 to 9', json: { type: 'integer', minimum: 1, maximum: 9 } })
-  expect(wordKey({ of: ['a', 'b'], default: 'a', doc: 'x' })).toMatchObject({
+  expect(wordKey({ of: ['a', 'b'], default: 'a' }).describe('x')).toMatchObject({
     form: 'a | b',
     json: { enum: ['a', 'b'] },
   })
 })
 
 test('a URL may be empty, and must be well-formed otherwise', () => {
-  const key = urlKey({ doc: 'x' })
+  const key = urlKey().describe('x')
   expect(key.type.parse('')).toBe('')
   expect(key.type.safeParse('nowhere').success).toBe(false)
 })
 
 test('a secret may be empty, and must have its minimum length in bytes otherwise', () => {
-  const key = secretKey({ minBytes: 4, doc: 'x' })
+  const key = secretKey({ minBytes: 4 }).describe('x')
   expect(key.secret).toBe(true)
   expect(key.type.parse('')).toBe('')
   expect(key.type.parse('éé')).toBe('éé')
