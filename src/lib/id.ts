@@ -106,3 +106,7 @@ export function equalSecrets(left: string, right: string): boolean {
   const [a, b] = [Buffer.from(left), Buffer.from(right)]
   return a.length === b.length && timingSafeEqual(a, b)
 }
+
+/** Compares ids by the time at which they were made. Their texts sort differently. */
+export const compareIds = (a: string, b: string): number =>
+  Buffer.compare(Buffer.from(a, 'base64url'), Buffer.from(b, 'base64url'))

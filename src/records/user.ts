@@ -83,3 +83,10 @@ export interface Factor {
 
 /** Maximum number of factors of one kind that a user has. */
 export const MAX_FACTORS = 10
+
+/** The names that came to a list and those that went, as events have them. Without such names a part is left out. */
+export function nameChange(before: readonly string[], after: readonly string[]) {
+  const added = after.filter((name) => !before.includes(name))
+  const removed = before.filter((name) => !after.includes(name))
+  return { ...(added.length > 0 ? { added } : {}), ...(removed.length > 0 ? { removed } : {}) }
+}

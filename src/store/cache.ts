@@ -15,7 +15,8 @@ interface CachedRead {
   bytes: number
   /** See CacheBounds. */
   apart?(record: object | string): boolean
-  key(input: never): string
+  /** Default: the whole input. */
+  key?(input: never): string
   /** A smaller copy, which is cached in place of the record. */
   compact?(record: object): object
   /** Writes that invalidate entries. A function returns the key of the entry, `null` for every entry, or undefined for none. */
@@ -38,11 +39,14 @@ const isUnusedRegistration = ({ registration_source, last_used_at }: Client) =>
   registration_source === 'dcr' && last_used_at === undefined
 const everything = () => null
 const everythingIfFederated = (client: InputOf<'updateClient'>) => (client.federated_credentials ? null : undefined)
-const everythingBy = (...ops: OpName[]): CachedRead['dropBy'] => Object.fromEntries(ops.map((op) => [op, everything]))
+/** Several writes that invalidate the same entries. */
+const by = (dropped: (input: never) => string | null | undefined, ...ops: OpName[]): CachedRead['dropBy'] =>
+  Object.fromEntries(ops.map((op) => [op, dropped]))
+const idOfClient = (input: { client_id: string }) => input.client_id
 const RESOURCE_WRITES = {
-  ...everythingBy('createResource', 'updateResource', 'deleteResource', 'restoreResource'),
+  ...by(everything, 'createResource', 'updateResource', 'deleteResource', 'restoreResource'),
   // A resource contains the slug of its provider, and ids of clients and users.
-  ...everythingBy('updateProvider', 'deleteClient', 'deleteUser', 'deleteScimUser'),
+  ...by(everything, 'updateProvider', 'deleteClient', 'deleteUser', 'deleteScimUser'),
 }
 const linkKey = ({ source_slug, target_slug }: InputOf<'findFrontingLink'>) => `${source_slug} ${target_slug}`
 const writtenLinkKey = ({ link }: { link: InputOf<'findFrontingLink'> }) => linkKey(link)
@@ -55,14 +59,9 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
     bytes: 24 * MB,
     apart: (record) => isUnusedRegistration(record as Client),
     compact,
-    key: (input: InputOf<'findClient'>) => input.client_id,
+    key: idOfClient,
     dropBy: {
-      createClient: (input: InputOf<'createClient'>) => input.client_id,
-      updateClient: (input: InputOf<'updateClient'>) => input.client_id,
-      touchClient: (input: InputOf<'touchClient'>) => input.client_id,
-      noteDocument: (input: InputOf<'noteDocument'>) => input.client_id,
-      touchSecret: (input: InputOf<'touchSecret'>) => input.client_id,
-      deleteClient: (input: InputOf<'deleteClient'>) => input.client_id,
+      ...by(idOfClient, 'createClient', 'updateClient', 'touchClient', 'noteDocument', 'touchSecret', 'deleteClient'),
       restoreClient: ({ client }: InputOf<'restoreClient'>) => client.client_id,
       reapClients: everything,
       // Clients contain the URI of their default resource.
@@ -72,12 +71,9 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
   findFederatedClients: {
     max: 10_000,
     bytes: 4 * MB,
-    key: (input: InputOf<'findFederatedClients'>) => JSON.stringify(input),
     dropBy: {
-      createClient: everythingIfFederated,
-      updateClient: everythingIfFederated,
-      deleteClient: everything,
-      restoreClient: everything,
+      ...by(everythingIfFederated, 'createClient', 'updateClient'),
+      ...by(everything, 'deleteClient', 'restoreClient'),
     },
   },
   findPerson: {
@@ -96,22 +92,20 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
   listResources: {
     max: 100,
     bytes: 16 * MB,
-    key: (input: InputOf<'listResources'>) => JSON.stringify(input),
     dropBy: RESOURCE_WRITES,
   },
   findProvider: {
     max: 1000,
     bytes: 4 * MB,
     key: (input: InputOf<'findProvider'>) => input.name,
-    dropBy: { createProvider: everything, updateProvider: everything, deleteProvider: everything },
+    dropBy: by(everything, 'createProvider', 'updateProvider', 'deleteProvider'),
   },
   findFrontingLink: {
     max: 10_000,
     bytes: 4 * MB,
     key: linkKey,
     dropBy: {
-      createFrontingLink: writtenLinkKey,
-      updateFrontingLink: writtenLinkKey,
+      ...by(writtenLinkKey, 'createFrontingLink', 'updateFrontingLink'),
       deleteFrontingLink: linkKey,
       deleteResource: everything,
     },
@@ -121,8 +115,7 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
     bytes: MB,
     key: (input: InputOf<'findSetting'>) => input.name,
     dropBy: {
-      saveSetting: (input: InputOf<'saveSetting'>) => input.name,
-      raiseSetting: (input: InputOf<'raiseSetting'>) => input.name,
+      ...by((input: InputOf<'saveSetting'>) => input.name, 'saveSetting', 'raiseSetting'),
       recordKeyRevocation: () => KEY_REVOCATION,
     },
   },
@@ -131,8 +124,7 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
     bytes: 2 * MB,
     key: (input: InputOf<'findIdpByIssuer'>) => input.issuer,
     dropBy: {
-      createIdp: (input: InputOf<'createIdp'>) => input.issuer,
-      updateIdp: (input: InputOf<'updateIdp'>) => input.issuer,
+      ...by((input: InputOf<'createIdp'>) => input.issuer, 'createIdp', 'updateIdp'),
       deleteIdp: everything,
     },
   },
@@ -140,13 +132,13 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
     max: 1000,
     bytes: 8 * MB,
     key: (input: InputOf<'listPolicies'>) => input.idp_id ?? '',
-    dropBy: { createPolicy: everything, updatePolicy: everything, deletePolicy: everything, deleteIdp: everything },
+    dropBy: by(everything, 'createPolicy', 'updatePolicy', 'deletePolicy', 'deleteIdp'),
   },
   listReceivers: {
     max: 4,
     bytes: 4 * MB,
     key: (input: InputOf<'listReceivers'>) => input.kind ?? '',
-    dropBy: everythingBy('createReceiver', 'updateReceiver', 'deleteReceiver', 'deleteClient'),
+    dropBy: by(everything, 'createReceiver', 'updateReceiver', 'deleteReceiver', 'deleteClient'),
   },
   findSubjectMapping: {
     // Without mappings of single subjects, nearly every result is absent. Absent results may use an eighth of this capacity.
@@ -163,7 +155,7 @@ const CACHED: Partial<Record<OpName, CachedRead>> = {
       saveFederatedUser: ({ user }: InputOf<'saveFederatedUser'>) =>
         subjectKey({ issuer: user.provider_issuer ?? '', sub: user.provider_sub ?? '' }),
       // An operator may link a user to another subject.
-      ...everythingBy('updateUser', 'deleteUser', 'createScimUser', 'updateScimUser', 'deleteScimUser'),
+      ...by(everything, 'updateUser', 'deleteUser', 'createScimUser', 'updateScimUser', 'deleteScimUser'),
     },
   },
 }
@@ -232,8 +224,9 @@ export function cached(names: readonly OpName[], call: Call, wrote: Wrote = () =
         const found = (await call(name, input)) as object | string | undefined
         return rule.compact && typeof found === 'object' ? rule.compact(found) : found
       }
+      const keyOf = rule.key ?? JSON.stringify
       return async (input: never) => {
-        const key = rule.key(input)
+        const key = keyOf(input)
         // Nothing with so long a name can be stored.
         if (key.length > MAX_KEY && name.startsWith('find')) return undefined
         return cache.get(key, () => load(input))

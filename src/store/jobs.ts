@@ -25,11 +25,7 @@ const JOBS = plainTable<AdminJob, 'outcome'>(
 
 /** Stores a job, or its progress. Jobs from before `keeps` (epoch seconds) are deleted. */
 export function* saveJob({ job, keeps }: { job: AdminJob; keeps: number }): Op<void> {
-  yield* JOBS.insert(
-    [job],
-    `ON CONFLICT (id) DO UPDATE SET
-       status = excluded.status, rows_done = excluded.rows_done, percent = excluded.percent, outcome = excluded.outcome, seen_at = excluded.seen_at`,
-  )
+  yield* JOBS.replace(job, 'id')
   yield* change('DELETE FROM jobs WHERE created_at < ?', keeps)
 }
 

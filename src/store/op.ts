@@ -38,6 +38,10 @@ export function* change(sql: string, ...params: Param[]): Op<number> {
 export function* changed(sql: string, ...params: Param[]): Op<boolean> {
   return (yield* change(sql, ...params)) === 1
 }
+/** Whether there is a row: `users WHERE id = ?`. */
+export function* exists(rows: string, ...params: Param[]): Op<boolean> {
+  return (yield* one(`SELECT 1 AS found FROM ${rows} LIMIT 1`, ...params)) !== undefined
+}
 /** The number that a statement selects as `n`. */
 export function* selectNumber(sql: string, ...params: Param[]): Op<number> {
   return num((yield* one(sql, ...params))?.n)

@@ -45,12 +45,7 @@ const EXPORTED = plainTable<Exported>('exported_partitions', {
 export const listExported = () => EXPORTED.list('')
 
 /** Stores how much was exported. */
-export function* saveExported(exported: Exported): Op<void> {
-  yield* EXPORTED.insert(
-    [exported],
-    'ON CONFLICT (partition) DO UPDATE SET exported_to = excluded.exported_to, exported = excluded.exported',
-  )
-}
+export const saveExported = (exported: Exported) => EXPORTED.replace(exported, 'partition')
 
 /** How long writers may have to wait while a partition is dropped. */
 const LOCK_MS = '500'

@@ -6,7 +6,7 @@ import type { AuditEvent } from '../records/audit_event.ts'
 import type { FrontingLink } from '../records/fronting_link.ts'
 import type { SubjectMapping, XaaPolicy } from '../records/idp.ts'
 import type { LockoutRecord } from '../records/lockout.ts'
-import type { Factor, User } from '../records/user.ts'
+import { type Factor, nameChange } from '../records/user.ts'
 import type { Deletion } from './clients/resources.ts'
 import type { EndedApplication } from './people/applications.ts'
 import type { RevokedConnection } from './people/connections.ts'
@@ -98,7 +98,11 @@ export const ADDITIONS = {
             {
               action: 'user_claims_changed',
               actor_id: user.id,
-              detail: { provider, ...claimsDetail(user, changed) },
+              detail: {
+                provider,
+                fields: changed.fields,
+                ...nameChange(changed.groups_before, user.provider_groups),
+              },
             },
           ]
         : []),
@@ -120,12 +124,6 @@ export const linkDetail = ({ source_slug: source, target_slug: target, scope_map
   target,
   scope_map,
 })
-/** What events say about the changes of a sign-in: the names of the members, and the groups that came and went. */
-function claimsDetail({ provider_groups }: User, { fields, groups_before }: NonNullable<FederatedUser['changed']>) {
-  const added = provider_groups.filter((name) => !groups_before.includes(name))
-  const removed = groups_before.filter((name) => !provider_groups.includes(name))
-  return { fields, ...(added.length > 0 ? { added } : {}), ...(removed.length > 0 ? { removed } : {}) }
-}
 const cascadedLink = ({ source_slug: source, target_slug: target }: FrontingLink) => ({
   action: 'fronting_link_deleted',
   detail: { source, target, reason: 'resource_cascade' },

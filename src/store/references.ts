@@ -2,7 +2,7 @@
 // deleted one, and an exported set-up could not be applied elsewhere.
 import { isDeepStrictEqual } from 'node:util'
 import type { ResourceAccess, ResourcePolicy } from '../records/resource.ts'
-import { all, change, containing, decoded, forUpdate, type Op, one, str, where } from './op.ts'
+import { all, change, containing, decoded, exists, forUpdate, type Op, str, where } from './op.ts'
 
 /** Whether a policy or a stream names a client. The characters % and _ of an id match other text too, so a client may be kept unnecessarily. */
 export const IS_NAMED = `(EXISTS (SELECT 1 FROM resources r WHERE r.policy LIKE '%"' || clients.client_id || '"%')
@@ -17,7 +17,7 @@ export function* findOnlyExchange(client_id: string): Op<string | undefined> {
   for (const row of yield* all(`SELECT slug, backend_kind, policy FROM resources ${sql} ORDER BY slug`, ...params)) {
     const { allowed_client_ids } = decoded<ResourcePolicy>(row.policy).exchange
     if (!allowed_client_ids.includes(client_id) || allowed_client_ids.length > 1) continue
-    const link = yield* one('SELECT 1 AS found FROM fronting_links WHERE target_slug = ? LIMIT 1', str(row.slug))
+    const link = yield* exists('fronting_links WHERE target_slug = ?', str(row.slug))
     if (row.backend_kind === 'broker' || link) return str(row.slug)
   }
   return undefined

@@ -89,13 +89,7 @@ const RUNS = plainTable<PurgeRun>('purge_runs', {
 })
 
 /** Stores the last run; it replaces the one before. */
-export function* savePurgeRun(run: PurgeRun): Op<void> {
-  yield* RUNS.insert(
-    [run],
-    `ON CONFLICT (target) DO UPDATE SET
-       started_at = excluded.started_at, finished_at = excluded.finished_at, deleted = excluded.deleted, ok = excluded.ok`,
-  )
-}
+export const savePurgeRun = (run: PurgeRun) => RUNS.replace(run, 'target')
 
 /** The last run of every target, by name. */
 export const listPurgeRuns = () => RUNS.list('ORDER BY target')

@@ -1,6 +1,6 @@
 // Operations on settings, issuers, counts and the health of the database.
 import type { Instance } from '../records/instance.ts'
-import { all, change, idBytes, idText, num, type Op, one, selectNumber, str, where } from './op.ts'
+import { change, idBytes, idText, num, type Op, one, selectNumber, str, where } from './op.ts'
 import { DEAD_AT, ENDED_BY } from './record.ts'
 import { column, plainTable } from './table.ts'
 
@@ -34,24 +34,17 @@ export function* keepSetting(setting: Setting): Op<string> {
   return str(yield* findSetting(setting))
 }
 
+const ISSUERS = plainTable<{ since: number; issuer: string }>('issuers', { since: column.int, issuer: column.text() })
+
 /** Stores since when an issuer is in force, if it differs from the previous one. */
 export function* saveIssuer({ issuer, now }: { issuer: string; now: number }): Op<void> {
   const last = yield* one('SELECT issuer FROM issuers ORDER BY since DESC LIMIT 1')
   if (last?.issuer === issuer) return
-  yield* change(
-    'INSERT INTO issuers (since, issuer) VALUES (?, ?) ON CONFLICT (since) DO UPDATE SET issuer = excluded.issuer',
-    last ? now : 0,
-    issuer,
-  )
+  yield* ISSUERS.replace({ since: last ? now : 0, issuer }, 'since')
 }
 
 /** The issuers that are or were in force, newest first. */
-export function* listIssuers(): Op<{ since: number; issuer: string }[]> {
-  return (yield* all('SELECT since, issuer FROM issuers ORDER BY since DESC')).map((row) => ({
-    since: num(row.since),
-    issuer: str(row.issuer),
-  }))
-}
+export const listIssuers = () => ISSUERS.list('ORDER BY since DESC')
 
 /** Instances are listed for this long after their last sign of life. */
 const SILENT_MS = 3000

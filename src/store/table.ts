@@ -166,13 +166,18 @@ export function plainTable<R extends object, InParts extends keyof R = never>(
     },
     /** Adds a record; `ending` says what happens if it conflicts with a row, and which columns are returned. */
     save: (record: R, ending: string): Op<Row | undefined> => one(`${ADD} ${ending}`, ...values(record)),
+    /** Adds a record. It replaces the one with the same key, one of its columns. */
+    *replace(record: R, key: keyof R & string): Op<void> {
+      const others = writes.filter(({ member }) => member !== key).map(({ name }) => `${name} = excluded.${name}`)
+      yield* change(`${ADD} ON CONFLICT (${key}) DO UPDATE SET ${others.join(', ')}`, ...values(record))
+    },
     /** Adds records. `ending` says what happens to those that conflict with a row. Returns the number of written rows. */
     insert: (records: readonly R[], ending = ''): Op<number> => insertRows(INTO, records.map(values), ending),
     writes,
   }
 }
 
-/** The statements of a table with a version, which is incremented by each update. `id` names the key. */
+/** The statements of a table with a version, which is incremented by each update. `id` is the member that is the key. */
 export function recordTable<R extends { version: number }, InParts extends keyof R = never>(
   into: string,
   id: keyof R & string,
@@ -180,8 +185,9 @@ export function recordTable<R extends { version: number }, InParts extends keyof
   parts: Readonly<Record<string, Part<R>>> = {},
 ) {
   const { writes, ...statements } = plainTable<R, InParts>(into, members, parts)
-  const changing = writes.filter(({ name, isFixed }) => !isFixed && name !== id && name !== 'version')
-  const UPDATE = `UPDATE ${into} SET ${changing.map(({ name }) => `${name} = ?`).join(', ')}, version = version + 1 WHERE ${id} = ? AND version = ?`
+  const changing = writes.filter(({ name, member, isFixed }) => !isFixed && member !== id && name !== 'version')
+  const key = writes.find(({ member }) => member === id)?.name
+  const UPDATE = `UPDATE ${into} SET ${changing.map(({ name }) => `${name} = ?`).join(', ')}, version = version + 1 WHERE ${key} = ? AND version = ?`
   return {
     ...statements,
     /** Writes a record that was read at its version, with other values for some columns. */

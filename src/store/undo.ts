@@ -1,7 +1,7 @@
 // Operations that revert an operation whose transaction was committed, but whose answer was lost. The caller received an error and may
 // retry, and the retry must not look like a second use. Each of them changes nothing when there is nothing to revert.
 
-import { change, forUpdate, idBytes, type Op, one } from './op.ts'
+import { change, exists, forUpdate, idBytes, type Op } from './op.ts'
 import type { NewIssuance } from './tokens/issuances.ts'
 import type { recordRetry } from './tokens/refresh_retries.ts'
 import type { recordUse } from './tokens/single_uses.ts'
@@ -48,11 +48,6 @@ export function* undoRecordUse({ id }: Parameters<typeof recordUse>[0]): Op<void
 /** Whether no other token was issued to the family since. If one was issued, a client has received the successor. */
 function* isLast({ id, client_id, family_id }: NewIssuance): Op<boolean> {
   if (!family_id) return true
-  const later = yield* one(
-    'SELECT 1 AS found FROM issuances WHERE client_id = ? AND id > ? AND family_id = ? AND revoked_at IS NULL LIMIT 1',
-    client_id,
-    idBytes(id),
-    idBytes(family_id),
-  )
-  return later === undefined
+  const later = 'issuances WHERE client_id = ? AND id > ? AND family_id = ? AND revoked_at IS NULL'
+  return !(yield* exists(later, client_id, idBytes(id), idBytes(family_id)))
 }

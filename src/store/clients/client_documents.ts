@@ -1,6 +1,7 @@
 // The fetches of the documents of clients: when one succeeded, and why one failed.
 import { DOCUMENT_GONE } from '../../records/client.ts'
-import { all, change, maybeNum, type Op, orNull, selectNumber, str } from '../op.ts'
+import { change, type Op, orNull, selectNumber } from '../op.ts'
+import { column, plainTable } from '../table.ts'
 
 /**
  * Stores the result of a fetch that changed nothing else: its time, or its error. The version of the client stays the same. Without a time the
@@ -22,25 +23,24 @@ interface FailingDocument {
   document_fetched_at?: number
 }
 
+const FAILING_DOCUMENTS = plainTable<FailingDocument>('clients', {
+  client_id: column.text(),
+  document_error: column.text(),
+  document_fetched_at: column.maybeInt,
+})
+
 const FAILING = `document_error IS NOT NULL AND status = 'active'`
 
 /** The error of a document that is gone. */
 const GONE = `%(${DOCUMENT_GONE})`
 
 /** The active clients whose document could not be fetched. Those that still work come first, because their operators can act before they end. */
-export function* listFailingDocuments({ limit }: { limit: number }): Op<FailingDocument[]> {
-  const rows = yield* all(
-    `SELECT client_id, document_error, document_fetched_at FROM clients WHERE ${FAILING}
-     ORDER BY CASE WHEN document_error LIKE ? THEN 1 ELSE 0 END, client_id LIMIT ?`,
+export const listFailingDocuments = ({ limit }: { limit: number }) =>
+  FAILING_DOCUMENTS.list(
+    `WHERE ${FAILING} ORDER BY CASE WHEN document_error LIKE ? THEN 1 ELSE 0 END, client_id LIMIT ?`,
     GONE,
     limit,
   )
-  return rows.map((row) => ({
-    client_id: str(row.client_id),
-    document_error: str(row.document_error),
-    document_fetched_at: maybeNum(row.document_fetched_at),
-  }))
-}
 
 /** The number of these clients, without those whose document is gone. */
 export const countStaleDocuments = () =>

@@ -8,6 +8,7 @@ import {
   all,
   change,
   containing,
+  exists,
   forUpdate,
   idBytes,
   is,
@@ -137,8 +138,7 @@ export function* listAgents(): Op<Client[]> {
 /** The clients that exist among some ids. */
 export function* listKnownClients({ client_ids }: { client_ids: string[] }): Op<string[]> {
   const known: string[] = []
-  for (const client_id of client_ids)
-    if (yield* one('SELECT 1 AS found FROM clients WHERE client_id = ?', client_id)) known.push(client_id)
+  for (const client_id of client_ids) if (yield* exists('clients WHERE client_id = ?', client_id)) known.push(client_id)
   return known
 }
 
@@ -216,11 +216,8 @@ export function* deleteClient(w: {
   const client = yield* findClient({ client_id })
   if (!client) return undefined
   const live = 'client_id = ? AND id >= ? AND expires_at > ? AND revoked_at IS NULL AND broker_provider IS NULL'
-  const token = yield* one(`SELECT 1 AS found FROM issuances WHERE ${live} LIMIT 1`, client_id, idBytes(oldest), now)
-  const family = yield* one(
-    'SELECT 1 AS found FROM token_families WHERE client_id = ? AND revoked_at IS NULL LIMIT 1',
-    client_id,
-  )
+  const token = yield* exists(`issuances WHERE ${live}`, client_id, idBytes(oldest), now)
+  const family = yield* exists('token_families WHERE client_id = ? AND revoked_at IS NULL', client_id)
   const only_at = yield* findOnlyExchange(client_id)
   if (only_at !== undefined) return { only_at }
   if ((token || family) && !force) return 'has_tokens'

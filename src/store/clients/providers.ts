@@ -1,6 +1,6 @@
 // Operations on broker providers.
 import type { BrokerProvider } from '../../records/broker_provider.ts'
-import { change, forUpdate, type Op, one, str } from '../op.ts'
+import { change, exists, forUpdate, type Op, str } from '../op.ts'
 import { column, recordTable } from '../table.ts'
 
 const PROVIDERS = recordTable<BrokerProvider>('broker_providers', 'id', {
@@ -26,8 +26,7 @@ export const createProvider = (provider: BrokerProvider) => PROVIDERS.create(pro
 /** Writes a provider that was read at `p.version`. If the slug changes, its resources are updated. */
 export function* updateProvider(p: BrokerProvider): Op<'updated' | 'stale' | 'exists'> {
   const before = yield* forUpdate('SELECT slug FROM broker_providers WHERE id = ?', p.id)
-  const twin = yield* one('SELECT 1 AS found FROM broker_providers WHERE slug = ? AND id <> ?', p.slug, p.id)
-  if (twin) return 'exists'
+  if (yield* exists('broker_providers WHERE slug = ? AND id <> ?', p.slug, p.id)) return 'exists'
   if ((yield* PROVIDERS.update(p)) === 'stale' || !before) return 'stale'
   if (before.slug !== p.slug)
     yield* change(
@@ -47,11 +46,9 @@ export function* deleteProvider(w: {
   const { id, cascade, now } = w
   const provider = yield* forUpdate('SELECT slug FROM broker_providers WHERE id = ?', id)
   if (!provider) return undefined
-  const { slug } = provider
-  if (yield* one('SELECT 1 AS found FROM resources WHERE broker_provider_slug = ? LIMIT 1', str(slug)))
-    return 'has_resources'
+  if (yield* exists('resources WHERE broker_provider_slug = ?', str(provider.slug))) return 'has_resources'
   const live = 'broker_provider_id = ? AND revoked_at IS NULL'
-  if (!cascade && (yield* one(`SELECT 1 AS found FROM broker_grants WHERE ${live} LIMIT 1`, id))) return 'has_grants'
+  if (!cascade && (yield* exists(`broker_grants WHERE ${live}`, id))) return 'has_grants'
   yield* change(`UPDATE broker_grants SET revoked_at = ?, credential = NULL WHERE ${live}`, now, id)
   yield* change('DELETE FROM connect_states WHERE broker_provider_id = ?', id)
   yield* change('DELETE FROM broker_providers WHERE id = ?', id)

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { FrontingLink } from '../../records/fronting_link.ts'
 import { EVERYONE, type Resource } from '../../records/resource.ts'
 import { type ListPage, type ListSpec, listPage } from '../list.ts'
-import { change, containing, forUpdate, is, maybeDecoded, type Op, one, orNull } from '../op.ts'
+import { change, containing, exists, forUpdate, is, maybeDecoded, type Op, orNull } from '../op.ts'
 import { replaceDefaultResource } from '../references.ts'
 import { column, recordTable } from '../table.ts'
 import { keepDeleted, restored } from './deleted.ts'
@@ -76,13 +76,7 @@ export function* updateResource(
   r: Resource & { uri_before?: string },
 ): Op<'updated' | 'stale' | 'exists' | 'no_provider'> {
   if (!(yield* hasProvider(r))) return 'no_provider'
-  const twin = yield* one(
-    'SELECT 1 AS found FROM resources WHERE id <> ? AND (slug = ? OR uri = ?)',
-    r.id,
-    r.slug,
-    orNull(r.uri),
-  )
-  if (twin) return 'exists'
+  if (yield* exists('resources WHERE id <> ? AND (slug = ? OR uri = ?)', r.id, r.slug, orNull(r.uri))) return 'exists'
   if ((yield* RESOURCES.update(r)) === 'stale') return 'stale'
   if (r.uri_before !== undefined && r.uri !== undefined)
     yield* replaceDefaultResource(r.uri_before, r.uri, r.updated_at)
@@ -104,8 +98,8 @@ export function* restoreResource(w: {
     const { policy, access } = resource
     const { exchange, runtime } = policy
     const named = [...new Set([...exchange.allowed_client_ids, ...runtime.client_ids])]
-    const same = yield* existing('clients WHERE client_id = ? AND issued_at <= ?', named, deleted_at)
-    const users = yield* existing('users WHERE id = ? AND created_at <= ?', access.users, deleted_at)
+    const same = yield* existingOf('clients WHERE client_id = ? AND issued_at <= ?', named, deleted_at)
+    const users = yield* existingOf('users WHERE id = ? AND created_at <= ?', access.users, deleted_at)
     const allowed_client_ids = exchange.allowed_client_ids.filter((id) => same.includes(id))
     if (allowed_client_ids.length === 0 && exchange.allowed_client_ids.length > 0) return 'only_exchange'
     return yield* createResource({
@@ -121,9 +115,9 @@ export function* restoreResource(w: {
 }
 
 /** Those of some ids that exist since before a time. */
-function* existing(rows: string, ids: readonly string[], before: number): Op<string[]> {
+function* existingOf(rows: string, ids: readonly string[], before: number): Op<string[]> {
   const found: string[] = []
-  for (const id of ids) if (yield* one(`SELECT 1 AS found FROM ${rows}`, id, before)) found.push(id)
+  for (const id of ids) if (yield* exists(rows, id, before)) found.push(id)
   return found
 }
 
@@ -149,17 +143,14 @@ export function* deleteResource(w: {
   if (!resource) return undefined
   const links = yield* listFrontingLinks({ slug: resource.slug })
   if (links.length > 0 && !cascade) return { outcome: 'has_links', links }
-  const consent = yield* one(
-    'SELECT 1 AS found FROM consent_grants WHERE resource_id = ? AND revoked_at IS NULL LIMIT 1',
-    id,
-  )
-  if (consent && !cascade) return { outcome: 'has_consents', links }
   // The name that the record uses: a broker resource may have no URI.
   const name = resource.uri ?? resource.slug
-  const issuance = yield* one('SELECT 1 AS found FROM issuances WHERE resource = ? LIMIT 1', name)
-  if (issuance && !cascade) return { outcome: 'has_issuances', links }
-  const client = yield* one('SELECT 1 AS found FROM clients WHERE default_resource = ? LIMIT 1', name)
-  if (client && !cascade) return { outcome: 'has_clients', links }
+  if (!cascade) {
+    if (yield* exists('consent_grants WHERE resource_id = ? AND revoked_at IS NULL', id))
+      return { outcome: 'has_consents', links }
+    if (yield* exists('issuances WHERE resource = ?', name)) return { outcome: 'has_issuances', links }
+    if (yield* exists('clients WHERE default_resource = ?', name)) return { outcome: 'has_clients', links }
+  }
   for (const link of links) yield* deleteFrontingLink(link)
   yield* change('UPDATE consent_grants SET revoked_at = ? WHERE resource_id = ? AND revoked_at IS NULL', now, id)
   yield* change('DELETE FROM connect_states WHERE resource_id = ?', id)

@@ -1,7 +1,8 @@
 // Operations on identity providers, their policies and their subject mappings.
+import { compareIds } from '../../lib/id.ts'
 import type { Idp, SubjectMapping, XaaPolicy } from '../../records/idp.ts'
 import { type ListPage, type ListSpec, listPage } from '../list.ts'
-import { change, containing, forUpdate, idBytes, is, type Op, where } from '../op.ts'
+import { change, containing, forUpdate, is, type Op, where } from '../op.ts'
 import { column, plainTable, recordTable } from '../table.ts'
 
 const IDPS = recordTable<Idp>('idps', 'id', {
@@ -71,7 +72,7 @@ export const findPolicy = ({ id }: { id: string }) => POLICIES.find('WHERE id = 
 
 /** Sorted by the bytes of the ids, which are time-ordered; their text sorts differently. */
 const olderFirst = (a: XaaPolicy, b: XaaPolicy): number =>
-  a.created_at - b.created_at || Buffer.compare(idBytes(a.id.slice(2)), idBytes(b.id.slice(2)))
+  a.created_at - b.created_at || compareIds(a.id.slice(2), b.id.slice(2))
 
 /** The policies of one identity provider or of all, in the order in which they are evaluated: the order of creation, also within a second. */
 export function* listPolicies({ idp_id }: { idp_id?: string }): Op<XaaPolicy[]> {

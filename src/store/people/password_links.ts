@@ -15,13 +15,7 @@ const LINKS = plainTable<PasswordLink>('password_links', {
 })
 
 /** Records a link. It replaces the earlier link of the user. */
-export function* savePasswordLink(link: PasswordLink): Op<void> {
-  yield* LINKS.insert(
-    [link],
-    `ON CONFLICT (user_id) DO UPDATE SET
-       id = excluded.id, hash = excluded.hash, created_at = excluded.created_at, expires_at = excluded.expires_at`,
-  )
-}
+export const savePasswordLink = (link: PasswordLink) => LINKS.replace(link, 'user_id')
 
 interface PresentedLink {
   id: string

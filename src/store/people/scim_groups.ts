@@ -1,13 +1,12 @@
 // Operations on the groups that a provider manages over SCIM. The names of the groups of a person are the provider groups of the user.
 import { isDeepStrictEqual } from 'node:util'
 import type { ScimGroup } from '../../records/scim.ts'
-import { groupsOf, type User } from '../../records/user.ts'
-import { all, type Condition, change, insertRows, is, type Op, one, selectNumber, str, where } from '../op.ts'
+import { groupsOf, nameChange, type User } from '../../records/user.ts'
+import { all, type Condition, change, exists, insertRows, is, type Op, selectNumber, str, where } from '../op.ts'
 import { column, plainTable } from '../table.ts'
 import { changeIds, forIds, groupsOfPeople, nameKey } from './scim_people.ts'
 import type { ScimChange } from './scim_users.ts'
-import { addGroups } from './user_groups.ts'
-import { readUser, USER_COLUMNS, writeProviderGroups } from './user_rows.ts'
+import { addGroups, readUser, USER_COLUMNS, writeProviderGroups } from './user_rows.ts'
 
 const GROUPS = plainTable<ScimGroup>(
   'scim_groups',
@@ -106,12 +105,7 @@ function* lockProvider(provider: string, now: number): Op<void> {
 }
 
 const isTaken = (provider: string, displayName: string, id: string) =>
-  one(
-    'SELECT 1 AS found FROM scim_groups WHERE provider = ? AND name_key = ? AND id <> ?',
-    provider,
-    nameKey(displayName),
-    id,
-  )
+  exists('scim_groups WHERE provider = ? AND name_key = ? AND id <> ?', provider, nameKey(displayName), id)
 
 /** Adds a group with members. `displayName` when another group has the name. */
 export function* createScimGroup(w: { group: ScimGroup; members: readonly string[] }): Op<ScimChange | 'displayName'> {
@@ -241,12 +235,9 @@ function* changePeople(people: ReadonlySet<string>, provider: string, now: numbe
   yield* addGroups(listed.map(({ after }) => after))
   return changed.map(({ before, after }) => ({
     action: 'user_claims_changed',
-    detail: { user_id: after.id, provider, fields: ['provider_groups'], ...difference(before, after) },
+    detail: {
+      ...{ user_id: after.id, provider, fields: ['provider_groups'] },
+      ...nameChange(before.provider_groups, after.provider_groups),
+    },
   }))
-}
-
-function difference({ provider_groups: before }: User, { provider_groups: after }: User) {
-  const added = after.filter((each) => !before.includes(each))
-  const removed = before.filter((each) => !after.includes(each))
-  return { ...(added.length > 0 ? { added } : {}), ...(removed.length > 0 ? { removed } : {}) }
 }

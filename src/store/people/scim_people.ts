@@ -6,10 +6,9 @@ import {
   change,
   decoded,
   is,
-  maybeStr,
-  num,
   type Op,
   one,
+  orNull,
   partsOf,
   placesOf,
   type Row,
@@ -17,25 +16,41 @@ import {
   str,
   where,
 } from '../op.ts'
+import { column, recordTable } from '../table.ts'
 import { hasEmail } from './user_rows.ts'
 
-/** The columns of a person (`s`) without those of the account. */
-export const OWN_COLUMNS =
-  's.user_id, s.provider, s.user_name, s.external_id, s.attributes, s.version, s.created_at, s.updated_at'
-const COLUMNS = `${OWN_COLUMNS}, u.status`
+/** The form in which names are compared. */
+export const nameKey = (text: string) => text.toLowerCase()
+
+/** A person without what the account and the groups say. */
+export const PEOPLE = recordTable<Omit<ScimUser, 'active' | 'groups'>, keyof ScimAttributes>(
+  'scim_users',
+  'id',
+  {
+    id: column.named('user_id', column.text()),
+    provider: column.fixed(column.text()),
+    userName: column.named('user_name', column.text()),
+    externalId: column.named('external_id', column.maybeText()),
+    version: column.int,
+    created_at: column.fixed(column.int),
+    updated_at: column.int,
+  },
+  {
+    user_name_key: { write: ({ userName }) => nameKey(userName) },
+    display_key: { write: ({ displayName }) => orNull(displayName && nameKey(displayName)) },
+    attributes: {
+      read: decoded<ScimAttributes>,
+      write: ({ displayName, name, emails }) => JSON.stringify({ displayName, name, emails }),
+    },
+  },
+)
+const PERSON = PEOPLE.as('s', '')
+const COLUMNS = `${PERSON.columns}, u.status`
 const FROM = 'scim_users s JOIN users u ON u.id = s.user_id'
 
-/** A person from its row, and the status of the account. */
-export const readPersonRow = (row: Row, groups: ScimUser['groups'] = []): ScimUser => ({
-  id: str(row.user_id),
-  provider: str(row.provider),
-  userName: str(row.user_name),
-  externalId: maybeStr(row.external_id),
-  ...decoded<ScimAttributes>(row.attributes),
+const readPerson = (row: Row, groups: ScimUser['groups'] = []): ScimUser => ({
+  ...PERSON.read(row),
   active: row.status === 'active',
-  version: num(row.version),
-  created_at: num(row.created_at),
-  updated_at: num(row.updated_at),
   groups,
 })
 
@@ -49,8 +64,6 @@ export interface ScimUserFilter {
   email?: string
 }
 
-/** The form in which names are compared. */
-export const nameKey = (text: string) => text.toLowerCase()
 const conditions = (f: ScimUserFilter): (Condition | undefined)[] => [
   ['s.provider = ?', f.provider],
   is('s.user_id', f.id),
@@ -78,13 +91,13 @@ export function* listScimUsers({
     offset,
   )
   const groups = yield* groupsOfPeople(rows.map((row) => str(row.user_id)))
-  return { total, people: rows.map((row) => readPersonRow(row, groups.get(str(row.user_id)))) }
+  return { total, people: rows.map((row) => readPerson(row, groups.get(str(row.user_id)))) }
 }
 
 /** A person of a provider. */
 export function* findScimUser({ id, provider }: { id: string; provider: string }): Op<ScimUser | undefined> {
   const row = yield* one(`SELECT ${COLUMNS} FROM ${FROM} WHERE s.user_id = ? AND s.provider = ?`, id, provider)
-  return row && readPersonRow(row, (yield* groupsOfPeople([id])).get(id))
+  return row && readPerson(row, (yield* groupsOfPeople([id])).get(id))
 }
 
 /** Runs a query for parts of a list of ids; `list` in its text is the part. */

@@ -1,18 +1,11 @@
 // Changes of the people that a provider manages over SCIM. Their accounts are rows of `users`.
 import { isDeepStrictEqual } from 'node:util'
 import { EMAIL_ADDRESS } from '../../lib/email.ts'
-import {
-  primaryEmail,
-  profileOfName,
-  type ScimAttributes,
-  type ScimPerson,
-  type ScimProvider,
-  type ScimUser,
-} from '../../records/scim.ts'
+import { primaryEmail, profileOfName, type ScimPerson, type ScimProvider, type ScimUser } from '../../records/scim.ts'
 import type { User } from '../../records/user.ts'
-import { all, change, forUpdate, idBytes, insertRows, num, type Op, one, orNull } from '../op.ts'
+import { all, change, exists, idBytes, insertRows, type Op, orNull } from '../op.ts'
 import { forgetConnections } from './connections.ts'
-import { nameKey, OWN_COLUMNS, readPersonRow } from './scim_people.ts'
+import { nameKey, PEOPLE } from './scim_people.ts'
 import { hasEmail, isEmailTaken, isSameEmail, USERS } from './user_rows.ts'
 import { createUser, deleteUser, findUser, signOutUser, updateUser } from './users.ts'
 
@@ -45,10 +38,6 @@ function* addEmails(provider: string, user_id: string, person: ScimPerson): Op<v
   )
 }
 
-const displayKey = ({ displayName }: ScimAttributes) => orNull(displayName && nameKey(displayName))
-const attributesOf = ({ displayName, name, emails }: ScimAttributes): string =>
-  JSON.stringify({ displayName, name, emails })
-
 interface NewPerson {
   provider: ScimProvider
   /** The account, if the person has none yet. */
@@ -73,26 +62,15 @@ export function* createScimUser({
   // The subject is taken, by a person who was added at the same time or by an account with another externalId.
   if (!account) return (yield* takenBy(slug, person)) ?? 'externalId'
   // Without ON CONFLICT: PostgreSQL repeats the operation when another one inserts the person at the same time, and takenBy() then says what is taken.
-  yield* change(
-    `INSERT INTO scim_users (user_id, provider, user_name, user_name_key, external_id, display_key, attributes, version, created_at, updated_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    account.id,
-    slug,
-    person.userName,
-    nameKey(person.userName),
-    orNull(person.externalId),
-    displayKey(person),
-    attributesOf(person),
-    1,
-    now,
-    now,
-  )
+  const written = { ...person, id: account.id, provider: slug, version: 1, created_at: now, updated_at: now }
+  yield* PEOPLE.add(written)
   yield* addEmails(slug, account.id, person)
   const about = { user_id: account.id, provider: slug }
-  const added = (active: boolean, ...events: ScimChange['events']) => {
-    const written = { ...person, id: account.id, provider: slug, active, version: 1, created_at: now, updated_at: now }
-    return { id: account.id, events, person: { ...written, groups: [] } }
-  }
+  const added = (active: boolean, ...events: ScimChange['events']) => ({
+    id: account.id,
+    events,
+    person: { ...written, active, groups: [] },
+  })
   if (!known) return added(user.status === 'active', { action: 'user_created', detail: { ...about, role: user.role } })
   const linked = { action: 'user_updated', detail: { ...about, fields: ['scim'] } }
   const isActive = known.status === 'active'
@@ -161,17 +139,12 @@ interface ChangedPerson {
 /** Writes a person that was read before. Returns what changed, the attribute that is taken, or undefined when there is no such person. */
 export function* updateScimUser(c: ChangedPerson): Op<ScimChange | Taken | 'stale' | undefined> {
   const { provider, id, person, now } = c
-  const row = yield* forUpdate(
-    `SELECT ${OWN_COLUMNS} FROM scim_users s WHERE s.user_id = ? AND s.provider = ?`,
-    id,
-    provider.slug,
-  )
-  const known = row && (yield* findUser({ id }))
-  if (!row || !known) return undefined
-  if (num(row.version) !== c.version) return 'stale'
+  const before = yield* PEOPLE.lock('WHERE user_id = ? AND provider = ?', id, provider.slug)
+  const known = before && (yield* findUser({ id }))
+  if (!before || !known) return undefined
+  if (before.version !== c.version) return 'stale'
   const taken = yield* takenBy(provider.slug, person, id)
   if (taken) return taken
-  const before = readPersonRow({ ...row, status: known.status })
   const isRenamed = before.externalId !== person.externalId
   const next = yield* accountOf(c, known, before)
   const isLeaving = known.status === 'active' && next.status !== 'active'
@@ -197,16 +170,8 @@ export function* updateScimUser(c: ChangedPerson): Op<ScimChange | Taken | 'stal
     yield* change('DELETE FROM scim_emails WHERE user_id = ?', id)
     yield* addEmails(provider.slug, id, person)
   }
-  yield* change(
-    'UPDATE scim_users SET user_name = ?, user_name_key = ?, external_id = ?, display_key = ?, attributes = ?, version = version + 1, updated_at = ? WHERE user_id = ?',
-    person.userName,
-    nameKey(person.userName),
-    orNull(person.externalId),
-    displayKey(person),
-    attributesOf(person),
-    now,
-    id,
-  )
+  const { version, created_at } = before
+  yield* PEOPLE.update({ ...person, id, provider: provider.slug, version, created_at, updated_at: now })
   return { id, events }
 }
 
@@ -241,8 +206,7 @@ interface EndedPerson {
 
 /** Deletes a person of a provider, with the account. */
 export function* deleteScimUser({ id, provider, now, live_from }: EndedPerson): Op<ScimChange | undefined> {
-  if (!(yield* one('SELECT 1 AS found FROM scim_users WHERE user_id = ? AND provider = ?', id, provider)))
-    return undefined
+  if (!(yield* exists('scim_users WHERE user_id = ? AND provider = ?', id, provider))) return undefined
   yield* endAccess({ id, now, live_from })
   if ((yield* deleteUser({ id, force: true, now })) === undefined) return undefined
   return { id, events: [{ action: 'user_deleted', detail: { user_id: id, provider, force: true } }] }

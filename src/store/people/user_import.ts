@@ -1,8 +1,7 @@
 // The import of many users at once.
 import type { User } from '../../records/user.ts'
 import { all, change, type Op, partsOf, placesOf } from '../op.ts'
-import { addGroups } from './user_groups.ts'
-import { emailKeys, insertUsers } from './user_rows.ts'
+import { addGroups, emailKeys, insertUsers } from './user_rows.ts'
 
 /** How many users an import created, and the positions of those whose email another user has. */
 export interface ImportedUsers {

@@ -2,8 +2,8 @@
 
 import { domainToUnicode } from 'node:url'
 import { asciiDomain, comparableEmail, domainOf } from '../../lib/email.ts'
-import { type Profile, profileOf, type User } from '../../records/user.ts'
-import { type Condition, change, maybeDecoded, type Op, one, orNull, partsOf } from '../op.ts'
+import { groupsOf, type Profile, profileOf, type User } from '../../records/user.ts'
+import { type Condition, change, exists, insertRows, maybeDecoded, type Op, orNull, partsOf } from '../op.ts'
 import { column, recordTable } from '../table.ts'
 
 const groups = {
@@ -85,7 +85,7 @@ export const hasEmail = (email: string): Condition => ['email_key IN (?, ?, ?)',
 export function* isEmailTaken(email: string | undefined, id = ''): Op<boolean> {
   if (email === undefined) return false
   const [condition, ...keys] = hasEmail(email)
-  return (yield* one(`SELECT 1 AS found FROM users WHERE ${condition} AND id <> ?`, ...keys, id)) !== undefined
+  return yield* exists(`users WHERE ${condition} AND id <> ?`, ...keys, id)
 }
 
 /** Writes the provider groups of users. */
@@ -115,3 +115,14 @@ export const deletePasswordLinks = (user_id: string) => change('DELETE FROM pass
 /** The account with a subject at a provider. The row is locked, so that the groups of this sign-in are written even when an operator changes the user at the same time. */
 export const findFederated = ({ provider_issuer, provider_sub }: User) =>
   USERS.lock('WHERE provider_issuer = ? AND provider_sub = ?', orNull(provider_issuer), orNull(provider_sub))
+
+/** The names of the groups of users are also rows, by which groups and their users are listed. Deletes those of a user. */
+export function* deleteGroups(user_id: string): Op<void> {
+  yield* change('DELETE FROM user_groups WHERE user_id = ?', user_id)
+}
+
+/** Adds the rows of users that have none. */
+export function* addGroups(users: readonly User[]): Op<void> {
+  const rows = users.flatMap((user) => groupsOf(user).map((name) => [user.id, name, user.created_at]))
+  yield* insertRows('user_groups (user_id, name, created_at)', rows)
+}

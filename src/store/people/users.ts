@@ -12,13 +12,14 @@ import {
   type Search,
   searchRows,
 } from '../list.ts'
-import { all, change, columnsOf, containing, either, is, maybeStr, type Op, one, str } from '../op.ts'
+import { all, change, columnsOf, containing, either, exists, is, maybeStr, type Op, one, str } from '../op.ts'
 import { removeFromAccess } from '../references.ts'
 import { endFamilies } from '../tokens/families.ts'
 import { forgetConnections } from './connections.ts'
 import { removeSessions } from './session_rows.ts'
-import { addGroups, deleteGroups } from './user_groups.ts'
 import {
+  addGroups,
+  deleteGroups,
   deletePasswordLinks,
   endAdminSessions,
   findFederated,
@@ -163,12 +164,8 @@ export function* signOutUser({ id, now }: { id: string; now: number }): Op<numbe
 /** Deletes a user, ends its sessions, families, consents and connections, and removes it from the access rules of resources. A user with live families is deleted only when forced. */
 export function* deleteUser(w: { id: string; force: boolean; now: number }): Op<'deleted' | 'has_tokens' | undefined> {
   const { id, force, now } = w
-  if (!(yield* one('SELECT 1 AS found FROM users WHERE id = ?', id))) return undefined
-  const family = yield* one(
-    'SELECT 1 AS found FROM token_families WHERE user_id = ? AND revoked_at IS NULL LIMIT 1',
-    id,
-  )
-  if (family && !force) return 'has_tokens'
+  if (!(yield* exists('users WHERE id = ?', id))) return undefined
+  if (!force && (yield* exists('token_families WHERE user_id = ? AND revoked_at IS NULL', id))) return 'has_tokens'
   yield* signOutUser({ id, now })
   yield* change('UPDATE consent_grants SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL', now, id)
   yield* forgetConnections({ user_id: id, now })
