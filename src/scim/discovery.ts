@@ -42,20 +42,21 @@ const typeJson = (app: App, type: (typeof TYPES)[number]) => ({
   meta: { resourceType: 'ResourceType', location: scimUrl(app, `/ResourceTypes/${type.name}`) },
 })
 
-/** The kinds of resources. */
-export const resourceTypes = (app: App): Reply =>
-  listReply(
-    TYPES.length,
-    1,
-    TYPES.map((type) => typeJson(app, type)),
-  )
+/** The endpoints of what never changes: all items, and one by its id. */
+const published = (what: string, itemsOf: (app: App) => { id: string }[]) => ({
+  list(app: App): Reply {
+    const items = itemsOf(app)
+    return listReply(items.length, 1, items)
+  },
+  one(app: App, { params }: Request): Reply {
+    const item = itemsOf(app).find(({ id }) => id === params['id'])
+    if (!item) throw notThere(what)
+    return scimReply(200, item)
+  },
+})
 
-/** One kind of resource. */
-export function resourceType(app: App, { params }: Request): Reply {
-  const type = TYPES.find(({ name }) => name === params['id'])
-  if (!type) throw notThere('resource type')
-  return scimReply(200, typeJson(app, type))
-}
+/** The kinds of resources. */
+export const resourceTypes = published('resource type', (app) => TYPES.map((type) => typeJson(app, type)))
 
 const attribute = (name: string, description: string, more: object = {}) => ({
   name,
@@ -150,17 +151,5 @@ const schemaJson = (app: App, schema: (typeof SCHEMAS)[number]) => ({
   meta: { resourceType: 'Schema', location: scimUrl(app, `/Schemas/${schema.id}`) },
 })
 
-/** The schemas of people and groups. */
-export const schemaList = (app: App): Reply =>
-  listReply(
-    SCHEMAS.length,
-    1,
-    SCHEMAS.map((schema) => schemaJson(app, schema)),
-  )
-
-/** One schema, by its URN. */
-export function schemaById(app: App, { params }: Request): Reply {
-  const schema = SCHEMAS.find(({ id }) => id === params['id'])
-  if (!schema) throw notThere('schema')
-  return scimReply(200, schemaJson(app, schema))
-}
+/** The schemas of people and groups, by their URNs. */
+export const schemas = published('schema', (app) => SCHEMAS.map((schema) => schemaJson(app, schema)))

@@ -6,7 +6,7 @@ import { type Match, RouteTable } from '../http/route_table.ts'
 import { OAuthError } from '../lib/error.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { callerFinder, type ScimCaller } from './caller.ts'
-import { resourceType, resourceTypes, schemaById, schemaList, serviceProviderConfig } from './discovery.ts'
+import { resourceTypes, schemas, serviceProviderConfig } from './discovery.ts'
 import { createGroupOf, deleteGroupOf, listGroupsOf, patchGroup, readGroupById, replaceGroup } from './groups.ts'
 import { notThere } from './message.ts'
 import { revokeGlobally } from './revocation.ts'
@@ -30,10 +30,10 @@ const operation = (name: string, method: Method, path: string, handle: Handle): 
 /** Every operation, for the dispatcher and the reference. */
 export const SCIM_OPERATIONS: readonly Operation[] = [
   operation('config_read', 'GET', '/ServiceProviderConfig', serviceProviderConfig),
-  operation('type_list', 'GET', '/ResourceTypes', resourceTypes),
-  operation('type_read', 'GET', '/ResourceTypes/{id}', resourceType),
-  operation('schema_list', 'GET', '/Schemas', schemaList),
-  operation('schema_read', 'GET', '/Schemas/{id}', schemaById),
+  operation('type_list', 'GET', '/ResourceTypes', resourceTypes.list),
+  operation('type_read', 'GET', '/ResourceTypes/{id}', resourceTypes.one),
+  operation('schema_list', 'GET', '/Schemas', schemas.list),
+  operation('schema_read', 'GET', '/Schemas/{id}', schemas.one),
   operation('user_list', 'GET', '/Users', listPeople),
   operation('user_create', 'POST', '/Users', createPerson),
   operation('user_read', 'GET', '/Users/{id}', readPersonById),
