@@ -41,12 +41,13 @@ export interface Lookup {
 }
 
 /** An operation without the types of its schemas, as lists contain it. */
-export type Action = ActionOf<string, z.ZodType, z.ZodType>
-
-export interface ActionOf<P extends string, Q extends z.ZodType, B extends z.ZodType> {
+export interface Action extends Declared<string, z.ZodType, z.ZodType> {
   readonly method: Method
   /** The whole path; `{id}` is a parameter. */
-  readonly path: P
+  readonly path: string
+}
+
+interface Declared<Route extends string, Q extends z.ZodType, B extends z.ZodType> {
   /** One sentence of help. */
   readonly doc: string
   /** Status of the answer. Default: 200. */
@@ -79,7 +80,8 @@ export interface ActionOf<P extends string, Q extends z.ZodType, B extends z.Zod
   readonly tool?: ToolRule
   /** How the command differs from the default that follows from the fields. false: REST only. */
   readonly cli?: Cli | false
-  run(app: App, input: Input<P, Q, B>, caller: Recorder): Promise<ActionResult>
+  /** An operation with status 204 need not return anything. */
+  run(app: App, input: Input<Route, Q, B>, caller: Recorder): Promise<ActionResult | undefined>
 }
 
 /** The caller of an operation. */
@@ -197,10 +199,14 @@ export interface FlagRule {
   read?(values: readonly string[]): unknown
 }
 
-/** Gives an operation the types of its path and schemas. */
-export const action = <const P extends string, Q extends z.ZodType, B extends z.ZodType>(
-  declared: ActionOf<P, Q, B>,
-): Action => declared
+/** An operation at a route, `GET /admin/users/{id}`, with the types of the path and the schemas. */
+export function action<const Route extends `${Method} /${string}`, Q extends z.ZodType, B extends z.ZodType>(
+  route: Route,
+  declared: Declared<Route, Q, B>,
+): Action {
+  const [method, path] = route.split(' ') as [Method, string]
+  return { ...declared, method, path }
+}
 
 /** The capability that the caller of an operation needs. */
 export const neededFor = ({ method, needs }: Pick<Action, 'method' | 'needs'>): Capability =>

@@ -42,17 +42,13 @@ export const apiKeys: AdminResource = {
   item: 'API key',
   doc: 'Keys of the admin API. The keys of the configuration (admin.api_key, admin.api_keys) are not among them.',
   actions: {
-    list: action({
-      method: 'GET',
-      path: '/admin/api-keys',
+    list: action('GET /admin/api-keys', {
       doc: 'Lists the keys of the admin API that were created at run time, oldest first. last_used_at is at most 15 seconds late.',
       answer: z.array(answers.apiKey),
       query: z.strictObject(paging(1000, 1000)),
       run: async ({ store }, { query }) => ({ shown: (await store.listApiKeys(query)).map(apiKeyJson) }),
     }),
-    create: action({
-      method: 'POST',
-      path: '/admin/api-keys',
+    create: action('POST /admin/api-keys', {
       doc: 'Creates a key of the admin API. The key is shown only in this response.',
       answer: answers.newApiKeyAnswer,
       status: 201,
@@ -70,9 +66,7 @@ export const apiKeys: AdminResource = {
         return { shown: { ...apiKeyJson(key), key: value } }
       },
     }),
-    revoke: action({
-      method: 'DELETE',
-      path: '/admin/api-keys/{id}',
+    revoke: action('DELETE /admin/api-keys/{id}', {
       doc: 'Revokes a key of the admin API. It is refused from the next request on, at every instance.',
       status: 204,
       needs: 'admin',
@@ -80,7 +74,6 @@ export const apiKeys: AdminResource = {
       async run(_app, { params: { id } }, by) {
         const change = { detail: { api_key_id: id } }
         await existing('API key', isId(id) ? by.record('deleteApiKey', { id }, change) : undefined)
-        return {}
       },
     }),
   },

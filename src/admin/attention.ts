@@ -1,5 +1,6 @@
 // What needs a person now: the list on the first page, in the status and on the command line. No entry means that everything that is
 // looked at here was read and is in order: what cannot be read is an entry of its own.
+import type { z } from 'zod'
 import type { App } from '../context.ts'
 import { lagOf } from '../events/lag.ts'
 import { DAY, rfc3339 } from '../lib/time.ts'
@@ -7,35 +8,14 @@ import { MAX_WAITING } from '../oauth/clients/approval.ts'
 import type { EventReceiver } from '../records/event_receiver.ts'
 import { SHARED_SETTINGS } from '../records/instance.ts'
 import { listWithCursors } from './answers/event_answers.ts'
+import type { attention } from './answers/service.ts'
 import { busyClients } from './clients/busy_clients.ts'
 import { activityOf } from './clients/connections.ts'
 import type { Concern } from './posture.ts'
 import type { providerStates } from './resources/provider_status.ts'
 import { certificateEnds, ENDS_SOON, LATE, lastBackupOf } from './upkeep.ts'
 
-export interface Attention {
-  kind:
-    | 'part'
-    | 'provider'
-    | 'receiver'
-    | 'client'
-    | 'client_requests'
-    | 'document'
-    | 'lockouts'
-    | 'purge'
-    | 'backup'
-    | 'certificate'
-    | 'setting'
-    | 'instances'
-    | 'database'
-    | 'unknown'
-  severity: 'bad' | 'warn'
-  text: string
-  /** The page of it on the admin page, as a path below /admin/ui/. */
-  page: string
-  /** Since when, if that is known. */
-  since?: string | undefined
-}
+export type Attention = z.output<typeof attention>
 
 /** What the status has read already. Undefined: it could not be read. */
 interface Read {
@@ -78,13 +58,22 @@ async function orUnknown(
   list: Attention[] | undefined | Promise<Attention[]>,
 ): Promise<Attention[]> {
   const found = await Promise.resolve(list).catch(() => undefined)
-  return found ?? [{ kind: 'unknown', severity: 'warn', text: `The state of ${what} cannot be read now.`, page }]
+  return found ?? [entry('unknown', 'warn', page, `The state of ${what} cannot be read now.`)]
 }
+
+/** An entry. `since` is in epoch seconds. */
+const entry = (
+  kind: Attention['kind'],
+  severity: Attention['severity'],
+  page: string,
+  text: string,
+  since?: number,
+): Attention => ({ kind, severity, text, page, ...(since === undefined ? {} : { since: rfc3339(since) }) })
 
 const parts = ({ subsystems }: Read): Attention[] =>
   subsystems
     .filter(({ status }) => status === 'unhealthy')
-    .map(({ name }) => ({ kind: 'part', severity: 'bad', text: `The ${name} is not healthy.`, page: 'home' }))
+    .map(({ name }) => entry('part', 'bad', 'home', `The ${name} is not healthy.`))
 
 /** When this process noticed that the database is in an earlier state than before, in epoch seconds, if that was within a day. */
 export function wentBackLately({ store, clock }: Pick<App, 'store' | 'clock'>): number | undefined {
@@ -96,28 +85,11 @@ export function wentBackLately({ store, clock }: Pick<App, 'store' | 'clock'>): 
 function database(app: App): Attention[] {
   const at = wentBackLately(app)
   const differing = app.store.driver.differing?.() ?? []
+  const back = 'The database went back to an earlier state: repeat the revocations and suspensions that were lost.'
+  const names = differing.map((name) => SHARED_SETTINGS[name]).join(', ')
   return [
-    ...(at !== undefined
-      ? [
-          {
-            kind: 'database',
-            severity: 'bad',
-            text: 'The database went back to an earlier state: repeat the revocations and suspensions that were lost.',
-            page: 'audit',
-            since: rfc3339(at),
-          } as const,
-        ]
-      : []),
-    ...(differing.length > 0
-      ? [
-          {
-            kind: 'instances',
-            severity: 'bad',
-            text: `The instances differ in ${differing.map((name) => SHARED_SETTINGS[name]).join(', ')}.`,
-            page: 'home',
-          } as const,
-        ]
-      : []),
+    ...(at === undefined ? [] : [entry('database', 'bad', 'audit', back, at)]),
+    ...(names === '' ? [] : [entry('instances', 'bad', 'home', `The instances differ in ${names}.`)]),
   ]
 }
 
@@ -143,21 +115,11 @@ async function receivers(app: App): Promise<Attention[]> {
     const { pending } = await lagOf(app, receiver, cursor)
     const waiting = pending === 1 ? '1 event waits' : `${pending} events wait`
     const page = `${receiver.kind}s`
-    if (cursor.failing_since !== undefined)
-      found.push({
-        kind: 'receiver',
-        severity: 'bad',
-        text: `${nameOf(receiver)}: deliveries fail (${cursor.last_error ?? 'no reason is known'}), ${waiting}.`,
-        page,
-        since: rfc3339(cursor.failing_since),
-      })
+    const { failing_since, last_error = 'no reason is known' } = cursor
+    const failure = `${nameOf(receiver)}: deliveries fail (${last_error}), ${waiting}.`
+    if (failing_since !== undefined) found.push(entry('receiver', 'bad', page, failure, failing_since))
     else if (pending > 0)
-      found.push({
-        kind: 'receiver',
-        severity: 'warn',
-        text: `${nameOf(receiver)} is ${receiver.status}, ${waiting}.`,
-        page,
-      })
+      found.push(entry('receiver', 'warn', page, `${nameOf(receiver)} is ${receiver.status}, ${waiting}.`))
   }
   return found
 }
@@ -171,55 +133,39 @@ async function clients(app: App): Promise<Attention[]> {
   return busy
     .filter(({ requests, refused }) => refused >= REFUSED && refused >= SHARE * requests)
     .slice(0, MOST)
-    .map(({ client: { client_id, client_name }, requests, refused, reason }) => ({
-      kind: 'client',
-      severity: 'bad',
-      text: `${client_name || client_id}: ${refused} of ${requests} requests were refused within 5 minutes${reason ? ` (${reason})` : ''}.`,
-      page: `clients/${encodeURIComponent(client_id)}`,
-    }))
+    .map(({ client: { client_id, client_name }, requests, refused, reason }) => {
+      const text = `${client_name || client_id}: ${refused} of ${requests} requests were refused within 5 minutes${reason ? ` (${reason})` : ''}.`
+      return entry('client', 'bad', pageOf(client_id), text)
+    })
 }
+const pageOf = (client_id: string): string => `clients/${encodeURIComponent(client_id)}`
 
 async function clientRequests({ store }: App): Promise<Attention[]> {
   const waiting = await store.listClientRequests({ status: 'waiting', limit: MAX_WAITING })
   const oldest = waiting.at(-1)
   if (!oldest) return []
   const text = `${waiting.length} ${waiting.length === 1 ? 'client waits' : 'clients wait'} for approval.`
-  return [{ kind: 'client_requests', severity: 'warn', text, page: 'client-requests', since: rfc3339(oldest.first_at) }]
+  return [entry('client_requests', 'warn', 'client-requests', text, oldest.first_at)]
 }
 
 /** The clients whose metadata document cannot be fetched. */
 async function documents({ store }: App): Promise<Attention[]> {
   const failing = await store.listFailingDocuments({ limit: MOST + 1 })
-  return failing.slice(0, MOST).map(({ client_id, document_error, document_fetched_at: at }, i) => ({
-    kind: 'document',
-    severity: 'warn',
-    text: `The document of the client ${client_id} cannot be used: ${document_error}.${i === MOST - 1 && failing.length > MOST ? ' There are more such clients.' : ''}`,
-    page: `clients/${encodeURIComponent(client_id)}`,
-    ...(at === undefined ? {} : { since: rfc3339(at) }),
-  }))
+  return failing.slice(0, MOST).map(({ client_id, document_error, document_fetched_at }, i) => {
+    const more = i === MOST - 1 && failing.length > MOST ? ' There are more such clients.' : ''
+    const text = `The document of the client ${client_id} cannot be used: ${document_error}.${more}`
+    return entry('document', 'warn', pageOf(client_id), text, document_fetched_at)
+  })
 }
 
-const lockouts = (count: number): Attention[] =>
-  count === 0
-    ? []
-    : [
-        {
-          kind: 'lockouts',
-          severity: 'warn',
-          text: `${count} ${count === 1 ? 'address or account is' : 'addresses or accounts are'} locked out after failed logins.`,
-          page: 'lockouts',
-        },
-      ]
+function lockouts(count: number): Attention[] {
+  const are = count === 1 ? 'address or account is' : 'addresses or accounts are'
+  return count === 0 ? [] : [entry('lockouts', 'warn', 'lockouts', `${count} ${are} locked out after failed logins.`)]
+}
 
 function purges(app: App, runs: NonNullable<Read['purges']>): Attention[] {
   const now = app.clock.now()
-  const one = (text: string, since?: number): Attention => ({
-    kind: 'purge',
-    severity: 'warn',
-    text,
-    page: 'home',
-    ...(since === undefined ? {} : { since: rfc3339(since) }),
-  })
+  const one = (text: string, since: number) => entry('purge', 'warn', 'home', text, since)
   return runs.flatMap(({ target, finished_at, ok }) => {
     if (!ok) return one(`The last purge of ${target} failed.`, finished_at)
     const age = now - finished_at
@@ -232,25 +178,18 @@ async function backups(app: App): Promise<Attention[]> {
   const at = await lastBackupOf(app)
   if (at === undefined || app.clock.now() - at <= LATE) return []
   const text = `The last backup was ${Math.floor((app.clock.now() - at) / DAY)} days ago.`
-  return [{ kind: 'backup', severity: 'warn', text, page: 'home', since: rfc3339(at) }]
+  return [entry('backup', 'warn', 'home', text, at)]
 }
 
 async function endingCertificates(app: App): Promise<Attention[]> {
   const ends = Object.entries(await certificateEnds(app)).filter(([, end]) => end - app.clock.now() < ENDS_SOON)
-  return ends.map(([slug, end]) => ({
-    kind: 'certificate',
-    severity: 'warn',
-    text: `The certificate of the provider ${slug} ends on ${rfc3339(end).slice(0, 10)}.`,
-    page: 'home',
-  }))
+  return ends.map(([slug, end]) => {
+    const text = `The certificate of the provider ${slug} ends on ${rfc3339(end).slice(0, 10)}.`
+    return entry('certificate', 'warn', 'home', text)
+  })
 }
 
 const settings = (concerns: readonly Concern[]): Attention[] =>
   concerns
     .filter(({ severity }) => severity === 'bad')
-    .map(({ key, because }) => ({
-      kind: 'setting',
-      severity: 'bad',
-      text: `${key}: ${because}.`,
-      page: 'settings',
-    }))
+    .map(({ key, because }) => entry('setting', 'bad', 'settings', `${key}: ${because}.`))

@@ -89,9 +89,7 @@ export const auditTrail: AdminResource = {
   doc: 'The audit trail: who did what, and when.',
   columns: ['created_at', 'action', 'actor_id', 'client_id', 'ip', 'request_id'],
   actions: {
-    list: action({
-      method: 'GET',
-      path: '/admin/audit',
+    list: action('GET /admin/audit', {
       doc: 'Lists audit events, newest first.',
       answer: z.array(answers.auditEvent),
       tool: { name: 'audit', title: 'The audit trail', rows: 'events', reasons: true },
@@ -132,9 +130,7 @@ export const auditTrail: AdminResource = {
         return { shown: events.slice(offset).map(eventJson), ...(next ? { next } : {}) }
       },
     }),
-    export: action({
-      method: 'GET',
-      path: '/admin/audit/export',
+    export: action('GET /admin/audit/export', {
       doc: 'Streams audit events as JSON lines, newest first.',
       answer: answers.auditEvent,
       lines: true,

@@ -11,9 +11,7 @@ export const configResource: AdminResource = {
   name: 'config',
   doc: 'The configuration of the running service.',
   actions: {
-    show: action({
-      method: 'GET',
-      path: '/admin/system/config',
+    show: action('GET /admin/system/config', {
       doc: 'Shows the effective configuration. Secrets are masked.',
       answer: answers.configuration,
       query: z.strictObject({
@@ -25,9 +23,7 @@ export const configResource: AdminResource = {
         shown: redacted(config, durations === 'text' ? formatDuration : undefined),
       }),
     }),
-    reload: action({
-      method: 'POST',
-      path: '/admin/system/config/reload',
+    reload: action('POST /admin/system/config/reload', {
       doc: 'Reads the configuration file again, as SIGHUP does. Applies the keys that can change at run time, and names the changed keys that need a restart. A configuration with an error changes nothing. Every other instance on the database then reads its own file.',
       answer: answers.reloaded,
       tool: { name: 'reload_configuration', title: 'Reload the configuration' },

@@ -56,9 +56,7 @@ export const diagnosis: AdminResource = {
   name: 'doctor',
   doc: 'What is wrong in the running service.',
   actions: {
-    show: action({
-      method: 'GET',
-      path: '/admin/system/doctor',
+    show: action('GET /admin/system/doctor', {
       doc: 'Shows what is wrong in the running service, and how to correct it. `service doctor` on the machine of the server also checks its files and its configuration.',
       answer: findings,
       cli: { command: 'doctor', rows: 'findings' },

@@ -1,7 +1,7 @@
 // Exports: every matching row, newest first, read page by page as the caller consumes them.
 import type { Config } from '../config/schema.ts'
 import { time } from '../lib/field.ts'
-import { idFloor } from '../lib/id.ts'
+import { compareIds, idFloor } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
 import type { Change } from './action.ts'
 import { invalid } from './outcome.ts'
@@ -50,11 +50,7 @@ export async function* mapRows<T, S>(rows: AsyncIterable<T>, shown: (row: T) => 
 
 /** The earlier of two ids, of which either may be missing. */
 export const earlier = (a: string | undefined, b: string | undefined): string | undefined =>
-  a === undefined || b === undefined
-    ? (a ?? b)
-    : Buffer.compare(Buffer.from(a, 'base64url'), Buffer.from(b, 'base64url')) < 0
-      ? a
-      : b
+  a === undefined || b === undefined ? (a ?? b) : compareIds(a, b) < 0 ? a : b
 
 /** Converts rows to chunks of JSON lines. */
 export async function* jsonLines(rows: AsyncIterable<unknown>): AsyncGenerator<string> {

@@ -6,7 +6,7 @@ import { text } from '../lib/field.ts'
 import { isId } from '../lib/id.ts'
 import { parseRange } from '../lib/range.ts'
 import { isUserId } from '../oauth/clients/client_metadata.ts'
-import { type Action, type AdminResource, action, type Recorder } from './action.ts'
+import { type Action, type AdminResource, action, paramNames, type Recorder } from './action.ts'
 import { found, names } from './answers/found.ts'
 import { eventsOfAddress, eventsOfRequest } from './audit.ts'
 import { clients } from './clients/clients.ts'
@@ -31,13 +31,18 @@ type Rows = Record<string, unknown>[]
 async function listed(app: App, list: Action | undefined, query: object, by: Recorder): Promise<Rows> {
   if (!list) return []
   const input = { params: {}, body: {}, query: (list.query ?? z.strictObject({})).parse(query) }
-  const { shown } = await list.run(app, input, by)
-  return shown as Rows
+  return (await list.run(app, input, by))?.shown as Rows
 }
 
 /** No record has the name. Any other failure is one of the search: it does not mean that nothing was found. */
 function absent(error: unknown): undefined {
   if (!(error instanceof OAuthError) || error.code !== 'not_found') throw error
+}
+
+/** What the operation `get` shows of the item with these path parameters. */
+async function oneOf(app: App, { actions: { get } }: AdminResource, params: Record<string, string>, by: Recorder) {
+  const result = await get?.run(app, { params, query: {}, body: {} }, by).catch(absent)
+  return result?.shown as Rows[number] | undefined
 }
 
 /** The records whose texts contain this one. */
@@ -53,12 +58,8 @@ async function byNameOrText(
   by: Recorder,
 ): Promise<Rows> {
   const rows = await withText(app, resource, query, by)
-  const { get } = resource.actions
-  const [param = 'id'] = /(?<=\{)\w+/.exec(get?.path ?? '') ?? []
-  const exact = await get
-    ?.run(app, { params: { [param]: query }, query: {}, body: {} }, by)
-    .then(({ shown }) => shown as Rows[number])
-    .catch(absent)
+  const [param = 'id'] = paramNames(resource.actions['get']?.path ?? '')
+  const exact = await oneOf(app, resource, { [param]: query }, by)
   const id = kind === 'client' ? 'client_id' : 'id'
   const others = rows.filter((each) => each[id] !== exact?.[id])
   // A list shows less of a client than its own operation, so that the answer of one that is named exactly is read as the list shows it.
@@ -116,15 +117,14 @@ async function keyNamed(app: App, kid: string, by: Recorder): Promise<Rows> {
 /** The provider with exactly this id or slug. */
 async function providerNamed(app: App, id: string, by: Recorder): Promise<Rows> {
   if (providers.enabled && !providers.enabled(app.config)) return []
-  const found = await providers.actions['get']?.run(app, { params: { id }, query: {}, body: {} }, by).catch(absent)
-  return found ? [{ kind: 'provider', ...(found.shown as object) }] : []
+  const found = await oneOf(app, providers, { id }, by)
+  return found ? [{ kind: 'provider', ...found }] : []
 }
 
-async function tokenNamed({ actions: { get } }: AdminResource, app: App, id: string, by: Recorder): Promise<Rows> {
-  if (!isId(id)) return []
-  const token = await get?.run(app, { params: { id }, query: {}, body: {} }, by).catch(absent)
+async function tokenNamed(app: App, id: string, by: Recorder): Promise<Rows> {
+  const token = isId(id) ? await oneOf(app, issuances, { id }, by) : undefined
   if (!token) return []
-  const { active: _active, act: _act, claims: _claims, ...shown } = token.shown as Record<string, unknown>
+  const { active: _active, act: _act, claims: _claims, ...shown } = token
   return [{ kind: 'token', ...shown }]
 }
 
@@ -146,9 +146,7 @@ export const finding: AdminResource = {
   name: 'find',
   doc: 'Search by whatever names a record.',
   actions: {
-    find: action({
-      method: 'GET',
-      path: '/admin/find',
+    find: action('GET /admin/find', {
       doc: 'Finds clients, users, resources, deleted clients and resources, providers, tokens, keys, addresses and requests by an id, a name, an email, a URI, a slug, a jti, a kid, an IP address, or a request_id. Not by a token or a secret: those belong in no URL.',
       answer: found,
       query: z.strictObject({
@@ -167,7 +165,7 @@ export const finding: AdminResource = {
           byNameOrText(app, 'resource', resources, query, by),
           deletedNamed(app, query, by),
           providerNamed(app, query, by),
-          tokenNamed(issuances, app, query, by),
+          tokenNamed(app, query, by),
           keyNamed(app, query, by),
           addressNamed(app, query, by),
           requestNamed(app, query),
@@ -175,9 +173,7 @@ export const finding: AdminResource = {
         return { shown: { matches: kinds.flat() } }
       },
     }),
-    names: action({
-      method: 'GET',
-      path: '/admin/names',
+    names: action('GET /admin/names', {
       doc: 'Returns the names of clients, users and resources by their ids, so that a list of ids can be read.',
       answer: names,
       query: z.strictObject({

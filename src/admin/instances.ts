@@ -11,9 +11,7 @@ export const instances: AdminResource = {
   doc: 'The instances of the service on this database.',
   columns: ['host', 'address', 'version', 'started_at', 'threads', 'differs'],
   actions: {
-    list: action({
-      method: 'GET',
-      path: '/admin/instances',
+    list: action('GET /admin/instances', {
       doc: 'Lists the running instances on this database, the one that started first at the top, with the settings in which they differ. With SQLite it lists nothing, because a server is alone on its file.',
       answer: z.array(answers.instance),
       run: async ({ store }: App) => {

@@ -70,9 +70,7 @@ export const issuances: AdminResource = {
   doc: 'Issued tokens.',
   columns: ['issued_at', 'grant_type', 'client_id', 'sub', 'resource', 'scope', 'id'],
   actions: {
-    list: action({
-      method: 'GET',
-      path: '/admin/issuances',
+    list: action('GET /admin/issuances', {
       doc: 'Lists issued tokens, newest first.',
       answer: answers.issuancesAnswer,
       tool: { name: 'issuances', title: 'Issued tokens', rows: 'issuances' },
@@ -95,9 +93,7 @@ export const issuances: AdminResource = {
         return { shown: { issuances: found.map(issuanceJson), since: rfc3339(from), count: found.length } }
       },
     }),
-    export: action({
-      method: 'GET',
-      path: '/admin/issuances/export',
+    export: action('GET /admin/issuances/export', {
       doc: 'Streams issued tokens as JSON lines, newest first.',
       answer: answers.issuance,
       lines: true,
@@ -115,9 +111,7 @@ export const issuances: AdminResource = {
         }
       },
     }),
-    get: action({
-      method: 'GET',
-      path: '/admin/issuances/{id}',
+    get: action('GET /admin/issuances/{id}', {
       doc: 'Shows an issued token with its claims, and whether it is still active. The claims of tokens of a provider are not known.',
       answer: answers.issuanceDetail,
       async run(app, { params: { id } }) {
@@ -130,9 +124,7 @@ export const issuances: AdminResource = {
         return { shown: { ...shown, active: live && issuance.expires_at > app.clock.now(), claims } }
       },
     }),
-    revoke: action({
-      method: 'DELETE',
-      path: '/admin/issuances/{id}',
+    revoke: action('DELETE /admin/issuances/{id}', {
       doc: 'Revokes an issued token and every token exchanged from it, except tokens of providers.',
       status: 204,
       audit: 'issuance_revoked',
@@ -146,7 +138,6 @@ export const issuances: AdminResource = {
           throw conflict('tokens of a provider can be revoked only at the provider', 'not_revocable')
         const change = { client_id: issuance.client_id, detail: { jti: id, tokens: 0 } }
         await by.record('revokeIssuance', { id, now: clock.now() }, change)
-        return {}
       },
     }),
   },

@@ -28,9 +28,7 @@ export const jobs: AdminResource = {
   doc: 'Operations that took longer than 10 seconds.',
   columns: ['id', 'operation', 'status', 'percent', 'rows', 'created_at'],
   actions: {
-    list: action({
-      method: 'GET',
-      path: '/admin/jobs',
+    list: action('GET /admin/jobs', {
       doc: 'Lists the jobs of the last 30 days, newest first.',
       answer: z.array(answers.job),
       query: z.strictObject({ limit: int(1, 200).prefault(50).describe('Maximum number of items.') }),
@@ -38,9 +36,7 @@ export const jobs: AdminResource = {
         shown: (await store.listJobs(query)).map((job) => jobJson(job, clock.now())),
       }),
     }),
-    show: action({
-      method: 'GET',
-      path: '/admin/jobs/{id}',
+    show: action('GET /admin/jobs/{id}', {
       doc: 'Shows a job: how far it is, and at its end the answer of the operation or why it failed.',
       answer: answers.job,
       async run({ store, clock }, { params: { id } }) {

@@ -32,9 +32,7 @@ export const apiDocument = (resources: () => readonly AdminResource[]): AdminRes
   name: 'api',
   doc: 'Description of the admin API.',
   actions: {
-    document: action({
-      method: 'GET',
-      path: '/admin/openapi.json',
+    document: action('GET /admin/openapi.json', {
       doc: 'Shows every operation of the admin API as an OpenAPI 3.1 document.',
       answer: answers.openApi,
       cli: false,

@@ -45,7 +45,8 @@ export async function perform(
     isChanged ||= eventsOfChange(op, result, recorded).length > 0
     return result
   }
-  const { noted, ...rest } = await action.run(app, readInput(action, raw), { ...caller, event, record, onProgress })
+  const result = await action.run(app, readInput(action, raw), { ...caller, event, record, onProgress })
+  const { noted, ...rest } = result ?? {}
   if ((isChanged || noted) && action.count) app.metrics.count(...action.count)
   if (noted && action.audit) {
     if (!isLone(action.audit)) throw new Error(`${action.audit} must be recorded with its change`)

@@ -1,20 +1,15 @@
 // Unsafe settings of the running configuration, and the suggested corrections.
 
+import type { z } from 'zod'
 import { isAdminExposed } from '../config/notices.ts'
 import { sessionSecrets } from '../config/session_secrets.ts'
 import type { App } from '../context.ts'
 import { DAY } from '../lib/time.ts'
 import { isLocalhost } from '../lib/url.ts'
 import { effectiveDcrMode } from '../oauth/clients/registration_mode.ts'
+import type { concern } from './answers/service.ts'
 
-export interface Concern {
-  /** The configuration key. */
-  key: string
-  /** Whether it must be corrected now, or should be reviewed. */
-  severity: 'bad' | 'warn'
-  because: string
-  instead: string
-}
+export type Concern = z.output<typeof concern>
 
 const SHORT = 32
 const OLD_KEY = 90 * DAY

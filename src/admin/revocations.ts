@@ -102,9 +102,7 @@ export const revocations: AdminResource = {
   name: 'revocation',
   doc: 'Emergency revocation.',
   actions: {
-    create: action({
-      method: 'POST',
-      path: '/admin/revocations',
+    create: action('POST /admin/revocations', {
       doc: 'Revokes every live token and sign-in that matches all given criteria, and every token exchanged from one. Returns their numbers. Suspend the client or disable the user first, or they can get new tokens.',
       answer: answers.revoked,
       body,

@@ -8,7 +8,14 @@ import { dated } from '../lib/time.ts'
 import { resolveClient } from '../oauth/clients/find_client.ts'
 import type { EventCursor, EventReceiver } from '../records/event_receiver.ts'
 import { type AdminResource, action, type FlagRule } from './action.ts'
-import { attemptJson, lagJson, listWithCursors, redeliver } from './answers/event_answers.ts'
+import {
+  attemptJson,
+  cursorOfReceiver,
+  getReceiver,
+  lagJson,
+  listWithCursors,
+  redeliver,
+} from './answers/event_answers.ts'
 import * as answers from './answers/events.ts'
 import { tryForm } from './forms/resource_form.ts'
 import { changedFields, invalid, notFound, retryStale } from './outcome.ts'
@@ -48,8 +55,7 @@ async function warningOf(app: App, { client_id = '', events }: EventReceiver): P
 
 /** A stream in the form of the admin API. */
 async function shownStream(app: App, stream: EventReceiver, known?: EventCursor) {
-  const cursor = known ?? (await app.store.findEventCursor({ receiver_id: stream.id }))
-  if (!cursor) throw notFound('stream')
+  const cursor = known ?? (await cursorOfReceiver(app, stream))
   const { failing_since, last_error, delivered_at, recent } = cursor
   const { status_reason: reason } = stream.settings
   const warning = await warningOf(app, stream)
@@ -70,12 +76,7 @@ async function shownStream(app: App, stream: EventReceiver, known?: EventCursor)
   })
 }
 
-/** Finds a stream by id. Throws not_found. */
-async function getStream({ store }: App, id: string): Promise<EventReceiver> {
-  const stream = await store.findReceiver({ id })
-  if (stream?.kind !== 'stream') throw notFound('stream')
-  return stream
-}
+const getStream = (app: App, id: string) => getReceiver(app, 'stream', id)
 
 const changed = ({ id, client_id, status }: EventReceiver, fields?: string[]) => ({
   client_id,
@@ -86,9 +87,7 @@ export const streams: AdminResource = {
   name: 'stream',
   doc: 'Streams of security events for the servers of resources (OpenID Shared Signals).',
   actions: {
-    list: action({
-      method: 'GET',
-      path: '/admin/streams',
+    list: action('GET /admin/streams', {
       doc: 'Lists streams, oldest first.',
       answer: z.array(answers.stream),
       async run(app) {
@@ -96,9 +95,7 @@ export const streams: AdminResource = {
         return { shown: await Promise.all(found.map(({ receiver, cursor }) => shownStream(app, receiver, cursor))) }
       },
     }),
-    create: action({
-      method: 'POST',
-      path: '/admin/streams',
+    create: action('POST /admin/streams', {
       doc: 'Creates a stream for a resource server. It has the events about the resources whose runtime list has the client.',
       answer: answers.stream,
       status: 201,
@@ -113,16 +110,12 @@ export const streams: AdminResource = {
         return { shown: await shownStream(app, stream) }
       },
     }),
-    get: action({
-      method: 'GET',
-      path: '/admin/streams/{id}',
+    get: action('GET /admin/streams/{id}', {
       doc: 'Shows a stream with its last deliveries.',
       answer: answers.stream,
       run: async (app, { params }) => ({ shown: await shownStream(app, await getStream(app, params.id)) }),
     }),
-    update: action({
-      method: 'PATCH',
-      path: '/admin/streams/{id}',
+    update: action('PATCH /admin/streams/{id}', {
       doc: 'Changes the named members of a stream.',
       answer: answers.stream,
       body: patchable,
@@ -143,9 +136,7 @@ export const streams: AdminResource = {
           return { shown: await shownStream(app, written) }
         }),
     }),
-    verify: action({
-      method: 'POST',
-      path: '/admin/streams/{id}/verify',
+    verify: action('POST /admin/streams/{id}/verify', {
       doc: 'Sends a verification event on a stream, which shows whether its receiver gets events.',
       status: 204,
       body: z.strictObject({ state: text(1024).optional().describe('A text that the event contains.') }),
@@ -156,9 +147,7 @@ export const streams: AdminResource = {
         return { noted: { client_id, detail: { stream_id: id, ...(state === undefined ? {} : { state }) } } }
       },
     }),
-    redeliver: action({
-      method: 'POST',
-      path: '/admin/streams/{id}/redeliver/{event_id}',
+    redeliver: action('POST /admin/streams/{id}/redeliver/{event_id}', {
       doc: 'Pushes the security events of an audit event once more, now, with the same jti. Later events do not wait for them.',
       answer: answers.redelivery,
       audit: 'stream_redelivered',
@@ -170,9 +159,7 @@ export const streams: AdminResource = {
         return { shown, noted: { client_id, detail: { ...detail, event_id: params.event_id } } }
       },
     }),
-    delete: action({
-      method: 'DELETE',
-      path: '/admin/streams/{id}',
+    delete: action('DELETE /admin/streams/{id}', {
       doc: 'Deletes a stream. Events that wait for it are not delivered.',
       status: 204,
       needs: 'admin',
@@ -180,7 +167,6 @@ export const streams: AdminResource = {
       async run(app, { params }, by) {
         const stream = await getStream(app, params.id)
         if (!(await by.record('deleteReceiver', { id: stream.id }, changed(stream)))) throw notFound('stream')
-        return {}
       },
     }),
   },

@@ -24,9 +24,7 @@ export const keys: AdminResource = {
   name: 'key',
   doc: 'Signing keys.',
   actions: {
-    list: action({
-      method: 'GET',
-      path: '/admin/keys',
+    list: action('GET /admin/keys', {
       doc: 'Lists the published keys: the current key, former keys whose tokens may still be live, and the next key, which the next rotation makes current; with `oauth.openid` the same for the keys of ID tokens, once one was needed.',
       answer: answers.keysAnswer,
       cli: { rows: 'keys' },
@@ -46,9 +44,7 @@ export const keys: AdminResource = {
         return { shown: { keys: shown, current_kid, previous_kid } }
       },
     }),
-    rotate: action({
-      method: 'POST',
-      path: '/admin/keys/rotate',
+    rotate: action('POST /admin/keys/rotate', {
       doc: 'Makes the next key current and publishes a new next key, also for ID tokens. The previous key stays published until its tokens have expired.',
       answer: answers.rotated,
       needs: 'admin',
@@ -67,9 +63,7 @@ export const keys: AdminResource = {
         }
       },
     }),
-    revoke: action({
-      method: 'POST',
-      path: '/admin/keys/{kid}/revoke',
+    revoke: action('POST /admin/keys/{kid}/revoke', {
       doc: 'Removes a compromised key from the JWKS at once and revokes the tokens that it signed. If it was current, the next key becomes current. Resource servers may cache the JWKS for some minutes.',
       answer: answers.revokedKey,
       body: z.strictObject({ dry_run: dryRun }),
@@ -97,7 +91,6 @@ export const keys: AdminResource = {
 
 const mode = word(DCR_MODES).describe('Who may register clients.')
 const setMode = {
-  path: '/admin/settings/dcr',
   doc: 'Sets who may register clients. The setting takes effect at once, is stored, and takes precedence over dcr.mode of the configuration.',
   answer: answers.dcrMode,
   body: z.object({ mode }),
@@ -109,22 +102,18 @@ export const dcr: AdminResource = {
   name: 'dcr',
   doc: 'Dynamic client registration.',
   actions: {
-    get: action({
-      method: 'GET',
-      path: '/admin/settings/dcr',
+    get: action('GET /admin/settings/dcr', {
       doc: 'Shows who may register clients.',
       answer: answers.dcrMode,
       run: async (app) => ({ shown: { mode: await effectiveDcrMode(app) } }),
     }),
-    set: action({
+    set: action('PATCH /admin/settings/dcr', {
       ...setMode,
-      method: 'PATCH',
       tool: { name: 'set_registration_mode', title: 'Set who may register clients' },
       run: (app, { body }, by) => changeMode(app, body.mode, by),
     }),
-    replace: action({
+    replace: action('PUT /admin/settings/dcr', {
       ...setMode,
-      method: 'PUT',
       cli: false,
       run: (app, { body }, by) => changeMode(app, body.mode, by),
     }),
@@ -144,26 +133,20 @@ export const system: AdminResource = {
   name: 'system',
   doc: 'The running service.',
   actions: {
-    status: action({
-      method: 'GET',
-      path: '/admin/system/status',
+    status: action('GET /admin/system/status', {
       doc: 'Shows version, uptime, components, features, HTTP engines, queues, headroom, storage, lockouts, instances, unsafe settings and upstream providers.',
       answer: answers.systemStatus,
       cli: { command: 'status' },
       tool: { name: 'status', title: 'State of the service', reasons: true },
       run: async (app) => ({ shown: await statusOf(app) }),
     }),
-    stats: action({
-      method: 'GET',
-      path: '/admin/stats',
+    stats: action('GET /admin/stats', {
       doc: 'Counts clients, users and connections, and the tokens of the last 24 hours that are live or revoked.',
       answer: answers.stats,
       cli: { command: 'stats' },
       run: async (app) => ({ shown: await statsOf(app) }),
     }),
-    series: action({
-      method: 'GET',
-      path: '/admin/stats/series',
+    series: action('GET /admin/stats/series', {
       doc: 'Shows the last hour in periods of 10 seconds, oldest first: tokens by grant, answers of the token endpoint and their p50 and p99 in seconds, refusals by reason, and the maximum length of each queue. The figures are from the memory of this process.',
       answer: answers.series,
       cli: {
@@ -181,9 +164,7 @@ export const system: AdminResource = {
         },
       }),
     }),
-    verify: action({
-      method: 'POST',
-      path: '/admin/auth/verify',
+    verify: action('POST /admin/auth/verify', {
       doc: 'Confirms that the API key is valid, and shows its name and capability.',
       answer: answers.verified,
       needs: 'viewer',

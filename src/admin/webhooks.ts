@@ -1,9 +1,9 @@
 // Admin operations on webhooks: URLs that receive audit events.
 import { z } from 'zod'
 import type { App } from '../context.ts'
+import { feedEnd } from '../events/cursor.ts'
 import { attemptDelivery, wants } from '../events/delivery.ts'
 import { webhookBody } from '../events/event_json.ts'
-import { feedEnd } from '../events/feed_end.ts'
 import { issuedSince } from '../events/issued_events.ts'
 import { checkReceiverUrl } from '../events/receiver_url.ts'
 import {
@@ -19,7 +19,14 @@ import { dated, rfc3339 } from '../lib/time.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
 import { type EventCursor, type EventReceiver, MAX_RECEIVERS } from '../records/event_receiver.ts'
 import { type AdminResource, action, type Recorder } from './action.ts'
-import { attemptJson, lagJson, listWithCursors, redeliver } from './answers/event_answers.ts'
+import {
+  attemptJson,
+  cursorOfReceiver,
+  getReceiver,
+  lagJson,
+  listWithCursors,
+  redeliver,
+} from './answers/event_answers.ts'
 import * as answers from './answers/events.ts'
 import { badInput, changedFields, conflict, existing, notFound, retryStale } from './outcome.ts'
 
@@ -40,9 +47,7 @@ const patchable = z.strictObject(fields).partial()
 
 /** A webhook in the form of the admin API. */
 async function webhookJson(app: App, receiver: EventReceiver, known?: EventCursor) {
-  const { store } = app
-  const cursor = known ?? (await store.findEventCursor({ receiver_id: receiver.id }))
-  if (!cursor) throw notFound('webhook')
+  const cursor = known ?? (await cursorOfReceiver(app, receiver))
   const { failing_since, retry_at, delivered_at, last_error } = cursor
   const isFailing = failing_since !== undefined
   const paused = receiver.status !== 'enabled'
@@ -68,12 +73,7 @@ async function webhookJson(app: App, receiver: EventReceiver, known?: EventCurso
 const payloadOf = ({ config }: App, event: AuditEvent): Record<string, unknown> =>
   JSON.parse(webhookBody(event, config.events.include_pii))
 
-/** Finds a webhook by id. Throws not_found. */
-async function getWebhook({ store }: App, id: string): Promise<EventReceiver> {
-  const receiver = await store.findReceiver({ id })
-  if (receiver?.kind !== 'webhook') throw notFound('webhook')
-  return receiver
-}
+const getWebhook = (app: App, id: string) => getReceiver(app, 'webhook', id)
 
 /** Throws invalid_request for a URL that must not be called, and for patterns without an action. */
 function checkFields({ config }: App, { url, events }: { url?: string; events?: string[] }): void {
@@ -105,9 +105,7 @@ export const webhooks: AdminResource = {
   name: 'webhook',
   doc: 'Webhooks: URLs that receive audit events, signed as Standard Webhooks.',
   actions: {
-    list: action({
-      method: 'GET',
-      path: '/admin/webhooks',
+    list: action('GET /admin/webhooks', {
       doc: 'Lists webhooks, oldest first, with the last attempts of each.',
       answer: z.array(answers.webhook),
       async run(app) {
@@ -115,9 +113,7 @@ export const webhooks: AdminResource = {
         return { shown: await Promise.all(found.map(({ receiver, cursor }) => webhookJson(app, receiver, cursor))) }
       },
     }),
-    create: action({
-      method: 'POST',
-      path: '/admin/webhooks',
+    create: action('POST /admin/webhooks', {
       doc: 'Creates a webhook. It receives the events from now on. Its secret is shown only in this response.',
       answer: answers.newWebhook,
       status: 201,
@@ -146,16 +142,12 @@ export const webhooks: AdminResource = {
         return { shown: { ...(await webhookJson(app, receiver)), secret } }
       },
     }),
-    get: action({
-      method: 'GET',
-      path: '/admin/webhooks/{id}',
+    get: action('GET /admin/webhooks/{id}', {
       doc: 'Shows a webhook with its last attempts.',
       answer: answers.webhook,
       run: async (app, { params }) => ({ shown: await webhookJson(app, await getWebhook(app, params.id)) }),
     }),
-    update: action({
-      method: 'PATCH',
-      path: '/admin/webhooks/{id}',
+    update: action('PATCH /admin/webhooks/{id}', {
       doc: 'Changes the named members of a webhook. Events that wait are sent to the new URL.',
       answer: answers.webhook,
       body: patchable,
@@ -180,9 +172,7 @@ export const webhooks: AdminResource = {
         return { shown: await webhookJson(app, receiver) }
       },
     }),
-    rotateSecret: action({
-      method: 'POST',
-      path: '/admin/webhooks/{id}/rotate-secret',
+    rotateSecret: action('POST /admin/webhooks/{id}/rotate-secret', {
       doc: 'Creates a new secret for a webhook. For 24 hours deliveries have a signature of the earlier secret too.',
       answer: answers.webhookSecret,
       needs: 'admin',
@@ -199,9 +189,7 @@ export const webhooks: AdminResource = {
         return { shown: { id: receiver.id, secret, earlier_until: rfc3339(earlier_until) } }
       },
     }),
-    test: action({
-      method: 'POST',
-      path: '/admin/webhooks/{id}/test',
+    test: action('POST /admin/webhooks/{id}/test', {
       doc: 'Sends the event webhook_tested to a webhook now, also if it is paused or has chosen other events, and shows what was sent and what the receiver answered.',
       answer: answers.testedWebhook,
       audit: 'webhook_tested',
@@ -213,9 +201,7 @@ export const webhooks: AdminResource = {
         return { shown: { ...attemptJson(made), payload: payloadOf(app, event) }, noted: change }
       },
     }),
-    payload: action({
-      method: 'GET',
-      path: '/admin/webhooks/{id}/payloads/{event_id}',
+    payload: action('GET /admin/webhooks/{id}/payloads/{event_id}', {
       doc: 'Shows what a webhook receives for an audit event: the body of the request. The secret of the webhook signs it, and is not in it.',
       answer: answers.payload,
       async run(app, { params: { id, event_id } }) {
@@ -225,9 +211,7 @@ export const webhooks: AdminResource = {
         return { shown: { event_id, payload: payloadOf(app, event) } }
       },
     }),
-    redeliver: action({
-      method: 'POST',
-      path: '/admin/webhooks/{id}/redeliver/{event_id}',
+    redeliver: action('POST /admin/webhooks/{id}/redeliver/{event_id}', {
       doc: 'Sends an audit event once more, now, with the same webhook-id. It must be one that the webhook receives. It does not matter whether it was accepted before, and later events do not wait for it.',
       answer: answers.redelivery,
       audit: 'webhook_redelivered',
@@ -237,9 +221,7 @@ export const webhooks: AdminResource = {
         return { shown, noted: { detail: { ...facts(receiver), event_id } } }
       },
     }),
-    delete: action({
-      method: 'DELETE',
-      path: '/admin/webhooks/{id}',
+    delete: action('DELETE /admin/webhooks/{id}', {
       doc: 'Deletes a webhook. Events that wait for it are not sent.',
       status: 204,
       needs: 'admin',
@@ -248,7 +230,6 @@ export const webhooks: AdminResource = {
         const receiver = await getWebhook(app, params.id)
         const change = { detail: facts(receiver) }
         if (!(await by.record('deleteReceiver', { id: receiver.id }, change))) throw notFound('webhook')
-        return {}
       },
     }),
   },

@@ -51,11 +51,15 @@ export function flagsOf(action: Action): Flag[] {
   const written = fieldsOf(action).flatMap((field) => {
     const rules = Object.entries(flags).filter(([, rule]) => rule.field === field.name)
     if (rules.length > 0) return rules.map(([name, rule]) => flagOf(field, name, rule, rules.length > 1))
-    return without.includes(field.name) || !hasText(field.schema) ? [] : [flagOf(field, kebab(field.name))]
+    return without.includes(field.name) || !hasText(field.schema) ? [] : [flagOf(field, nameOf(field, action))]
   })
   const taken = written.map(({ name }) => name)
   return written.flatMap((flag) => withOthers(flag, action, taken))
 }
+
+/** The id of the item of an operation is --id, also where its parameter says of what: client_id. */
+const nameOf = ({ part, name }: Field, action: Action): string =>
+  part === 'params' && name.endsWith('_id') && itemParamOf(action) === name ? 'id' : kebab(name)
 
 /** A flag with the id of an item, and the flags that name the same item in another way. */
 function withOthers(flag: Flag, action: Action, taken: readonly string[]): Flag[] {

@@ -7,11 +7,10 @@ import { authReqIdOf } from '../oauth/sign_in/approval.ts'
 import { sealerFor } from '../oauth/sign_in/pending_value.ts'
 import type { Client } from '../records/client.ts'
 import type { PolledRequest } from '../records/polled_request.ts'
-import { checkReceiverUrl } from './receiver_url.ts'
+import { checkReceiverUrl, TO_RECEIVER } from './receiver_url.ts'
 
 /** Notifications in flight. Further ones are not sent. */
 const MAX_RUNNING = 256
-const LIMITS = { method: 'POST', maxBytes: 64 * 1024, timeoutMs: 10_000, allowHttp: true } as const
 
 /** Notifies the client of a decided request, if it asked for that. The decision does not wait for it. */
 export function notifyDecided(app: App, client: Client | undefined, polled: PolledRequest): void {
@@ -44,7 +43,7 @@ async function attempt(app: App, url: string, polled: PolledRequest): Promise<st
   try {
     checkReceiverUrl(app.config, url, 'ciba')
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` }
-    const { status } = await fetcher.fetch(url, { ...LIMITS, headers, body: JSON.stringify({ auth_req_id }) })
+    const { status } = await fetcher.fetch(url, { ...TO_RECEIVER, headers, body: JSON.stringify({ auth_req_id }) })
     return status >= 200 && status < 300 ? undefined : `HTTP ${status}`
   } catch (error) {
     if (!(error instanceof FetchError || error instanceof OAuthError)) throw error

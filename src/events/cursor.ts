@@ -1,5 +1,6 @@
-// Moves the cursor of a receiver: past an event, and after an attempt to send an event.
+// The place of a receiver in the audit trail: past an event, after an attempt to send an event, and the end up to which events can be read.
 import type { EventCursor, FeedPlace, IssuedPlace, MadeAttempt } from '../records/event_receiver.ts'
+import type { Store } from '../store/index.ts'
 
 /** Seconds until the next attempt, by the number of consecutive failed attempts. The last value is repeated. */
 const PAUSES = [2, 5, 15, 60, 300, 600] as const
@@ -39,3 +40,7 @@ export function afterAttempt(
   const failing_since = cursor.failing_since ?? now
   return { ...cursor, attempts, retry_at: now + pauseAfter(attempts), failing_since, last_error, recent }
 }
+
+/** The first place that cannot be read yet. Every event before it is visible, and no event will be added before it. */
+export const feedEnd = (store: Pick<Store, 'driver' | 'readPostgresFeedEnd' | 'readSqliteFeedEnd'>): Promise<number> =>
+  store.driver.name === 'postgres' ? store.readPostgresFeedEnd() : store.readSqliteFeedEnd()

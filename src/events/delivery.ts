@@ -1,4 +1,5 @@
 // One attempt to send an event to a receiver, with the HTTP client that checks addresses.
+import { createHmac } from 'node:crypto'
 import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 import { clip } from '../lib/bounded.ts'
@@ -13,15 +14,11 @@ import { AUDIT_ACTIONS } from '../oauth/audit_events.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
 import { type EventReceiver, MAX_RECEIVERS, type MadeAttempt } from '../records/event_receiver.ts'
 import { webhookBody } from './event_json.ts'
-import { checkReceiverUrl, receiverRules } from './receiver_url.ts'
+import { checkReceiverUrl, receiverRules, TO_RECEIVER } from './receiver_url.ts'
 import { signSecurityEvent } from './security_event_token.ts'
 import { STREAM_ACTIONS, securityEvents } from './security_events.ts'
 import { openPushHeader, openSigningSecrets } from './signing_secret.ts'
-import { webhookHeaders } from './standard_webhooks.ts'
 import { matchesAction } from './webhook_actions.ts'
-
-/** Only the beginning of the response is shown. A longer body is an error, so that no receiver can fill the memory. */
-const LIMITS = { method: 'POST', maxBytes: 64 * 1024, timeoutMs: 10_000, allowHttp: true } as const
 
 const SHOWN_CHARS = 500
 
@@ -45,6 +42,22 @@ export function openEventFetcher(config: Config): Fetcher {
 }
 
 type EventRequest = Pick<FetchRequest, 'headers' | 'body' | 'accept'>
+
+/** The headers of one attempt: an id, the time, and one signature for each valid secret (Standard Webhooks). `id` is the same at every attempt. */
+function webhookHeaders(id: string, seconds: number, body: string, secrets: readonly string[]) {
+  const signed = `${id}.${seconds}.${body}`
+  return {
+    'content-type': 'application/json',
+    'webhook-id': id,
+    'webhook-timestamp': String(seconds),
+    'webhook-signature': secrets.map((secret) => `v1,${signatureOf(secret, signed)}`).join(' '),
+  }
+}
+
+const signatureOf = (secret: string, signed: string): string =>
+  createHmac('sha256', Buffer.from(secret.replace(/^whsec_/, ''), 'base64'))
+    .update(signed)
+    .digest('base64')
 
 interface ReceiverKind {
   /** Whether an audit action concerns a receiver. */
@@ -117,6 +130,6 @@ type Answer = Required<Pick<MadeAttempt, 'status' | 'response'>>
 async function send({ config, eventFetcher: fetcher }: App, url: string, request: EventRequest): Promise<Answer> {
   // The configuration may have changed since the URL was accepted.
   checkReceiverUrl(config, url)
-  const { status, body } = await fetcher.fetch(url, { ...LIMITS, ...request })
+  const { status, body } = await fetcher.fetch(url, { ...TO_RECEIVER, ...request })
   return { status, response: clip(body.toString(), SHOWN_CHARS) }
 }

@@ -1,7 +1,7 @@
 // Issued tokens as events. Their ids are made before the commit, so a smaller id may become visible after a larger one. Therefore they are
 // read when they are older than every commit may last, in the order of their ids.
 import type { App } from '../context.ts'
-import { idFloor } from '../lib/id.ts'
+import { compareIds, idFloor } from '../lib/id.ts'
 import type { EventCursor, EventReceiver } from '../records/event_receiver.ts'
 import type { IssuedEvent, WaitingEvents } from '../store/clients/event_feed.ts'
 import { actionsOf, isIssued } from './webhook_actions.ts'
@@ -15,10 +15,8 @@ export const issuedActions = ({ kind, events }: EventReceiver): string[] =>
 
 const placeOf = ({ settings }: EventReceiver, { issued_id }: EventCursor): string => {
   const start = idFloor(settings.issued_since ?? 0)
-  return issued_id !== undefined && isAfter(issued_id, start) ? issued_id : start
+  return issued_id !== undefined && compareIds(issued_id, start) > 0 ? issued_id : start
 }
-const isAfter = (a: string, b: string): boolean =>
-  Buffer.compare(Buffer.from(a, 'base64url'), Buffer.from(b, 'base64url')) > 0
 
 /** The next issued tokens that a receiver has not received. */
 export async function listIssued(

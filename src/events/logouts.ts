@@ -10,12 +10,12 @@ import { idTokenAlg } from '../oauth/openid.ts'
 import type { Client } from '../records/client.ts'
 import type { DueLogout } from '../records/session.ts'
 import { pauseAfter } from './cursor.ts'
+import { TO_RECEIVER } from './receiver_url.ts'
 
 /** Requests in flight, in total and to one client: an application that does not answer must not delay the others. */
 const [MAX_RUNNING, MAX_OF_CLIENT] = [32, 4]
 /** Lifetime of a logout token in seconds (§2.4 recommends at most two minutes). */
 const LIFETIME = 120
-const LIMITS = { method: 'POST', maxBytes: 64 * 1024, timeoutMs: 10_000, allowHttp: true } as const
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
 /** Sends the logouts that are due. */
@@ -82,7 +82,7 @@ export class LogoutSender {
     try {
       const body = new URLSearchParams({ logout_token: await signLogout(app, client, logout) }).toString()
       const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-      const { status } = await fetcher.fetch(uri, { ...LIMITS, headers, body })
+      const { status } = await fetcher.fetch(uri, { ...TO_RECEIVER, headers, body })
       return status === 200 || status === 204 ? undefined : `HTTP ${status}`
     } catch (error) {
       if (!(error instanceof FetchError)) throw error

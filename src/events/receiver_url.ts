@@ -9,6 +9,9 @@ import { type AddressRules, addressRules, literalFault } from '../net/address_ru
 /** Parts that send to receivers. */
 type SendingPart = 'events' | 'ciba'
 
+/** How receivers are called. Only the beginning of an answer is read: a longer one is an error, so that no receiver can fill the memory. */
+export const TO_RECEIVER = { method: 'POST', maxBytes: 64 * 1024, timeoutMs: 10_000, allowHttp: true } as const
+
 /** The rules for the addresses of receivers. Only the key `allow_hosts` of the part opens private networks. */
 export const receiverRules = (config: Config, part: SendingPart): AddressRules => ({
   ...addressRules(config, part),

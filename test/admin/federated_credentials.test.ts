@@ -1,6 +1,6 @@
 // Federated credentials of clients in the admin API, on the command line and in a set-up document.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { federatedFlag } from '../../src/admin/clients/federated_flag.ts'
+import { federatedFlag } from '../../src/admin/clients/client_flags.ts'
 import { callAdmin, eventsOf, okAdmin } from '../support/admin.ts'
 import { envOf, okHere, runHere } from '../support/cli.ts'
 import { tempFile } from '../support/folder.ts'

@@ -1,6 +1,6 @@
 // The feed on PostgreSQL: transactions become visible in another order than they began, and none of their events may be missed.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { feedEnd } from '../../src/events/feed_end.ts'
+import { feedEnd } from '../../src/events/cursor.ts'
 import { newId } from '../../src/lib/id.ts'
 import { idBytes } from '../../src/store/op.ts'
 import { clientSettings, preparePostgres } from '../../src/store/postgres/client.ts'

@@ -149,9 +149,7 @@ export const activityHistory: AdminResource = {
   name: 'activity',
   doc: 'Stored sums of requests and tokens.',
   actions: {
-    history: action({
-      method: 'GET',
-      path: '/admin/activity/history',
+    history: action('GET /admin/activity/history', {
       doc: 'Shows requests, refusals and tokens of all instances by period, oldest first, and deploys, key rotations and changed configuration in that time. Periods that were not measured are left out. The sums of a minute are stored when it has ended, and kept for 7 days, those of an hour for 90.',
       answer: answers.history,
       cli: { rows: 'points' },

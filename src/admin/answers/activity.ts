@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { shownLimits } from './limits.ts'
 import { own, ownRecord } from './own_words.ts'
-import { sentValue } from './sent_value.ts'
+import { sentValue } from './parts.ts'
 
 const at = z.iso.datetime()
 const count = z.int()

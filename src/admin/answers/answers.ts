@@ -3,10 +3,17 @@ import { z } from 'zod'
 import { OPERATOR_AUTH_METHODS } from '../../records/client.ts'
 import { DELIVERY_MODES, ID_TOKEN_ALGS } from '../../records/rare_members.ts'
 import { ACCESS_MODES, ACCESS_TOKEN_TYPS, TOKEN_CLAIMS } from '../../records/resource.ts'
-import { details, detailsTypes } from './details.ts'
 import { shownLimits } from './limits.ts'
 import { own } from './own_words.ts'
-import { documentFields, documentState, federatedCredential, hostWarning, keptDocument } from './parts.ts'
+import {
+  details,
+  detailsTypes,
+  documentFields,
+  documentState,
+  federatedCredential,
+  hostWarning,
+  keptDocument,
+} from './parts.ts'
 
 const at = z.iso.datetime()
 const texts = z.array(z.string())

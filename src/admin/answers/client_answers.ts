@@ -1,7 +1,7 @@
 // Schemas of the answers about clients that wait for approval, and about metadata documents.
 import { z } from 'zod'
 import { APPROVAL_STATES } from '../../records/polled_request.ts'
-import { details } from './details.ts'
+import { details } from './parts.ts'
 
 export const clientRequest = z.strictObject({
   id: z.string(),

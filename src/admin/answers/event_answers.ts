@@ -5,7 +5,7 @@ import { lagOf } from '../../events/lag.ts'
 import { isId } from '../../lib/id.ts'
 import { dated } from '../../lib/time.ts'
 import type { EventCursor, EventReceiver, MadeAttempt } from '../../records/event_receiver.ts'
-import { conflict, invalid, notFound } from '../outcome.ts'
+import { conflict, existing, invalid, notFound } from '../outcome.ts'
 
 /** The receivers of a kind with their positions, oldest first. A receiver that is deleted while the list is made is left out. */
 export async function listWithCursors(
@@ -19,6 +19,17 @@ export async function listWithCursors(
     return cursor ? [{ receiver, cursor }] : []
   })
 }
+
+/** The receiver of a kind with this id. Throws not_found. */
+export async function getReceiver({ store }: App, kind: EventReceiver['kind'], id: string): Promise<EventReceiver> {
+  const receiver = await store.findReceiver({ id })
+  if (receiver?.kind !== kind) throw notFound(kind)
+  return receiver
+}
+
+/** The position of a receiver. Throws not_found when it was deleted meanwhile. */
+export const cursorOfReceiver = ({ store }: App, { kind, id }: EventReceiver): Promise<EventCursor> =>
+  existing(kind, store.findEventCursor({ receiver_id: id }))
 
 /** An attempt in the form of the admin API. */
 export const attemptJson = (attempt: MadeAttempt) => dated(attempt)

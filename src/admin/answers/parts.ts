@@ -1,5 +1,6 @@
 // Parts that several schemas of answers have, and the longer members of clients.
 import { z } from 'zod'
+import { own } from './own_words.ts'
 
 /** The member `warning` of an answer. */
 export const hostWarning = z
@@ -43,3 +44,25 @@ export const federatedCredential = z.strictObject({
   claims: z.record(z.string(), z.string()).optional(),
   jwks_uri: z.string().optional(),
 })
+
+/** The refused value of a request. Absent when none was refused. */
+export const sentValue = {
+  parameter: own().optional().describe('The parameter whose value was refused.'),
+  sent: z.string().optional().describe('The refused value. Text that looks like a secret is removed.'),
+  allowed: z.array(z.string()).optional().describe('Values that would have been accepted, at most 20.'),
+}
+
+const object = z.record(z.string(), z.unknown())
+
+/** The types that a resource declares. */
+export const detailsTypes = z.array(
+  z.strictObject({
+    type: z.string(),
+    description: z.string(),
+    schema: object,
+    display: z.array(z.string()).optional(),
+  }),
+)
+
+/** What a token was granted beside its scope. */
+export const details = z.array(object)

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { CAPABILITIES, KEY_CAPABILITIES } from '../../records/api_key.ts'
 import { own, ownRecord } from './own_words.ts'
-import { sentValue } from './sent_value.ts'
+import { sentValue } from './parts.ts'
 
 const at = z.iso.datetime()
 const count = z.int()
@@ -45,7 +45,31 @@ const purgeRun = z.strictObject({
   deleted: count,
   ok: z.boolean(),
 })
-const concern = z.strictObject({
+/** Something that needs a person, or may soon. */
+export const attention = z.strictObject({
+  kind: z.enum([
+    'part',
+    'provider',
+    'receiver',
+    'client',
+    'client_requests',
+    'document',
+    'lockouts',
+    'purge',
+    'backup',
+    'certificate',
+    'setting',
+    'instances',
+    'database',
+    'unknown',
+  ]),
+  severity: z.enum(['bad', 'warn']),
+  text: z.string(),
+  page: z.string().describe('Path of its page below /admin/ui/.'),
+  since: at.optional(),
+})
+/** An unsafe setting. bad: it must be corrected now. warn: it should be reviewed. */
+export const concern = z.strictObject({
   key: own(),
   severity: z.enum(['bad', 'warn']),
   because: own(),
@@ -103,30 +127,7 @@ export const systemStatus = z.strictObject({
   uptime: own(),
   uptime_secs: count,
   attention: z
-    .array(
-      z.strictObject({
-        kind: z.enum([
-          'part',
-          'provider',
-          'receiver',
-          'client',
-          'client_requests',
-          'document',
-          'lockouts',
-          'purge',
-          'backup',
-          'certificate',
-          'setting',
-          'instances',
-          'database',
-          'unknown',
-        ]),
-        severity: z.enum(['bad', 'warn']),
-        text: z.string(),
-        page: z.string().describe('Path of its page below /admin/ui/.'),
-        since: at.optional(),
-      }),
-    )
+    .array(attention)
     .describe('What needs a person now, what is worst first. A state that cannot be read is an entry of its own.'),
   subsystems: z.array(
     z.strictObject({

@@ -14,10 +14,7 @@ import { clientExists } from './client_documents.ts'
 import { getClient } from './client_record.ts'
 import { shownAlone } from './client_shown.ts'
 
-/** DELETE /admin/clients/{client_id} */
-export const removeClient = action({
-  method: 'DELETE',
-  path: '/admin/clients/{client_id}',
+export const removeClient = action('DELETE /admin/clients/{client_id}', {
   doc: `Deletes a client with its consents and streams, and removes it from the policies of resources. A client with live tokens is deleted only with force. For ${RESTORABLE_DAYS} days the client can be restored, without what was ended.`,
   status: 204,
   query: z.strictObject({
@@ -26,7 +23,6 @@ export const removeClient = action({
   long: true,
   audit: 'client_deleted',
   tool: { name: 'delete_client', title: 'Delete a client', destructive: 'get', counts: ['client_id', 'client_id'] },
-  cli: { flags: { id: { field: 'client_id' } } },
   async run(app, { params: { client_id }, query: { force } }, by) {
     const remove = (force: boolean, detail: Record<string, unknown>) => {
       const now = app.clock.now()
@@ -46,18 +42,14 @@ export const removeClient = action({
         `the exchange list of ${outcome.only_at} contains only this client, and an empty list would allow other clients; change the list first`,
         'only_exchange',
       )
-    return {}
   },
 })
 
-/** POST /admin/clients/{client_id}/restore */
-export const clientRestore = action({
-  method: 'POST',
-  path: '/admin/clients/{client_id}/restore',
+export const clientRestore = action('POST /admin/clients/{client_id}/restore', {
   doc: `Restores a client that was deleted within the last ${RESTORABLE_DAYS} days, with its secrets and keys. Its consents, sign-ins, tokens and streams stay ended, and policies of resources do not name it. After a leak, rotate its secret. It is refused if the client_id was taken meanwhile.`,
   answer: answers.clientWithSecrets,
   audit: 'client_restored',
-  cli: { unlisted: true, flags: { id: { field: 'client_id' } } },
+  cli: { unlisted: true },
   async run(app, { params: { client_id } }, by) {
     const deleted = await existing(
       'deleted client',

@@ -84,14 +84,11 @@ const isGivenAnew = (before: Client, next: Client): boolean =>
 const noDocument = () => invalid('the client has no metadata document', 'no_document')
 
 /** The operation that shows the document of a client as its host sends it. */
-export const fetchDocument = action({
-  method: 'POST',
-  path: '/admin/clients/{client_id}/fetch-document',
+export const fetchDocument = action('POST /admin/clients/{client_id}/fetch-document', {
   doc: 'Fetches the metadata document of a client now, and shows the document and its errors. If the client is not stored yet and its document is valid, the client is stored, unless it waits for approval (clients.approval). The document of a client that an operator keeps is not fetched: use refresh-document.',
   answer: answers.fetchedDocument,
   tool: { name: 'fetch_client_document', title: 'Fetch the metadata document of a client' },
   audit: 'client_document_fetched',
-  cli: { flags: { id: { field: 'client_id' } } },
   async run(app, { params: { client_id } }, caller) {
     const client = await app.store.findClient({ client_id })
     if (!client && !isUrlShaped(client_id)) throw notFound('client')
@@ -108,15 +105,12 @@ const refresh = z.strictObject({
 })
 
 /** The operation that replaces the document of a client with the one at its URL. */
-export const refreshDocument = action({
-  method: 'POST',
-  path: '/admin/clients/{client_id}/refresh-document',
+export const refreshDocument = action('POST /admin/clients/{client_id}/refresh-document', {
   doc: 'Fetches the metadata document of a client once, uses it from now on, and shows what changed. A document that an operator keeps is replaced, and is still not fetched afterwards. When its host does not send a valid document, nothing changes.',
   answer: answers.refreshedDocument,
   body: refresh,
   bodyOptional: true,
   audit: 'client_document_refreshed',
-  cli: { flags: { id: { field: 'client_id' } } },
   async run(app, { params: { client_id }, body: { dry_run } }, by) {
     const before = await getClient(app, client_id)
     if (before.registration_source !== 'cimd') throw noDocument()

@@ -22,9 +22,7 @@ export const clientRequests: AdminResource = {
   item: 'request',
   columns: ['id', 'client_name', 'client_id', 'status', 'count', 'last_at'],
   actions: {
-    list: action({
-      method: 'GET',
-      path: '/admin/client-requests',
+    list: action('GET /admin/client-requests', {
       doc: 'Lists the clients that wait for approval, and those that were approved or denied, newest first.',
       answer: z.array(answers.clientRequest),
       query: z.strictObject({
@@ -33,17 +31,13 @@ export const clientRequests: AdminResource = {
       }),
       run: async ({ store }, { query }) => ({ shown: (await store.listClientRequests(query)).map(dated) }),
     }),
-    approve: action({
-      method: 'POST',
-      path: '/admin/client-requests/{id}/approve',
+    approve: action('POST /admin/client-requests/{id}/approve', {
       doc: 'Approves a client. Its users start again at the application.',
       answer: answers.clientRequest,
       audit: 'client_approved',
       run: (app, { params: { id } }, by) => decide(app, id, 'approved', by),
     }),
-    deny: action({
-      method: 'POST',
-      path: '/admin/client-requests/{id}/deny',
+    deny: action('POST /admin/client-requests/{id}/deny', {
       doc: 'Denies a client. It is refused at once from then on, also at the token endpoint. Tokens that it has stay valid: revoke them.',
       answer: answers.clientRequest,
       audit: 'client_denied',

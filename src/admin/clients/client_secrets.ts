@@ -26,15 +26,12 @@ const rotation = z.strictObject({
 })
 
 /** The operation that gives a client a new secret. */
-export const rotateSecret = action({
-  method: 'POST',
-  path: '/admin/clients/{client_id}/rotate-secret',
+export const rotateSecret = action('POST /admin/clients/{client_id}/rotate-secret', {
   doc: 'Creates a new secret for a client. The secret is shown only in this response. Earlier secrets end at once, or after the overlap. Tokens stay valid: revoke them after a leak. Needs the capability admin if a resource with which tokens of a provider can be obtained lists the client.',
   answer: answers.newSecretAnswer,
   body: rotation,
   bodyOptional: true,
   audit: 'client_secret_rotated',
-  cli: { flags: { id: { field: 'client_id' } } },
   async run(app, { params, body: { overlap } }, by) {
     const now = app.clock.now()
     const client_secret = newClientSecret()
@@ -75,28 +72,21 @@ export const clientSecrets: AdminResource = {
   name: 'client secret',
   doc: 'Secrets of a client. After a rotation with an overlap a client has several secrets.',
   actions: {
-    list: action({
-      method: 'GET',
-      path: '/admin/clients/{client_id}/secrets',
+    list: action('GET /admin/clients/{client_id}/secrets', {
       doc: 'Lists the accepted secrets of a client, the newest first. The secrets themselves are never shown again.',
       answer: z.array(answers.clientSecret),
-      cli: { flags: { id: { field: 'client_id' } } },
       async run(app, { params }) {
         const { secrets = [] } = await secretsJson(app, await getClient(app, params.client_id))
         return { shown: secrets }
       },
     }),
-    end: action({
-      method: 'DELETE',
-      path: '/admin/clients/{client_id}/secrets/{secret_id}',
+    end: action('DELETE /admin/clients/{client_id}/secrets/{secret_id}', {
       doc: 'Ends one secret of a client at once. The last one cannot be ended.',
       status: 204,
       audit: 'client_secret_ended',
-      cli: { flags: { id: { field: 'client_id' } } },
       async run(app, { params: { client_id, secret_id } }, by) {
         const end = (client: Client) => withoutSecret(client, secret_id, app.clock.now())
         await changeClient(app, client_id, by, end, () => ({ secret_id }))
-        return {}
       },
     }),
   },

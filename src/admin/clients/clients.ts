@@ -28,7 +28,7 @@ import {
   refreshDocument,
   withKeptDocument,
 } from './client_documents.ts'
-import { clientScopesFlag, defaultResourceFlag, documentFlag, jwksFlag } from './client_flags.ts'
+import { clientScopesFlag, defaultResourceFlag, documentFlag, federatedFlag, jwksFlag } from './client_flags.ts'
 import { limitFlags, limitsAfter, limitTool } from './client_limits.ts'
 import {
   changedByOperator,
@@ -44,7 +44,6 @@ import { changeClient, getClient } from './client_record.ts'
 import { rotateSecret } from './client_secrets.ts'
 import { shownAlone, shownInList, withKeyWarning } from './client_shown.ts'
 import { checkDelivery } from './delivery.ts'
-import { federatedFlag } from './federated_flag.ts'
 
 const offeredBy = ({ config }: App): Offered => ({
   grant_types: offeredGrantTypes(config),
@@ -57,9 +56,7 @@ export const clients: AdminResource = {
   lookup: { name: { doc: 'Name of the client, if no other client has it.', query: 'q', member: 'client_name' } },
   columns: ['client_name', 'status', 'client_id', 'registration_source', 'grant_types'],
   actions: {
-    list: action({
-      method: 'GET',
-      path: '/admin/clients',
+    list: action('GET /admin/clients', {
       doc: 'Lists clients, oldest first by default.',
       answer: z.array(answers.client),
       query: z.strictObject({
@@ -94,9 +91,7 @@ export const clients: AdminResource = {
         return { shown: await shownInList(app, found, activity) }
       },
     }),
-    create: action({
-      method: 'POST',
-      path: '/admin/clients',
+    create: action('POST /admin/clients', {
       doc: 'Creates a client. The client_secret of a confidential client is returned only in this response. A client_id that is a URL names a client metadata document: the service keeps the one that you send, or fetches it now.',
       answer: answers.newClientAnswer,
       status: 201,
@@ -128,17 +123,13 @@ export const clients: AdminResource = {
         return { shown: { client_id: id, ...(client_secret ? { client_secret } : {}), ...shown } }
       },
     }),
-    get: action({
-      method: 'GET',
-      path: '/admin/clients/{client_id}',
+    get: action('GET /admin/clients/{client_id}', {
       doc: 'Shows a client.',
       answer: answers.clientWithSecrets,
-      cli: { command: 'client show', flags: { id: { field: 'client_id' } } },
+      cli: { command: 'client show' },
       run: async (app, { params }) => ({ shown: await shownAlone(app, await getClient(app, params.client_id)) }),
     }),
-    update: action({
-      method: 'PATCH',
-      path: '/admin/clients/{client_id}',
+    update: action('PATCH /admin/clients/{client_id}', {
       doc: 'Changes the named members of a client. For a client with a metadata document the named members limit the document, even after it changes. An empty scope or list removes the limit. For a client that registered itself, the scope becomes a limit. Before, it was only a default. If a resource with which tokens of a provider can be obtained lists the client, further keys, federated credentials and redirect URIs need the capability admin.',
       answer: answers.clientWithSecrets,
       form: clientForm,
@@ -147,7 +138,6 @@ export const clients: AdminResource = {
       audit: 'client_updated',
       cli: {
         flags: {
-          id: { field: 'client_id' },
           name: { field: 'client_name' },
           scopes: clientScopesFlag,
           'jwks-file': jwksFlag,
@@ -188,24 +178,18 @@ export const clients: AdminResource = {
           return { shown: await shownAlone(app, next) }
         }),
     }),
-    suspend: action({
-      method: 'PATCH',
-      path: '/admin/clients/{client_id}/suspend',
+    suspend: action('PATCH /admin/clients/{client_id}/suspend', {
       doc: 'Suspends an active client. It gets no new tokens.',
       answer: answers.clientStatus,
       tool: { name: 'suspend_client', title: 'Suspend a client' },
       audit: 'client_suspended',
-      cli: { flags: { id: { field: 'client_id' } } },
       run: (app, { params }, by) => changeStatus(app, params.client_id, 'active', 'suspended', by),
     }),
-    reactivate: action({
-      method: 'PATCH',
-      path: '/admin/clients/{client_id}/reactivate',
+    reactivate: action('PATCH /admin/clients/{client_id}/reactivate', {
       doc: 'Ends the suspension of a client.',
       answer: answers.clientStatus,
       tool: { name: 'reactivate_client', title: 'End the suspension of a client' },
       audit: 'client_reactivated',
-      cli: { flags: { id: { field: 'client_id' } } },
       run: (app, { params }, by) => changeStatus(app, params.client_id, 'suspended', 'active', by),
     }),
     fetchDocument,

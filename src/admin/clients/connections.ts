@@ -49,9 +49,7 @@ export const connections: AdminResource = {
   doc: 'Client activity: the last steps of each client and address, from memory.',
   columns: ['client_id', 'address', 'began_at', 'failing'],
   actions: {
-    list: action({
-      method: 'GET',
-      path: '/admin/connections',
+    list: action('GET /admin/connections', {
       doc: 'Lists client activity, latest first, with the reason of every failure.',
       answer: z.array(answers.trail),
       tool: { name: 'client_connections', title: 'What clients did last', rows: 'connections', reasons: true },
@@ -74,9 +72,7 @@ export const connections: AdminResource = {
           .slice(0, limit),
       }),
     }),
-    top: action({
-      method: 'GET',
-      path: '/admin/connections/top',
+    top: action('GET /admin/connections/top', {
       doc: 'Lists the registered clients of the last five minutes, the busiest first: requests, tokens, refusals and the share of each in all requests.',
       answer: z.array(answers.busyClient),
       query: z.strictObject({ limit: int(1, 100).prefault(10).describe('Maximum number of clients.') }),
@@ -88,9 +84,7 @@ export const connections: AdminResource = {
         return { shown: busy.slice(0, limit).map((each) => shownBusy(each, all)) }
       },
     }),
-    failures: action({
-      method: 'GET',
-      path: '/admin/connections/failures',
+    failures: action('GET /admin/connections/failures', {
       doc: 'Lists the last 20 different failures of a client, latest first, with the value that was refused beside those that are allowed. They are stored at the end of each minute and kept for 90 days.',
       answer: z.array(answers.failure),
       tool: { name: 'client_failures', title: 'Why requests of a client failed', rows: 'failures' },

@@ -9,9 +9,7 @@ export const statistics: AdminResource = {
   name: 'stats',
   doc: 'Statistics of the service.',
   actions: {
-    waste: action({
-      method: 'GET',
-      path: '/admin/stats/waste',
+    waste: action('GET /admin/stats/waste', {
       doc: 'Shows the clients that request far more tokens than they need, what these tokens cost in a month, and a message for the owner of each client. It reads the newest 100,000 tokens of the last day.',
       answer: wasteAnswer,
       cli: { command: 'waste', rows: 'clients' },

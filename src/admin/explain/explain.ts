@@ -92,9 +92,7 @@ export const tryExplain: AdminResource = {
   name: 'try',
   doc: TRY_DOC,
   actions: {
-    explain: action({
-      method: 'POST',
-      path: '/admin/try/explain',
+    explain: action('POST /admin/try/explain', {
       doc: 'Explains whether a token would be issued: every rule in order, its outcome, where it is set and how to change it. Nothing is issued or changed.',
       answer: answers.explained,
       needs: 'viewer',

@@ -107,9 +107,7 @@ export const tries: AdminResource = {
   name: 'try',
   doc: TRY_DOC,
   actions: {
-    token: action({
-      method: 'POST',
-      path: '/admin/try/token',
+    token: action('POST /admin/try/token', {
       doc: 'Issues a client_credentials token as the token endpoint would, or shows the exact reason of the refusal.',
       answer: answers.triedToken,
       form: tryForm,
@@ -138,9 +136,7 @@ export const tries: AdminResource = {
         }
       },
     }),
-    decode: action({
-      method: 'POST',
-      path: '/admin/try/decode',
+    decode: action('POST /admin/try/decode', {
       doc: 'Decodes a token, and shows whether this service signed it and whether it is still active. Of a refresh token and of a key of the admin API it shows what they belong to.',
       answer: answers.examined,
       needs: 'viewer',

@@ -107,9 +107,7 @@ export const tryIdJag: AdminResource = {
   doc: TRY_DOC,
   enabled: withXaa,
   actions: {
-    idJag: action({
-      method: 'POST',
-      path: '/admin/try/id-jag',
+    idJag: action('POST /admin/try/id-jag', {
       doc: 'Checks an ID-JAG assertion step by step, as the token endpoint would, without consuming it.',
       answer: answers.checkedAssertion,
       needs: 'viewer',

@@ -32,9 +32,7 @@ export const trySignIn: AdminResource = {
   name: 'try',
   doc: TRY_DOC,
   actions: {
-    signIn: action({
-      method: 'POST',
-      path: '/admin/try/sign-in',
+    signIn: action('POST /admin/try/sign-in', {
       doc: 'Redeems the authorization code of a test client, and calls the MCP server of the resource with the access token. Shows each step and its answer, and no token.',
       answer: triedSignIn,
       body: z.strictObject({

@@ -94,9 +94,7 @@ export const incidents: AdminResource = {
   name: 'incident',
   doc: 'What a leaked token, a person who left, a client that floods or a leaked key reaches, and how it is ended.',
   actions: {
-    end: action({
-      method: 'POST',
-      path: '/admin/incidents',
+    end: action('POST /admin/incidents', {
       doc: 'Shows with dry_run what an incident reaches, with counts and the steps that end it. Without dry_run it does the named steps, each with its own audit event, and returns a report. A step that is refused does not stop the others.',
       answer: incident,
       body: z.strictObject({

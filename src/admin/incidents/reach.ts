@@ -15,7 +15,7 @@ import { issuances } from '../issuances.ts'
 import { existing, notFound } from '../outcome.ts'
 import { consentGrants } from '../people/grants.ts'
 import { getUser, users } from '../people/users.ts'
-import { clientSteps, keyStep, revokeStep, type Step, signInStep, signOutStep, stepOf } from './steps.ts'
+import { clientSteps, keyStep, revokeStep, type Step, signInStep, signOutStep, stepOf, stepsThat } from './steps.ts'
 
 export interface Reach {
   /** The ids that it reaches, by the members of audit details. */
@@ -44,27 +44,20 @@ async function ofToken(app: App, id: string): Promise<Reach> {
   const client = await app.store.findClient({ client_id })
   const user_id = isUserId(sub) ? sub : undefined
   const isKept = app.keyring.published().some((each) => each.kid === kid)
-  const steps = [
-    ...(broker_provider
-      ? []
-      : [
-          stepOf(
-            issuances,
-            'revoke',
-            { id },
-            {
-              step: 'token',
-              effect: 'The token ends, and every token that was exchanged from it.',
-              suggested: true,
-              counts: { tokens: isLive ? 1 : 0 },
-            },
-          ),
-        ]),
-    ...(family_id ? [signInStep(family_id)] : []),
-    ...(user_id ? [signOutStep(user_id)] : []),
+  const steps = stepsThat(
+    broker_provider === undefined &&
+      stepOf(issuances, 'revoke', {
+        params: { id },
+        step: 'token',
+        effect: 'The token ends, and every token that was exchanged from it.',
+        suggested: true,
+        counts: { tokens: isLive ? 1 : 0 },
+      }),
+    family_id && signInStep(family_id),
+    user_id && signOutStep(user_id),
     ...(client ? clientSteps(client) : []),
-    ...(isKept ? [keyStep(kid, false)] : []),
-  ]
+    isKept && keyStep(kid, false),
+  )
   const remains = [
     ...(broker_provider ? [`The token is one of the provider ${broker_provider}: only the provider can end it.`] : []),
     ...(isLive ? [] : ['The token is not active any more.']),
@@ -81,11 +74,11 @@ async function ofSignIn(app: App, id: string): Promise<Reach> {
   const family = await existing('sign-in', isId(id) ? app.store.findFamily({ id }) : undefined)
   const { client_id, user_id, revoked_at } = family
   const client = await app.store.findClient({ client_id })
-  const steps = [
-    ...(revoked_at === undefined ? [signInStep(id)] : []),
+  const steps = stepsThat(
+    revoked_at === undefined && signInStep(id),
     signOutStep(user_id),
     ...(client ? clientSteps(client) : []),
-  ]
+  )
   const remains = [
     ...(revoked_at === undefined ? [] : ['The sign-in has ended already.']),
     ...(client ? secretsRemain(client, app.clock.now()) : []),
@@ -101,42 +94,24 @@ async function ofUser(app: App, id: string): Promise<Reach> {
   )
   const consents = (await app.store.listConsents({ user_id: id })).filter((each) => each.revoked_at === undefined)
   const named = (await listAllResources(app)).filter(({ access }) => access?.users?.includes(id))
-  const steps = [
-    ...(user.status === 'disabled'
-      ? []
-      : [
-          stepOf(
-            users,
-            'disable',
-            { id },
-            {
-              step: 'disable',
-              effect: 'The user cannot sign in. Sessions and refresh tokens end.',
-              suggested: true,
-            },
-          ),
-        ]),
-    revokeStep(
-      { user_id: id },
-      { step: 'user_tokens', effect: 'Every token about the user ends, at every client.', suggested: true },
-    ),
-    ...(connections.length === 0
-      ? []
-      : [
-          stepOf(
-            consentGrants,
-            'revokeBroker',
-            {},
-            {
-              step: 'connections',
-              effect: 'The connections of the user to providers end. Tokens that a provider has issued end only there.',
-              suggested: true,
-              inputs: connections.map((each) => ({ params: { id: each.id }, query: {} })),
-              counts: { sign_ins: connections.length },
-            },
-          ),
-        ]),
-  ]
+  const steps = stepsThat(
+    user.status !== 'disabled' &&
+      stepOf(users, 'disable', {
+        params: { id },
+        step: 'disable',
+        effect: 'The user cannot sign in. Sessions and refresh tokens end.',
+        suggested: true,
+      }),
+    revokeStep('user_tokens', 'Every token about the user ends, at every client.', true, { user_id: id }),
+    connections.length > 0 &&
+      stepOf(consentGrants, 'revokeBroker', {
+        step: 'connections',
+        effect: 'The connections of the user to providers end. Tokens that a provider has issued end only there.',
+        suggested: true,
+        inputs: connections.map((each) => ({ params: { id: each.id }, query: {} })),
+        counts: { sign_ins: connections.length },
+      }),
+  )
   const remains = [
     ...(user.status === 'disabled' ? ['The user is disabled already.'] : []),
     ...(consents.length > 0
@@ -153,17 +128,12 @@ async function ofUser(app: App, id: string): Promise<Reach> {
 
 async function ofClient(app: App, client_id: string, requests_per_second: number): Promise<Reach> {
   const client = await getClient(app, client_id)
-  const limit = stepOf(
-    clients,
-    'update',
-    { client_id },
-    {
-      step: 'limit',
-      effect: `The client may send ${requests_per_second} requests a second. Further ones get 429 and do not count against others.`,
-      suggested: true,
-      inputs: [{ params: { client_id }, query: {}, body: { limits: { requests_per_second } } }],
-    },
-  )
+  const limit = stepOf(clients, 'update', {
+    step: 'limit',
+    effect: `The client may send ${requests_per_second} requests a second. Further ones get 429 and do not count against others.`,
+    suggested: true,
+    inputs: [{ params: { client_id }, query: {}, body: { limits: { requests_per_second } } }],
+  })
   return {
     about: { client_id },
     steps: [limit, ...clientSteps(client)],
@@ -191,16 +161,12 @@ async function ofKey(app: App, kid: string): Promise<Reach> {
 
 async function ofApiKey(app: App, id: string): Promise<Reach> {
   const key = await existing('API key', isId(id) ? app.store.findApiKey({ id }) : undefined)
-  const revokeKey = stepOf(
-    apiKeys,
-    'revoke',
-    { id },
-    {
-      step: 'api_key',
-      effect: 'The key is refused from the next request on, at every instance. Its sessions of the admin page end.',
-      suggested: true,
-    },
-  )
+  const revokeKey = stepOf(apiKeys, 'revoke', {
+    params: { id },
+    step: 'api_key',
+    effect: 'The key is refused from the next request on, at every instance. Its sessions of the admin page end.',
+    suggested: true,
+  })
   return {
     about: { api_key_id: id },
     steps: [revokeKey],

@@ -29,9 +29,7 @@ export const approvals: AdminResource = {
   doc: 'Approvals that clients ask people for (CIBA), kept until a day after their end.',
   columns: ['id', 'client_id', 'user_id', 'status', 'binding_message', 'created_at'],
   actions: {
-    list: action({
-      method: 'GET',
-      path: '/admin/approvals',
+    list: action('GET /admin/approvals', {
       doc: 'Lists the approvals that clients ask for or asked for, newest first.',
       answer: z.array(approval),
       query: z.strictObject({
@@ -45,9 +43,7 @@ export const approvals: AdminResource = {
         return { shown: (await store.listApprovals({ ...query, now })).map((each) => shown(each, now)) }
       },
     }),
-    deny: action({
-      method: 'POST',
-      path: '/admin/approvals/{id}/deny',
+    deny: action('POST /admin/approvals/{id}/deny', {
       doc: 'Denies an approval in place of the person. One that is decided, or has expired, stays as it is.',
       answer: approval,
       audit: 'approval_denied',

@@ -21,9 +21,7 @@ export async function factorsOf({ store }: App, { id: user_id }: User) {
   }
 }
 
-export const factorReset = action({
-  method: 'POST',
-  path: '/admin/users/{id}/reset-factors',
+export const factorReset = action('POST /admin/users/{id}/reset-factors', {
   doc: 'Removes every second factor and recovery code of a user, who lost them, and ends the sessions and refresh tokens. For a user with the role admin it needs the capability admin.',
   answer: answers.factorsReset,
   audit: 'factors_reset',

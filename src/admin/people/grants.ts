@@ -34,9 +34,7 @@ export const consentGrants: AdminResource = {
   name: 'grant',
   doc: 'Consents of users, and their connections to upstream providers.',
   actions: {
-    listUserGrants: action({
-      method: 'GET',
-      path: '/admin/users/{id}/grants',
+    listUserGrants: action('GET /admin/users/{id}/grants', {
       doc: 'Lists the consents and upstream grants of a user, including revoked ones.',
       answer: answers.grantsOfUser,
       cli: { flags: { user: { field: 'id', doc: 'Id of the user.' } } },
@@ -51,9 +49,7 @@ export const consentGrants: AdminResource = {
         return { shown: { consent_grants, broker_grants } }
       },
     }),
-    revokeConsent: action({
-      method: 'DELETE',
-      path: '/admin/grants/consent/{id}',
+    revokeConsent: action('DELETE /admin/grants/consent/{id}', {
       doc: 'Revokes a consent and every token that depends on it. The user is asked again.',
       status: 204,
       audit: 'consent_revoked',
@@ -63,12 +59,9 @@ export const consentGrants: AdminResource = {
         const { client_id, user_id, resource_id } = known
         const change = { client_id, detail: { consent_id: id, user_id, resource_id } }
         await by.record('revokeConsent', { id, now: clock.now() }, change)
-        return {}
       },
     }),
-    revokeSignIn: action({
-      method: 'DELETE',
-      path: '/admin/grants/sign-in/{id}',
+    revokeSignIn: action('DELETE /admin/grants/sign-in/{id}', {
       doc: 'Ends one sign-in of a user at a client: its refresh tokens and access tokens. The consent stays. The id is the family of a token in the audit trail.',
       status: 204,
       audit: 'token_revoked',
@@ -77,12 +70,9 @@ export const consentGrants: AdminResource = {
         const known = await existing('sign-in', isId(id) ? store.findFamily({ id }) : undefined)
         const change = { client_id: known.client_id, detail: { token_type: 'refresh_token', family: id } }
         await by.record('revokeFamily', { id, reason: 'emergency', now: clock.now() }, change)
-        return {}
       },
     }),
-    createBroker: action({
-      method: 'POST',
-      path: '/admin/grants/broker',
+    createBroker: action('POST /admin/grants/broker', {
       doc: 'Connects a user to a provider through its service account. For a connected user it replaces the impersonated subject.',
       answer: answers.madeConnection,
       status: 201,
@@ -105,16 +95,13 @@ export const consentGrants: AdminResource = {
         return { shown: { id: made.id, user_id: user.id, broker_provider_id: provider.id, impersonate_sub } }
       },
     }),
-    revokeBroker: action({
-      method: 'DELETE',
-      path: '/admin/grants/broker/{id}',
+    revokeBroker: action('DELETE /admin/grants/broker/{id}', {
       doc: 'Ends the connection of a user to a provider. Tokens of the provider that were already issued can be ended only at the provider.',
       status: 204,
       audit: 'broker_grant_revoked',
       cli: { flags: { id: { field: 'id', doc: 'Id of the connection, as list-user-grants shows it.' } } },
       async run(app, { params: { id } }, by) {
         if (!isId(id) || !(await disconnect(app, id, by))) throw notFound('upstream connection')
-        return {}
       },
     }),
   },

@@ -13,9 +13,7 @@ export const groups: AdminResource = {
   name: 'group',
   doc: 'Groups of users.',
   actions: {
-    list: action({
-      method: 'GET',
-      path: '/admin/groups',
+    list: action('GET /admin/groups', {
       doc: 'Lists first the groups that have users, by name, and then the groups that only resources name.',
       answer: z.array(answers.group),
       query: z.strictObject({

@@ -11,9 +11,7 @@ export const lockouts: AdminResource = {
   doc: 'Addresses that are locked out, and accounts whose logins wait, after too many failed logins.',
   columns: ['id', 'locked_until'],
   actions: {
-    list: action({
-      method: 'GET',
-      path: '/admin/lockouts',
+    list: action('GET /admin/lockouts', {
       doc: 'Lists the addresses and the accounts that are locked now, the most recent lockout first. An address cannot sign in until the lockout ends. Each login to a locked account waits a second; the right password still works.',
       answer: z.array(answers.lockout),
       query: z.strictObject(paging(1000, 1000)),
@@ -22,15 +20,12 @@ export const lockouts: AdminResource = {
         return { shown: found.map(dated) }
       },
     }),
-    delete: action({
-      method: 'DELETE',
-      path: '/admin/lockouts/{id}',
+    delete: action('DELETE /admin/lockouts/{id}', {
       doc: 'Ends a lockout at once, at every instance. Its failed logins no longer count.',
       status: 204,
       audit: 'lockout_deleted',
       async run({ clock }, { params: { id } }, by) {
         if (!(await by.record('deleteLockout', { id, now: clock.now() }, { detail: {} }))) throw notFound('lockout')
-        return {}
       },
     }),
   },

@@ -7,9 +7,7 @@ import * as answers from '../answers/people.ts'
 import { conflict, existing } from '../outcome.ts'
 import { checkAdminUsers, checkPasswordChange } from '../rights.ts'
 
-export const passwordLink = action({
-  method: 'POST',
-  path: '/admin/users/{id}/password-link',
+export const passwordLink = action('POST /admin/users/{id}/password-link', {
   doc: 'Creates a link with which the user sets a password: once, within 24 hours. The link is shown only in this response. It replaces the earlier links of the user. Setting the password ends the sessions and refresh tokens of the user. Needs the capability admin while the user has upstream connections; a new connection ends the link.',
   answer: answers.passwordLinkAnswer,
   audit: 'user_password_link_created',

@@ -42,65 +42,36 @@ export function signInRoutes(app: App, { guard, operatorOf, operatorOfSession }:
     const found = await findAdminPageSession(app, request)
     return json(200, { operator: shown(found && operatorOfSession(found)), providers: shownProviders(app) }, NO_STORE)
   }
+  const guarded = (method: 'POST' | 'DELETE', path: string, handle: typeof signOut): Route => ({
+    ...{ method, path, guard: guard('viewer') },
+    handle: (request) => handle(app, request, operatorOf(request)),
+  })
   return [
     { method: 'GET', path: SESSION_PATH, handle: showSession },
-    {
-      method: 'POST',
-      path: SESSION_PATH,
-      guard: guard('viewer'),
-      handle: (request) => enterWithKey(app, request, operatorOf(request)),
-    },
-    {
-      method: 'POST',
-      path: `${SESSION_PATH}/wall`,
-      guard: guard('viewer'),
-      handle: (request) => startWall(app, request, operatorOf(request)),
-    },
-    {
-      method: 'DELETE',
-      path: SESSION_PATH,
-      guard: guard('viewer'),
-      handle: (request) => signOut(app, request, operatorOf(request)),
-    },
+    guarded('POST', SESSION_PATH, enterWithKey),
+    guarded('POST', `${SESSION_PATH}/wall`, startWall),
+    guarded('DELETE', SESSION_PATH, signOut),
     ...(app.config.admin.sign_in.local ? localRoutes(app) : []),
     ...(app.config.admin.sign_in.enabled ? providerRoutes(app) : []),
   ]
 }
 
 const LOCAL_PATH = `${SIGN_IN_PATH}/local`
+/** A step of a sign-in, which a navigation of the browser takes. */
+const step = (path: string, handle: Route['handle']): Route => ({
+  ...{ method: 'GET', path, handle },
+  hasEffects: true,
+  renderError,
+})
 const localRoutes = (app: App): Route[] => [
-  {
-    method: 'GET',
-    path: `${LOCAL_PATH}/start`,
-    hasEffects: true,
-    handle: (request) => startLocal(app, request, adminSignIn(app)),
-    renderError,
-  },
-  {
-    method: 'GET',
-    path: `${LOCAL_PATH}/callback`,
-    hasEffects: true,
-    handle: (request) => finishLocal(app, request, adminSignIn(app)),
-    renderError,
-  },
+  step(`${LOCAL_PATH}/start`, (request) => startLocal(app, request, adminSignIn(app))),
+  step(`${LOCAL_PATH}/callback`, (request) => finishLocal(app, request, adminSignIn(app))),
 ]
 
 const providerRoutes = (app: App): Route[] =>
   ['', '/{provider}'].flatMap((suffix): Route[] => [
-    {
-      method: 'GET',
-      path: `${SIGN_IN_PATH}/start${suffix}`,
-      hasEffects: true,
-      handle: (request) => start(app, request),
-      renderError,
-    },
-    {
-      method: 'GET',
-      path: `${SIGN_IN_PATH}/callback${suffix}`,
-      hasEffects: true,
-      handle: (request) => finish(app, request),
-      renderError,
-    },
+    step(`${SIGN_IN_PATH}/start${suffix}`, (request) => start(app, request)),
+    step(`${SIGN_IN_PATH}/callback${suffix}`, (request) => finish(app, request)),
   ])
 
 /** What the page shows of the operator. */
@@ -132,8 +103,7 @@ async function enterWithKey(app: App, request: Request, operator: Operator): Pro
     })
   const cookie = await startAdminSession(app, operator.key, isSecure)
   await audit(app, { action: 'admin_ui_login', actor_id: operator.actor_id, ...sentBy(request), detail: {} })
-  const reply = json(200, { operator: shown(operator) }, NO_STORE)
-  return { ...reply, headers: { ...reply.headers, 'set-cookie': cookie } }
+  return json(200, { operator: shown(operator) }, { ...NO_STORE, 'set-cookie': cookie })
 }
 
 const noSession = () => new OAuthError('invalid_request', 'this request has no session', { reason: 'no_session' })
@@ -144,8 +114,8 @@ async function startWall(app: App, request: Request, { actor_id, session }: Oper
   const cookie = await startWallSession(app, request, session)
   const { user_id } = session.session
   await audit(app, { action: 'admin_ui_login', actor_id, ...sentBy(request), detail: user_id ? { user_id } : {} })
-  const reply = json(200, { operator: { actor_id, capability: 'viewer', wall: true } }, NO_STORE)
-  return { ...reply, headers: { ...reply.headers, 'set-cookie': cookie } }
+  const operator = { actor_id, capability: 'viewer', wall: true }
+  return json(200, { operator }, { ...NO_STORE, 'set-cookie': cookie })
 }
 
 /** Ends the session of the browser. */

@@ -8,9 +8,7 @@ import * as answers from '../answers/people.ts'
 import { paging } from '../lists.ts'
 import { existing } from '../outcome.ts'
 
-export const userAccess = action({
-  method: 'GET',
-  path: '/admin/users/{id}/access',
+export const userAccess = action('GET /admin/users/{id}/access', {
   doc: 'Shows for each resource, oldest first, whether the user may use it, by which rule, and with which scopes.',
   answer: z.array(answers.accessOfUser),
   query: z.strictObject(paging(500, 100)),

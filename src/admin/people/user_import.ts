@@ -51,9 +51,7 @@ const importedUsers = listOf(importable, { max: MAX_IMPORTED, filled: true }).su
 
 const hashesOf = (users: readonly User[]) => users.flatMap(({ password_hash }) => password_hash ?? [])
 
-export const userImport = action({
-  method: 'POST',
-  path: '/admin/users/import',
+export const userImport = action('POST /admin/users/import', {
   doc: `Creates up to ${MAX_IMPORTED} users with the password hashes of another system: all of them or, when one is refused, none.`,
   answer: answers.imported,
   status: 201,

@@ -31,9 +31,7 @@ export const userSessions: AdminResource = {
   name: 'user session',
   doc: 'Sign-ins of a user: browsers that have a session.',
   actions: {
-    list: action({
-      method: 'GET',
-      path: '/admin/users/{id}/sessions',
+    list: action('GET /admin/users/{id}/sessions', {
       doc: 'Lists the sign-ins of a user, the newest first, at most 100.',
       answer: z.array(answers.userSession),
       async run(app, { params: { id } }) {
@@ -42,9 +40,7 @@ export const userSessions: AdminResource = {
         return { shown: found.map(sessionJson) }
       },
     }),
-    end: action({
-      method: 'DELETE',
-      path: '/admin/users/{id}/sessions/{session_id}',
+    end: action('DELETE /admin/users/{id}/sessions/{session_id}', {
       doc: 'Ends one sign-in of a user at once, at every instance, with the codes that were issued in it. Applications keep their access.',
       status: 204,
       audit: 'user_sessions_ended',
@@ -53,7 +49,6 @@ export const userSessions: AdminResource = {
         const change = { detail: { user_id: id, sessions: 1 } }
         const named = { user_id: id, id: session_id }
         if (!isId(session_id) || !(await by.record('endUserSession', named, change))) throw notFound('session')
-        return {}
       },
     }),
   },

@@ -4,7 +4,7 @@ import type { App } from '../../context.ts'
 import { bool, groupName, slug, text } from '../../lib/field.ts'
 import { rfc3339 } from '../../lib/time.ts'
 import { newLocalUser } from '../../oauth/sign_in/local_user.ts'
-import { groupsOf, profileOf, type User } from '../../records/user.ts'
+import { groupsOf, nameChange, profileOf, type User } from '../../records/user.ts'
 import { type ActionResult, type AdminResource, action, type Change, type Recorder } from '../action.ts'
 import * as answers from '../answers/answers.ts'
 import { userInFull } from '../answers/people.ts'
@@ -55,9 +55,7 @@ export const users: AdminResource = {
   lookup: { email: { doc: 'Email of the user.', query: 'email' } },
   columns: ['email', 'name', 'status', 'id'],
   actions: {
-    list: action({
-      method: 'GET',
-      path: '/admin/users',
+    list: action('GET /admin/users', {
       doc: 'Lists users, oldest first by default.',
       answer: z.array(answers.user),
       query: z
@@ -90,9 +88,7 @@ export const users: AdminResource = {
         return { shown: found.map(userJson) }
       },
     }),
-    create: action({
-      method: 'POST',
-      path: '/admin/users',
+    create: action('POST /admin/users', {
       doc: 'Creates a user.',
       answer: answers.user,
       status: 201,
@@ -115,9 +111,7 @@ export const users: AdminResource = {
     resetFactors: factorReset,
     passwordLink,
     access: userAccess,
-    get: action({
-      method: 'GET',
-      path: '/admin/users/{id}',
+    get: action('GET /admin/users/{id}', {
       doc: 'Shows a user.',
       answer: userInFull,
       cli: { command: 'user show' },
@@ -126,9 +120,7 @@ export const users: AdminResource = {
         return { shown: { ...userJson(user), ...(await factorsOf(app, user)) } }
       },
     }),
-    update: action({
-      method: 'PATCH',
-      path: '/admin/users/{id}',
+    update: action('PATCH /admin/users/{id}', {
       doc: 'Changes the named members of a user. A new password, or a new subject, ends the sessions and refresh tokens of the user. A new subject needs the capability admin, and so does a new password while the user has upstream connections.',
       answer: answers.user,
       form: userForm,
@@ -137,27 +129,21 @@ export const users: AdminResource = {
       cli: { without: ['password', 'oidc_subject', 'provider_sub'] },
       run: (app, { params, body }, by) => changeUser(app, params.id, body, by),
     }),
-    disable: action({
-      method: 'PATCH',
-      path: '/admin/users/{id}/disable',
+    disable: action('PATCH /admin/users/{id}/disable', {
       doc: 'Disables a user. Sessions and refresh tokens end, and sign-in is refused.',
       answer: answers.userStatus,
       tool: { name: 'disable_user', title: 'Disable a user', destructive: 'get', counts: ['user_id', 'id'] },
       audit: 'user_disabled',
       run: (app, { params }, by) => changeStatus(app, params.id, 'disabled', by),
     }),
-    enable: action({
-      method: 'PATCH',
-      path: '/admin/users/{id}/enable',
+    enable: action('PATCH /admin/users/{id}/enable', {
       doc: 'Enables a disabled user again.',
       answer: answers.userStatus,
       tool: { name: 'enable_user', title: 'Enable a user' },
       audit: 'user_enabled',
       run: (app, { params }, by) => changeStatus(app, params.id, 'active', by),
     }),
-    forceLogout: action({
-      method: 'DELETE',
-      path: '/admin/users/{id}/tokens',
+    forceLogout: action('DELETE /admin/users/{id}/tokens', {
       doc: 'Ends every session and refresh token of a user. Returns the number of ended sign-ins.',
       answer: answers.signedOut,
       tool: {
@@ -174,9 +160,7 @@ export const users: AdminResource = {
         return { shown: { user_id: id, tokens_revoked } }
       },
     }),
-    delete: action({
-      method: 'DELETE',
-      path: '/admin/users/{id}',
+    delete: action('DELETE /admin/users/{id}', {
       doc: 'Deletes a user with its consents, and removes it from the access rules of resources. A user with live refresh tokens is deleted only with force.',
       status: 204,
       tool: { name: 'delete_user', title: 'Delete a user', destructive: 'get', counts: ['user_id', 'id'] },
@@ -190,14 +174,11 @@ export const users: AdminResource = {
         const outcome = await by.record('deleteUser', { id, force, now: app.clock.now() }, change)
         if (outcome === undefined) throw notFound('user')
         if (outcome === 'has_tokens') throw conflict('the user has live refresh tokens; force ends them', 'has_tokens')
-        return {}
       },
     }),
   },
   commands: {
-    setPassword: action({
-      method: 'PATCH',
-      path: '/admin/users/{id}',
+    setPassword: action('PATCH /admin/users/{id}', {
       doc: 'Sets the password of a user. It ends the sessions and refresh tokens of the user. Needs the capability admin while the user has upstream connections.',
       answer: answers.user,
       body: z.object({ password: userChange.shape.password.unwrap() }),
@@ -205,9 +186,7 @@ export const users: AdminResource = {
       cli: { flags: { password: { field: 'password', secret: true } } },
       run: (app, { params, body }, by) => changeUser(app, params.id, body, by),
     }),
-    relink: action({
-      method: 'PATCH',
-      path: '/admin/users/{id}',
+    relink: action('PATCH /admin/users/{id}', {
       doc: 'Links a user to a new subject, after the account at the upstream provider was created again. The sessions and refresh tokens of the user end; the consents stay.',
       answer: answers.user,
       body: z.object({ oidc_subject: oidcSubject }),
@@ -244,17 +223,11 @@ async function changeUser(
     // The person with the new subject becomes this user, with the rights of the subject at the admin page and the connections of the user.
     if (isRelinked) requireCapability(by, 'admin', 'a new subject of a user')
     const next = { ...user, ...patch, ...(password_hash ? { password_hash } : {}) }
-    const detail = { user_id: id, ...changesOf(user, next, fields), ...groupChange(user, next) }
+    const groupChange = nameChange(user.operator_groups, next.operator_groups)
+    const detail = { user_id: id, ...changesOf(user, next, fields), ...groupChange }
     const written = await writeUser(app, next, isRelinked || password_hash !== undefined, by, detail)
     return written === 'stale' ? written : { shown: userJson(written) }
   })
-}
-
-/** The groups that an operator added and removed, for the audit trail. */
-function groupChange({ operator_groups: before }: User, { operator_groups: after }: User) {
-  const added = after.filter((name) => !before.includes(name))
-  const removed = before.filter((name) => !after.includes(name))
-  return { ...(added.length > 0 ? { added } : {}), ...(removed.length > 0 ? { removed } : {}) }
 }
 
 /** Writes a user that was read before, with the event. Throws conflict when the email is taken. */

@@ -21,9 +21,7 @@ export const deletedRecords: AdminResource = {
   doc: `Clients and resources that were deleted within the last ${RESTORABLE_DAYS} days. \`client restore\` and \`resource restore\` restore them.`,
   columns: ['kind', 'name', 'label', 'deleted_at', 'restorable_until', 'deleted_by'],
   actions: {
-    list: action({
-      method: 'GET',
-      path: '/admin/deleted',
+    list: action('GET /admin/deleted', {
       doc: `Lists the clients and resources that can be restored, the last deleted one first. \`service purge\` deletes them for ever after ${RESTORABLE_DAYS} days.`,
       answer: z.array(deletedRecord),
       query: z.strictObject({

@@ -14,9 +14,7 @@ type Step = z.output<typeof discovered>['steps'][number]
 const MAX_BYTES = 64 * 1024
 const MAX_SCOPES = 500
 
-export const discover = action({
-  method: 'GET',
-  path: '/admin/resource-metadata',
+export const discover = action('GET /admin/resource-metadata', {
   doc: 'Reads what an MCP server publishes at its URL, and checks it against this service. Nothing is stored.',
   answer: discovered,
   needs: 'operator',

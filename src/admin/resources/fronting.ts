@@ -77,9 +77,7 @@ export const frontingLinks: AdminResource = {
   name: 'fronting',
   doc: 'Fronting links. With a link, a gateway obtains tokens for a resource behind it without another consent of the user.',
   actions: {
-    list: action({
-      method: 'GET',
-      path: '/admin/fronting',
+    list: action('GET /admin/fronting', {
       doc: 'Lists fronting links, oldest first.',
       answer: z.array(answers.link),
       query: z.strictObject({
@@ -91,9 +89,7 @@ export const frontingLinks: AdminResource = {
         shown: (await store.listFrontingLinks({ source_slug: source, target_slug: target, ...page })).map(linkJson),
       }),
     }),
-    create: action({
-      method: 'POST',
-      path: '/admin/fronting',
+    create: action('POST /admin/fronting', {
       doc: 'Creates a fronting link. The scopes must exist, and the links must not form a cycle. A link to a broker resource needs the capability admin.',
       answer: answers.link,
       status: 201,
@@ -129,16 +125,12 @@ export const frontingLinks: AdminResource = {
           return { shown: linkJson(link), ...(dry_run ? { dry: true } : {}) }
         }),
     }),
-    get: action({
-      method: 'GET',
-      path: '/admin/fronting/{source}/{target}',
+    get: action('GET /admin/fronting/{source}/{target}', {
       doc: 'Shows a fronting link.',
       answer: answers.link,
       run: async (app, { params }) => ({ shown: linkJson(await getLink(app, params)) }),
     }),
-    update: action({
-      method: 'PATCH',
-      path: '/admin/fronting/{source}/{target}',
+    update: action('PATCH /admin/fronting/{source}/{target}', {
       doc: 'Replaces the scope map of a fronting link. To reach further scopes of a broker resource needs the capability admin.',
       answer: answers.link,
       form: frontingForm,
@@ -157,21 +149,16 @@ export const frontingLinks: AdminResource = {
           return { shown: linkJson(next) }
         }),
     }),
-    delete: action({
-      method: 'DELETE',
-      path: '/admin/fronting/{source}/{target}',
+    delete: action('DELETE /admin/fronting/{source}/{target}', {
       doc: 'Deletes a fronting link. No new tokens are issued through it. Issued tokens stay valid until they expire.',
       status: 204,
       audit: 'fronting_link_deleted',
       async run(_app, { params: { source, target } }, by) {
         const ends = { source_slug: source, target_slug: target }
         if (!(await by.record('deleteFrontingLink', ends, { detail: {} }))) throw notFound('fronting link')
-        return {}
       },
     }),
-    ofResource: action({
-      method: 'GET',
-      path: '/admin/resources/{slug}/fronting',
+    ofResource: action('GET /admin/resources/{slug}/fronting', {
       doc: 'Shows the fronting links of a resource: those to others (fronts) and those to it (fronted_by).',
       answer: answers.linksOfResource,
       async run(app, { params }) {

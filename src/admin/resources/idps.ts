@@ -106,18 +106,14 @@ export const idps: AdminResource = {
   doc: 'Identity providers whose assertions (ID-JAG) and subject tokens are accepted. Only with `xaa.enabled`.',
   enabled: withXaa,
   actions: {
-    list: action({
-      method: 'GET',
-      path: '/admin/idps',
+    list: action('GET /admin/idps', {
       doc: 'Lists identity providers, oldest first.',
       answer: z.array(answers.idp),
       run: async (app) => ({
         shown: await Promise.all((await app.store.listIdps()).map((idp) => idpShown(app, idp))),
       }),
     }),
-    create: action({
-      method: 'POST',
-      path: '/admin/idps',
+    create: action('POST /admin/idps', {
       doc: 'Registers an identity provider. Its assertions are refused until it has a policy.',
       answer: answers.idp,
       status: 201,
@@ -140,16 +136,12 @@ export const idps: AdminResource = {
         return { shown: await idpShown(app, idp) }
       },
     }),
-    get: action({
-      method: 'GET',
-      path: '/admin/idps/{id}',
+    get: action('GET /admin/idps/{id}', {
       doc: 'Shows an identity provider.',
       answer: answers.idp,
       run: async (app, { params }) => ({ shown: await idpShown(app, await getIdp(app, params.id)) }),
     }),
-    update: action({
-      method: 'PUT',
-      path: '/admin/idps/{id}',
+    update: action('PUT /admin/idps/{id}', {
       doc: 'Changes the named members of an identity provider.',
       answer: answers.idp,
       body: patchable,
@@ -177,9 +169,7 @@ export const idps: AdminResource = {
           return { shown: await idpShown(app, next) }
         }),
     }),
-    refreshKeys: action({
-      method: 'POST',
-      path: '/admin/idps/{id}/refresh-keys',
+    refreshKeys: action('POST /admin/idps/{id}/refresh-keys', {
       doc: 'Fetches the keys of an identity provider now, and replaces the cached ones.',
       answer: refreshed,
       tool: {
@@ -194,9 +184,7 @@ export const idps: AdminResource = {
         return { shown: { status: 'refreshed' }, noted: { detail: { ...facts(idp), keys } } }
       },
     }),
-    delete: action({
-      method: 'DELETE',
-      path: '/admin/idps/{id}',
+    delete: action('DELETE /admin/idps/{id}', {
       doc: 'Deletes an identity provider with its policies and subject mappings.',
       status: 204,
       needs: 'admin',
@@ -206,7 +194,6 @@ export const idps: AdminResource = {
         const idp = await getIdp(app, params.id)
         if (!(await by.record('deleteIdp', { id: idp.id }, { detail: facts(idp) }))) throw notFound('identity provider')
         await forgetKeys(app, idp)
-        return {}
       },
     }),
   },

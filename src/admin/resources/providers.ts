@@ -68,9 +68,7 @@ export const providers: AdminResource = {
   lookup: { slug: { doc: 'Slug of the provider.' } },
   columns: ['slug', 'display_name', 'protocol', 'id'],
   actions: {
-    list: action({
-      method: 'GET',
-      path: '/admin/broker-providers',
+    list: action('GET /admin/broker-providers', {
       doc: 'Lists broker providers, oldest first.',
       answer: z.union([z.array(answers.provider), answers.provider]),
       query: z.strictObject({ slug: slug().optional().describe('Shows the one provider with this slug.') }),
@@ -81,9 +79,7 @@ export const providers: AdminResource = {
         return { shown: await Promise.all(all.map((provider) => providerShown(app, provider))) }
       },
     }),
-    create: action({
-      method: 'POST',
-      path: '/admin/broker-providers',
+    create: action('POST /admin/broker-providers', {
       doc: 'Creates a broker provider.',
       answer: answers.provider,
       status: 201,
@@ -99,16 +95,12 @@ export const providers: AdminResource = {
         return { shown: await providerShown(app, provider) }
       },
     }),
-    get: action({
-      method: 'GET',
-      path: '/admin/broker-providers/{id}',
+    get: action('GET /admin/broker-providers/{id}', {
       doc: 'Shows a broker provider by its id or slug.',
       answer: answers.provider,
       run: async (app, { params }) => ({ shown: await providerShown(app, await getProvider(app, params.id)) }),
     }),
-    check: action({
-      method: 'GET',
-      path: '/admin/broker-providers/{id}/check',
+    check: action('GET /admin/broker-providers/{id}/check', {
       doc: 'Checks that a broker provider answers and accepts the client id and secret. It sends a code that does not exist, so nothing changes.',
       answer: answers.providerCheck,
       async run(app, { params }) {
@@ -119,9 +111,7 @@ export const providers: AdminResource = {
         return { shown: { usable, ...(reason === undefined ? {} : { reason, fix: fixOf(reason) }) } }
       },
     }),
-    update: action({
-      method: 'PATCH',
-      path: '/admin/broker-providers/{id}',
+    update: action('PATCH /admin/broker-providers/{id}', {
       doc: 'Changes the named members of a broker provider. config_data is replaced as a whole. A new slug applies to its resources too.',
       answer: answers.provider,
       form: providerForm,
@@ -143,9 +133,7 @@ export const providers: AdminResource = {
           return { shown: await providerShown(app, next) }
         }),
     }),
-    delete: action({
-      method: 'DELETE',
-      path: '/admin/broker-providers/{id}',
+    delete: action('DELETE /admin/broker-providers/{id}', {
       doc: 'Deletes a broker provider that no resource uses. A provider with connected users is deleted only with cascade.',
       status: 204,
       query: z.strictObject({ cascade: bool().prefault(false).describe('End the connections of users too.') }),
@@ -159,7 +147,6 @@ export const providers: AdminResource = {
         if (outcome === 'has_resources') throw conflict('resources use it', 'has_resources')
         if (outcome === 'has_grants')
           throw conflict('users are connected to it; cascade ends their connections', 'has_grants')
-        return {}
       },
     }),
   },

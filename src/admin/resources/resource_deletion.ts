@@ -32,10 +32,7 @@ const sweepOf = ({ onProgress }: { onProgress: OnProgress }) => ({ dry_run: fals
 const isTaken = async ({ store }: App, { slug, uri }: Resource): Promise<boolean> =>
   [await store.findResourceByName({ name: slug }), uri && (await store.findResource({ uri }))].some(Boolean)
 
-/** DELETE /admin/resources/{id} */
-export const removeResource = action({
-  method: 'DELETE',
-  path: '/admin/resources/{id}',
+export const removeResource = action('DELETE /admin/resources/{id}', {
   doc: `Deletes a resource. If fronting links, consents, issued tokens or the default_resource of a client refer to it, it is deleted only with cascade. The record of its tokens is kept. For ${RESTORABLE_DAYS} days the resource can be restored, without what was ended.`,
   status: 204,
   tool: { name: 'delete_resource', title: 'Delete a resource', destructive: 'get', counts: ['resource', 'uri'] },
@@ -61,18 +58,14 @@ export const removeResource = action({
     const { outcome, links } = deletion
     const dependents = links.map(({ source_slug, target_slug }) => ({ source_slug, target_slug }))
     if (outcome !== 'deleted') throw conflict(USES[outcome], outcome, links.length > 0 ? { dependents } : undefined)
-    if (!cascade) return {}
+    if (!cascade) return
     const toll = await revokeFitting(app, atResource(resource), sweepOf(by))
     const detail = { ...change.detail, cascaded_links: links.length, ...toll }
     await app.store.completeAudit({ id: change.event_id, detail })
-    return {}
   },
 })
 
-/** POST /admin/resources/{id}/restore */
-export const resourceRestore = action({
-  method: 'POST',
-  path: '/admin/resources/{id}/restore',
+export const resourceRestore = action('POST /admin/resources/{id}/restore', {
   doc: `Restores a resource that was deleted within the last ${RESTORABLE_DAYS} days, by its id. Its consents, its tokens and its fronting links stay ended, and clients and users that were deleted since are removed from its lists. It is refused if the slug or the URI was taken meanwhile. A broker resource needs the capability admin, and so does a resource that leads to tokens of a provider.`,
   answer: answers.resource,
   audit: 'resource_restored',

@@ -83,40 +83,36 @@ interface Listed {
 
 /** The three operations on a list. A URL is removed by a query parameter, because it does not fit into a path. */
 function policyOf(list: PolicyList, { path, doc, member, item, field }: Listed): AdminResource {
-  const at = `/admin/resources/{slug}/policy/${path}`
+  const at = `/admin/resources/{slug}/policy/${path}` as const
   const named = z.strictObject({ [member]: field })
   const answer = answers.policyLists[list.name]
   const inPath = member === 'client_id'
+  const itemAt = inPath ? (`${at}/{${member}}` as const) : at
   return {
     name: `resource policy ${list.name}`,
     doc,
     actions: {
-      list: action({
-        method: 'GET',
-        path: at,
+      list: action(`GET ${at}`, {
         doc: `Lists the ${item}s.`,
         answer,
-        run: (app, { params }) => showList(app, params['slug'] ?? '', list),
+        run: (app, { params }) => showList(app, params.slug, list),
       }),
-      add: action({
+      add: action(`POST ${at}`, {
         ...added,
-        method: 'POST',
-        path: at,
         doc: `Adds a ${item}. If the list already contains it, nothing changes.`,
         answer,
         body: named,
-        run: (app, { params, body }, by) =>
-          changeList(app, params['slug'] ?? '', list, 'added', body[member] ?? '', by),
+        run: (app, { params, body }, by) => changeList(app, params.slug, list, 'added', body[member] ?? '', by),
       }),
-      remove: action({
+      remove: action(`DELETE ${itemAt}`, {
         ...removed,
-        method: 'DELETE',
-        path: inPath ? `${at}/{${member}}` : at,
         doc: `Removes a ${item}. If the list does not contain it, nothing changes.`,
         answer,
         ...(inPath ? {} : { query: named }),
-        run: (app, { params, query }, by) =>
-          changeList(app, params['slug'] ?? '', list, 'removed', { ...params, ...(query as object) }[member] ?? '', by),
+        run(app, { params, query }, by) {
+          const given: Partial<Record<string, string>> = { ...params, ...(query as object) }
+          return changeList(app, params.slug, list, 'removed', given[member] ?? '', by)
+        },
       }),
     },
   }

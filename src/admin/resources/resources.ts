@@ -92,9 +92,7 @@ export const resources: AdminResource = {
   },
   columns: ['slug', 'uri', 'backend_kind', 'display_name', 'id'],
   actions: {
-    list: action({
-      method: 'GET',
-      path: '/admin/resources',
+    list: action('GET /admin/resources', {
       doc: 'Lists resources, oldest first.',
       answer: z.union([z.array(answers.resource), answers.resource]),
       query: z
@@ -121,9 +119,7 @@ export const resources: AdminResource = {
         return { shown: await Promise.all(found.map((each) => resourceJson(app, each))) }
       },
     }),
-    create: action({
-      method: 'POST',
-      path: '/admin/resources',
+    create: action('POST /admin/resources', {
       doc: 'Creates a resource. A broker resource needs the capability admin, and so does a server of a mint resource if it could exchange into a broker resource.',
       answer: answers.resource,
       status: 201,
@@ -142,26 +138,20 @@ export const resources: AdminResource = {
         return { shown: await resourceJson(app, resource) }
       },
     }),
-    get: action({
-      method: 'GET',
-      path: '/admin/resources/{id}',
+    get: action('GET /admin/resources/{id}', {
       doc: 'Shows a resource by its id or slug.',
       answer: answers.resource,
       cli: { flags: bySlug },
       run: async (app, { params }) => ({ shown: await resourceJson(app, await getResource(app, params.id)) }),
     }),
     discover,
-    check: action({
-      method: 'GET',
-      path: '/admin/resources/{id}/check',
+    check: action('GET /admin/resources/{id}/check', {
       doc: 'Fetches the metadata that the server of a resource publishes, and shows how it differs from the registration.',
       ...checkedResource,
       cli: { flags: bySlug },
       run: async (app, { params }) => ({ shown: await checkPublished(app, await getResource(app, params.id)) }),
     }),
-    update: action({
-      method: 'PATCH',
-      path: '/admin/resources/{id}',
+    update: action('PATCH /admin/resources/{id}', {
       doc: 'Changes the named members of a resource. If tokens of a provider can be obtained with it, a further scope, upstream scope or client, other texts of its scopes, and another name, URI, kind or provider need the capability admin.',
       answer: answers.resource,
       form: resourceForm,

@@ -28,9 +28,7 @@ export const subjectMappings: AdminResource = {
   doc: 'Mappings from subjects of identity providers to local subjects. Only with `xaa.enabled`.',
   enabled: withXaa,
   actions: {
-    list: action({
-      method: 'GET',
-      path: '/admin/xaa/subject-mappings',
+    list: action('GET /admin/xaa/subject-mappings', {
       doc: 'Lists subject mappings, oldest first.',
       answer: z.array(answers.mapping),
       query: z.strictObject({
@@ -44,9 +42,7 @@ export const subjectMappings: AdminResource = {
         return { shown: (await store.listSubjectMappings({ ...query, after })).map(mappingJson) }
       },
     }),
-    create: action({
-      method: 'POST',
-      path: '/admin/xaa/subject-mappings',
+    create: action('POST /admin/xaa/subject-mappings', {
       doc: 'Maps a subject of an identity provider to a local one.',
       answer: answers.mapping,
       status: 201,
@@ -62,16 +58,13 @@ export const subjectMappings: AdminResource = {
         return { shown: mappingJson(mapping) }
       },
     }),
-    delete: action({
-      method: 'DELETE',
-      path: '/admin/xaa/subject-mappings/{id}',
+    delete: action('DELETE /admin/xaa/subject-mappings/{id}', {
       doc: 'Deletes a subject mapping.',
       status: 204,
       needs: 'admin',
       audit: 'subject_mapping_deleted',
       async run(_app, { params: { id } }, by) {
         if (!(await by.record('deleteSubjectMapping', { id }, { detail: {} }))) throw notFound('subject mapping')
-        return {}
       },
     }),
   },

@@ -45,17 +45,13 @@ export const xaaPolicies: AdminResource = {
   doc: 'XAA policies: what assertions of an identity provider may be redeemed for. Only with `xaa.enabled`.',
   enabled: withXaa,
   actions: {
-    list: action({
-      method: 'GET',
-      path: '/admin/xaa/policies',
+    list: action('GET /admin/xaa/policies', {
       doc: 'Lists policies, oldest first: the order in which they are tried.',
       answer: z.array(answers.xaaPolicy),
       query: z.strictObject({ idp_id: name().optional().describe('Only policies of this identity provider.') }),
       run: async ({ store }, { query }) => ({ shown: (await store.listPolicies(query)).map(policyJson) }),
     }),
-    create: action({
-      method: 'POST',
-      path: '/admin/xaa/policies',
+    create: action('POST /admin/xaa/policies', {
       doc: 'Creates a policy.',
       answer: answers.xaaPolicy,
       status: 201,
@@ -72,16 +68,12 @@ export const xaaPolicies: AdminResource = {
         return { shown: policyJson(policy) }
       },
     }),
-    get: action({
-      method: 'GET',
-      path: '/admin/xaa/policies/{id}',
+    get: action('GET /admin/xaa/policies/{id}', {
       doc: 'Shows a policy.',
       answer: answers.xaaPolicy,
       run: async (app, { params }) => ({ shown: policyJson(await getPolicy(app, params.id)) }),
     }),
-    update: action({
-      method: 'PUT',
-      path: '/admin/xaa/policies/{id}',
+    update: action('PUT /admin/xaa/policies/{id}', {
       doc: 'Changes the named members of a policy.',
       answer: answers.xaaPolicy,
       form: policyForm,
@@ -103,16 +95,13 @@ export const xaaPolicies: AdminResource = {
           return { shown: policyJson(next) }
         }),
     }),
-    delete: action({
-      method: 'DELETE',
-      path: '/admin/xaa/policies/{id}',
+    delete: action('DELETE /admin/xaa/policies/{id}', {
       doc: 'Deletes a policy.',
       status: 204,
       needs: 'admin',
       audit: 'xaa_policy_deleted',
       async run(_app, { params: { id } }, by) {
         if (!(await by.record('deletePolicy', { id }, { detail: {} }))) throw notFound('policy')
-        return {}
       },
     }),
   },

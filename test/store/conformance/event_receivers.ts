@@ -1,6 +1,6 @@
 // Rules of the receivers of events, of their cursors, and of the order in which the audit trail is read.
 import { describe, expect, test } from 'vitest'
-import { feedEnd } from '../../../src/events/feed_end.ts'
+import { feedEnd } from '../../../src/events/cursor.ts'
 import { newId } from '../../../src/lib/id.ts'
 import {
   type EventReceiver,
