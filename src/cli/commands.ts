@@ -18,7 +18,6 @@ export function addServerCommands(
   exit: (code: number) => void,
   readKnees: ServeOptions['readKnees'],
 ): void {
-  const options = () => program.opts<GlobalOptions>()
   program
     .command('serve')
     .description(
@@ -30,7 +29,7 @@ export function addServerCommands(
       const { serve } = await import('../server/serve.ts')
       try {
         const onReady = process.stderr.isTTY ? greet : undefined
-        exit(await serve(options().config, env, { waits, newKeys, onReady, readKnees }))
+        exit(await serve(program.opts<GlobalOptions>().config, env, { waits, newKeys, onReady, readKnees }))
       } catch (error) {
         if (error instanceof ConfigError) printProblems(error)
         throw error
@@ -57,15 +56,12 @@ function addMigrate(program: Command, env: Env): void {
 
 /** Adds the commands that keep the data in order: `purge`, `backup`, `restore`, `rekey`. */
 export function addMaintenanceCommands(program: Command, env: Env, exit: (code: number) => void): void {
-  const options = () => program.opts<GlobalOptions>()
-  addPurge(program, env, options)
-  addBackup(program, env, options)
-  addRekey(program, env, options, exit)
+  addPurge(program, env)
+  addBackup(program, env)
+  addRekey(program, env, exit)
 }
 
-type Options = () => GlobalOptions
-
-function addPurge(program: Command, env: Env, options: Options): void {
+function addPurge(program: Command, env: Env): void {
   program
     .command('purge')
     .description(
@@ -85,7 +81,7 @@ function addPurge(program: Command, env: Env, options: Options): void {
     )
     .option('--timeout <duration>', 'Stop after this time. 0 means no limit.', '10m')
     .action(async (flags: { only?: string; timeout: string; olderThan?: string; export?: string }) => {
-      const { config, json } = options()
+      const { config, json } = program.opts<GlobalOptions>()
       const { purge } = await import('./purge.ts')
       const { purged, error } = await purge({ config, ...flags }, env)
       print(purged, json)
@@ -93,7 +89,7 @@ function addPurge(program: Command, env: Env, options: Options): void {
     })
 }
 
-function addBackup(program: Command, env: Env, options: Options): void {
+function addBackup(program: Command, env: Env): void {
   program
     .command('backup')
     .description(
@@ -101,7 +97,7 @@ function addBackup(program: Command, env: Env, options: Options): void {
     )
     .requiredOption('--to <file>', 'Backup file to write. It must not exist.')
     .action(async ({ to }: { to: string }) => {
-      const { config, json } = options()
+      const { config, json } = program.opts<GlobalOptions>()
       const { backup } = await import('./backup/backup.ts')
       print(await backup(config, env, to), json)
     })
@@ -112,21 +108,21 @@ function addBackup(program: Command, env: Env, options: Options): void {
     .option('--force', 'Rename an existing database instead of refusing.')
     .option('--allow-unencrypted', 'Restore an unencrypted backup although data_encryption is configured.')
     .action(async (flags: { from: string; force?: boolean; allowUnencrypted?: boolean }) => {
-      const { config, json } = options()
+      const { config, json } = program.opts<GlobalOptions>()
       const { restore } = await import('./backup/restore.ts')
       const { from, force = false, allowUnencrypted: allowsClear = false } = flags
       print(await restore(config, env, { from, force, allowsClear }), json)
     })
 }
 
-function addRekey(program: Command, env: Env, options: Options, exit: (code: number) => void): void {
+function addRekey(program: Command, env: Env, exit: (code: number) => void): void {
   program
     .command('rekey')
     .description(
       'Encrypts values again with the newest key of data_encryption, if an older key encrypted them. Instances may run meanwhile.',
     )
     .action(async () => {
-      const { config, json } = options()
+      const { config, json } = program.opts<GlobalOptions>()
       const { rekeyAll } = await import('./rekey.ts')
       const done = await rekeyAll(config, env, ({ table, column, rows, resealed }) =>
         process.stderr.write(`${table}.${column}: ${rows} rows, ${resealed} encrypted again\n`),

@@ -13,24 +13,22 @@ import { commandAt, type GlobalOptions } from './tree.ts'
 
 /** Adds the commands. `exit` takes the exit code of the check. */
 export function addFirstSteps(program: Command, env: Env, exit: (code: number) => void): void {
-  const options = () => program.opts<GlobalOptions>()
   const within: Within = async (work) => {
     const { withSender } = await import('./send.ts')
-    const { config } = loadConfig(options().config, env)
+    const { config } = loadConfig(program.opts<GlobalOptions>().config, env)
     await withSender({ config, env }, (sender) => work(config, sender))
   }
-  addQuickstart(program, within, options)
+  addQuickstart(program, within)
   commandAt(program, 'try').description('Runs a flow against the running server.')
-  addTryAuthorize(program, within, options)
-  addTryAssertion(program, env, options)
-  addDoctor(program, env, options, exit)
+  addTryAuthorize(program, within)
+  addTryAssertion(program, env)
+  addDoctor(program, env, exit)
 }
 
 /** Runs work with the configuration and the admin API of the running server. */
 type Within = (work: (config: Config, sender: AdminClient) => Promise<void>) => Promise<void>
-type Options = () => GlobalOptions
 
-function addQuickstart(program: Command, within: Within, options: Options): void {
+function addQuickstart(program: Command, within: Within): void {
   program
     .command('quickstart')
     .description(
@@ -40,13 +38,13 @@ function addQuickstart(program: Command, within: Within, options: Options): void
       within(async (config, sender) => {
         const { quickstart, quickstartText } = await import('./tour/quickstart.ts')
         const toured = await quickstart(config, sender)
-        if (options().json) print(toured, true)
+        if (program.opts<GlobalOptions>().json) print(toured, true)
         else process.stdout.write(quickstartText(toured))
       }),
     )
 }
 
-function addTryAuthorize(program: Command, within: Within, options: Options): void {
+function addTryAuthorize(program: Command, within: Within): void {
   commandAt(program, 'try authorize')
     .description('Signs a user in with the browser, as a native client does, and shows the token.')
     .option('--resource <slug>', 'Resource that the token is for. Default: the only resource.')
@@ -58,12 +56,12 @@ function addTryAuthorize(program: Command, within: Within, options: Options): vo
         if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new UsageError('--port must be 0 to 65535')
         const { tryAuthorize } = await import('./tour/authorize.ts')
         const say = (url: string) => process.stderr.write(`Open this address in a browser:\n${url}\n`)
-        print(await tryAuthorize(config, sender, { ...flags, port }, say), options().json)
+        print(await tryAuthorize(config, sender, { ...flags, port }, say), program.opts<GlobalOptions>().json)
       }),
     )
 }
 
-function addTryAssertion(program: Command, env: Env, options: Options): void {
+function addTryAssertion(program: Command, env: Env): void {
   commandAt(program, 'try assertion')
     .description(
       'Creates a client assertion (private_key_jwt) and shows the request that sends it, as a curl command. Sends nothing.',
@@ -77,14 +75,14 @@ function addTryAssertion(program: Command, env: Env, options: Options): void {
     .option('--scope <names>', 'Scopes to request, separated by spaces.')
     .action(async (flags: AssertionFlags) => {
       const { assertionText, tryAssertion } = await import('./tour/assertion.ts')
-      const { config } = loadConfig(options().config, env)
+      const { config } = loadConfig(program.opts<GlobalOptions>().config, env)
       const tried = await tryAssertion(config, flags, systemClock.now())
-      if (options().json) print(tried, true)
+      if (program.opts<GlobalOptions>().json) print(tried, true)
       else process.stdout.write(assertionText(tried))
     })
 }
 
-function addDoctor(program: Command, env: Env, options: Options, exit: (code: number) => void): void {
+function addDoctor(program: Command, env: Env, exit: (code: number) => void): void {
   program
     .command('doctor')
     .description(
@@ -95,9 +93,9 @@ function addDoctor(program: Command, env: Env, options: Options, exit: (code: nu
       'Fail when no server answers. Without this flag, doctor then fails only if a server has locked the SQLite file.',
     )
     .action(async ({ running = false }: { running?: boolean }) => {
-      const findings = await examine(options().config, env, running)
+      const findings = await examine(program.opts<GlobalOptions>().config, env, running)
       const { findingsText } = await import('../admin/finding.ts')
-      if (options().json) print(findings, true)
+      if (program.opts<GlobalOptions>().json) print(findings, true)
       else process.stdout.write(`${findingsText(findings)}\n`)
       exit(findings.some(({ result }) => result === 'fail') ? EXIT.failed : EXIT.ok)
     })

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { issuanceJson } from '../admin/issuances.ts'
 import { eventJson } from '../events/event_json.ts'
 import { syncFolder, writeAll } from '../lib/durable.ts'
-import { idFloor } from '../lib/id.ts'
+import { compareIds, idFloor } from '../lib/id.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
 import type { Issuance } from '../records/issuance.ts'
 import type { Store } from '../store/index.ts'
@@ -68,7 +68,8 @@ async function* deletePages({ store, name, before, now, fd }: Job): AsyncGenerat
   const { table, list } = RECORD_KINDS[name]
   // Rows of a partition that could not be dropped are in the file already.
   const exported = await exportedRanges(store, table)
-  const isExported = (id: string) => exported.some(({ begin, to }) => isBehind(id, begin) && !isBehind(id, to))
+  const isExported = (id: string) =>
+    exported.some(({ begin, to }) => compareIds(id, begin) > 0 && compareIds(id, to) <= 0)
   for (let after = ''; ; ) {
     const rows = await list(store, { after, before, limit: ROWS, now })
     const isNew = ({ id }: { id: string }) => !isExported(id)
@@ -85,7 +86,7 @@ async function* dropPartitions({ store, name, before, now, fd }: Job): AsyncGene
   const known = await exportedRanges(store, table)
   for (const { name: partition, from, to } of await store.listPartitions({ table })) {
     const end = idFloor(to / 1000)
-    if (isBehind(end, before)) return
+    if (compareIds(end, before) > 0) return
     const range = known.find((each) => each.partition === partition)
     for (let [after, exported] = [range?.to ?? beginOf(from), range?.rows ?? 0]; ; ) {
       // A row that has not expired keeps its whole partition.
@@ -167,7 +168,3 @@ function append(fd: number, name: RecordName, rows: Rows): void {
     throw error
   }
 }
-
-/** Whether an id is greater than another one, or there is no other one. */
-const isBehind = (id: string, other: string): boolean =>
-  Buffer.compare(Buffer.from(id, 'base64url'), Buffer.from(other, 'base64url')) > 0

@@ -22,23 +22,23 @@ export function checkMachine({ config, warnings, given }: LoadedConfig): Finding
   const isNative = config.server.http_engine !== 'node' && loadNative() !== undefined
   const unsafe = [...warnings, ...settingWarnings(config), ...idleTimeoutWarnings(config, given, isNative)]
   return [
-    ...(unsafe.length === 0 ? [ok('configuration', 'no key is unknown, missing or unsafe')] : []),
-    ...unsafe.map((message) => warn('configuration', message, 'see docs/reference/configuration.md')),
-    ...logo(config),
+    unsafe.length === 0 ? ok('configuration', 'no key is unknown, missing or unsafe') : [],
+    unsafe.map((message) => warn('configuration', message, 'see docs/reference/configuration.md')),
+    logo(config),
     engine(config),
     requestLimit(config),
     passkeys(config),
-    ...(config.storage.driver === 'sqlite' ? database(path.resolve(config.storage.sqlite.path)) : []),
-    ...adminAddress(config),
-  ]
+    config.storage.driver === 'sqlite' ? database(path.resolve(config.storage.sqlite.path)) : [],
+    adminAddress(config),
+  ].flat()
 }
 
 /** `serve` does not start without a logo that is configured. */
-function logo(config: Config): Finding[] {
+function logo(config: Config): Finding | Finding[] {
   try {
-    return readLogo(config) ? [ok('logo', config.ui.logo_file)] : []
+    return readLogo(config) ? ok('logo', config.ui.logo_file) : []
   } catch (error) {
-    return [fail('logo', (error as Error).message, 'correct ui.logo_file: `serve` does not start without the file')]
+    return fail('logo', (error as Error).message, 'correct ui.logo_file: `serve` does not start without the file')
   }
 }
 
@@ -113,18 +113,16 @@ export function secrecy(check: string, place: string, missing: Finding): Finding
   return warn(check, `${place} is readable by other users of this machine`, `chmod go= ${place}`)
 }
 
-function adminAddress(config: Config): Finding[] {
+function adminAddress(config: Config): Finding | Finding[] {
   const { enabled, address } = config.admin
-  if (!enabled) return [ok('admin listener', 'off')]
+  if (!enabled) return ok('admin listener', 'off')
   // The warnings of the configuration contain it.
   if (isAdminExposed(config)) return []
   const { host } = splitAddress(address)
-  if (isLoopbackHost(host) || host === '::1') return [ok('admin listener', `only on this machine: ${address}`)]
-  return [
-    warn(
-      'admin listener',
-      `${address} is reachable from other machines`,
-      'set admin.address to 127.0.0.1:9001, or protect it with a firewall',
-    ),
-  ]
+  if (isLoopbackHost(host) || host === '::1') return ok('admin listener', `only on this machine: ${address}`)
+  return warn(
+    'admin listener',
+    `${address} is reachable from other machines`,
+    'set admin.address to 127.0.0.1:9001, or protect it with a firewall',
+  )
 }

@@ -11,19 +11,17 @@ import { checkReferences } from './references.ts'
 
 /** Checks providers, keys of issuers, clients, and references between records. */
 export async function checkRecords(config: Config, env: Env): Promise<Finding[]> {
+  const references = () => withSender({ config, env }, (sender) => checkReferences(sender, config))
   return [
-    ...(await unlessUnread('broker providers', brokerProviders(config, env))),
-    ...(await unlessUnread('addresses of providers', blockedHosts(config, env, 'provider'))),
-    ...(await unlessUnread('addresses of identity providers', blockedHosts(config, env, 'idp'))),
-    ...(await unlessUnread('keys of identity providers', issuerKeys(config, env))),
-    ...(await unlessUnread('scim', scimProviders(config, env))),
-    ...(await unlessUnread('what the server noticed', noticed(config, env))),
-    ...(await unlessUnread('clients', clients(config, env))),
-    ...(await unlessUnread(
-      'references',
-      withSender({ config, env }, (sender) => checkReferences(sender, config)),
-    )),
-  ]
+    await unlessUnread('broker providers', brokerProviders(config, env)),
+    await unlessUnread('addresses of providers', blockedHosts(config, env, 'provider')),
+    await unlessUnread('addresses of identity providers', blockedHosts(config, env, 'idp')),
+    await unlessUnread('keys of identity providers', issuerKeys(config, env)),
+    await unlessUnread('scim', scimProviders(config, env)),
+    await unlessUnread('what the server noticed', noticed(config, env)),
+    await unlessUnread('clients', clients(config, env)),
+    await unlessUnread('references', references()),
+  ].flat()
 }
 
 /** The findings. A check that could not be made is a warning: without it, the records would look right. */

@@ -34,12 +34,12 @@ export async function checkServer(config: Config, { env, fetcher, running }: Ser
   return [
     answers,
     clocks(local.reply),
-    ...(await issuer(config, fetcher)),
-    ...(await adminKey(config, env)),
-    ...registration(config, await modeInForce(config, env)),
-    ...(await unlessUnread('resources', resources(config, env, fetcher))),
-    ...(await checkRecords(config, env)),
-  ]
+    await issuer(config, fetcher),
+    await adminKey(config, env),
+    registration(config, await modeInForce(config, env)),
+    await unlessUnread('resources', resources(config, env, fetcher)),
+    await checkRecords(config, env),
+  ].flat()
 }
 
 /** Without a server the set-up is checked before its start. A server that uses the database must answer. */
@@ -81,22 +81,22 @@ function health(reply: FetchReply): Finding {
   return fail('server', 'its storage does not answer', 'see the log of the server, and the disk or the database')
 }
 
-async function issuer(config: Config, fetcher: Fetcher): Promise<Finding[]> {
+async function issuer(config: Config, fetcher: Fetcher): Promise<Finding | Finding[]> {
   const { server } = config
   const result = await get(fetcher, server.issuer + METADATA)
   if (!('reply' in result))
-    return [
-      fail('issuer', `${server.issuer} is not reachable: ${result.error}`, 'check DNS, the proxy and its certificate'),
-    ]
+    return fail(
+      'issuer',
+      `${server.issuer} is not reachable: ${result.error}`,
+      'check DNS, the proxy and its certificate',
+    )
   const { issuer, jwks_uri } = jsonOf(result.reply)
   if (issuer !== issuerOf(config))
-    return [
-      fail(
-        'issuer',
-        `${server.issuer}${METADATA} answers ${result.reply.status}, issuer ${String(issuer)}`,
-        'server.issuer must be the URL that clients use, and the proxy must forward its paths',
-      ),
-    ]
+    return fail(
+      'issuer',
+      `${server.issuer}${METADATA} answers ${result.reply.status}, issuer ${String(issuer)}`,
+      'server.issuer must be the URL that clients use, and the proxy must forward its paths',
+    )
   return [ok('issuer', `${server.issuer} serves its metadata`), await keys(fetcher, String(jwks_uri))]
 }
 
@@ -117,13 +117,13 @@ async function keys(fetcher: Fetcher, url: string): Promise<Finding> {
     : fail('keys', `no keys at ${url}`, 'resource servers cannot verify tokens: check the proxy')
 }
 
-async function adminKey(config: Config, env: Env): Promise<Finding[]> {
+async function adminKey(config: Config, env: Env): Promise<Finding | Finding[]> {
   if (!config.admin.enabled || !config.admin.api_key) return []
   try {
     await askServer(config, env, 'system', 'status')
-    return [ok('admin API', `answers at ${config.admin.address}`)]
+    return ok('admin API', `answers at ${config.admin.address}`)
   } catch (error) {
-    return [fail('admin API', (error as Error).message, 'use the admin.api_key of the running server')]
+    return fail('admin API', (error as Error).message, 'use the admin.api_key of the running server')
   }
 }
 
@@ -176,9 +176,9 @@ async function resourceAt(config: Config, fetcher: Fetcher, resource: ShownResou
       : `cannot be fetched: ${result.error}`
   return [
     difference ? warn(check, `${url} ${said}`, difference.fix) : ok(check, `${url} names this server`),
-    ...(!difference ? missingScopes(config, check, url, resource, document['scopes_supported']) : []),
-    ...(warning ? [warn(check, warning, `service admin resource update --slug ${slug} --uri with that form`)] : []),
-  ]
+    difference ? [] : missingScopes(config, check, url, resource, document['scopes_supported']),
+    warning ? warn(check, warning, `service admin resource update --slug ${slug} --uri with that form`) : [],
+  ].flat()
 }
 
 /** Clients take the scopes that they ask for from this metadata. Without any they send none, which `oauth.require_scope` refuses. */
@@ -188,14 +188,12 @@ function missingScopes(
   url: string,
   { scopes }: ShownResource,
   listed: unknown,
-): Finding[] {
+): Finding | Finding[] {
   const isListed = Array.isArray(listed) && listed.length > 0
   if (isListed || scopes.length === 0 || !oauth.require_scope) return []
-  return [
-    warn(
-      check,
-      `${url} lists no scopes, and oauth.require_scope is on: clients that ask for none are refused`,
-      'add scopes_supported there, or set oauth.require_scope: false',
-    ),
-  ]
+  return warn(
+    check,
+    `${url} lists no scopes, and oauth.require_scope is on: clients that ask for none are refused`,
+    'add scopes_supported there, or set oauth.require_scope: false',
+  )
 }
