@@ -44,22 +44,13 @@ function cached<R>(count: () => Promise<R>, everyMs = RECOUNT_MS): () => Promise
 export function addGauges(app: App): void {
   const { metrics, store, keyring, clock, build, headroom } = app
   expectSeries(app)
-  metrics.gauge(
-    'core_active_clients',
-    cached(() => store.countActiveClients()),
-  )
-  metrics.gauge(
-    'ext_cimd_stale_clients',
-    cached(() => store.countStaleDocuments()),
-  )
-  metrics.gauge(
-    'core_active_token_families',
-    cached(() => store.countActiveFamilies()),
-  )
-  metrics.gauge(
-    'ext_lockouts',
-    cached(() => store.countLockouts({ now: clock.now() })),
-  )
+  const counts: readonly (readonly [GaugeName, () => Promise<number>])[] = [
+    ['core_active_clients', () => store.countActiveClients()],
+    ['ext_cimd_stale_clients', () => store.countStaleDocuments()],
+    ['core_active_token_families', () => store.countActiveFamilies()],
+    ['ext_lockouts', () => store.countLockouts({ now: clock.now() })],
+  ]
+  for (const [name, count] of counts) metrics.gauge(name, cached(count))
   const waste = cached(() => wasteOf(app, 0), WASTE_MS)
   metrics.gauge('ext_wasteful_clients', async () => (await waste()).wasteful_clients)
   metrics.gauge('ext_avoidable_tokens_per_second', async () => (await waste()).avoidable_per_second)
