@@ -85,7 +85,7 @@ export async function startService(
   const clock: Clock = { now: () => Math.floor(Date.now() / 1000) + ahead }
   const telemetry = await openTelemetry(config, readBuild(), variables)
   const app = await openApp(config, telemetry.log, {
-    openCrypto: openSharedCrypto,
+    openCrypto: openTestCrypto,
     ...options,
     clock,
     env: variables,
@@ -118,6 +118,22 @@ let count = 0
 /** The hash of PASSWORD. It is computed once in a process, because that takes as long as a test. */
 let hash: Promise<string> | undefined
 const hashOfPassword = ({ crypto }: App): Promise<string> => (hash ??= crypto.hashPassword(PASSWORD))
+
+/** The shared threads, which verify PASSWORD against its hash once in a process: most tests sign in, and that is a third of their time. */
+let isVerified = false
+const openTestCrypto: typeof openSharedCrypto = (options, log) => {
+  const lanes = openSharedCrypto(options, log)
+  return {
+    ...lanes,
+    async verifyPassword(password, stored, kinds) {
+      const isKnown = password === PASSWORD && stored !== undefined && stored === (await hash)
+      if (isKnown && isVerified) return { right: true }
+      const answer = await lanes.verifyPassword(password, stored, kinds)
+      if (isKnown) isVerified = answer.right
+      return answer
+    },
+  }
+}
 
 export async function addUser({ app }: TestService, fields: Partial<User> = {}): Promise<User & { email: string }> {
   const now = app.clock.now()
