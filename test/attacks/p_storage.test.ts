@@ -43,7 +43,7 @@ describe('on PostgreSQL', () => {
     server ??= await startPostgres({ mayBeShared: false })
     return {
       SERVICE_STORAGE_DRIVER: 'postgres',
-      SERVICE_STORAGE_POSTGRES_DSN: await server.database(),
+      SERVICE_STORAGE_POSTGRES_DSN: await server.migrated(),
       SERVICE_STORAGE_POSTGRES_MAX_CONNS: '5',
       SERVICE_SIGNING_KEY_PATH: path.join(tempFolder(), 'keys'),
       SERVICE_SESSION_SECRET: newSecret(),

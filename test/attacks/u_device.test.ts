@@ -219,7 +219,7 @@ describe('two instances on one PostgreSQL', () => {
   let pair: Pair
   beforeAll(async () => {
     server = await startPostgres()
-    pair = await startPair(await server.database(), DEVICES)
+    pair = await startPair(await server.migrated(), DEVICES)
   })
   afterAll(async () => {
     await pair.close()

@@ -20,7 +20,7 @@ let a: TestService
 let b: TestService
 beforeAll(async () => {
   server = await startPostgres()
-  dsn = await server.database()
+  dsn = await server.migrated()
   pair = await startPair(dsn, { ...SEALED, SERVICE_SIGNING_KEY_STORE: 'postgres_key', SERVICE_DCR_MODE: 'open' })
   ;({ a, b } = pair)
 })

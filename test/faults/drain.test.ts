@@ -79,7 +79,7 @@ describe.each(PROXIES)('behind $program', ({ program, config, args }) => {
     async (threads) => {
       const shared = {
         SERVICE_STORAGE_DRIVER: 'postgres',
-        SERVICE_STORAGE_POSTGRES_DSN: await server.database(),
+        SERVICE_STORAGE_POSTGRES_DSN: await server.migrated(),
         SERVICE_STORAGE_POSTGRES_MAX_CONNS: '6',
         SERVICE_SIGNING_KEY_PATH: path.join(tempFolder(), 'keys'),
         SERVICE_SERVER_TRUSTED_PROXIES: '127.0.0.1',

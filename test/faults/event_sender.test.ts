@@ -23,7 +23,7 @@ async function twoInstances(): Promise<[Placed, Placed]> {
   const shared = {
     ...RECEIVERS_ALLOWED,
     SERVICE_STORAGE_DRIVER: 'postgres',
-    SERVICE_STORAGE_POSTGRES_DSN: await server.database(),
+    SERVICE_STORAGE_POSTGRES_DSN: await server.migrated(),
   }
   const folder = tempFolder()
   const first = await placed(folder, shared)

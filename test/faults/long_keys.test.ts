@@ -23,7 +23,7 @@ const STORES = {
   sqlite: async () => ({}),
   postgres: async () => ({
     SERVICE_STORAGE_DRIVER: 'postgres',
-    SERVICE_STORAGE_POSTGRES_DSN: await server.database(),
+    SERVICE_STORAGE_POSTGRES_DSN: await server.migrated(),
     SERVICE_SIGNING_KEY_PATH: tempFolder(),
   }),
 }

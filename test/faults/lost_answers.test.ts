@@ -25,7 +25,7 @@ describe.each([1, 2])('with %i front threads', (threads) => {
   let lost = 0
   beforeAll(async () => {
     server = await startPostgres()
-    dsn = await server.database()
+    dsn = await server.migrated()
     line = await openProxy(dsn, (sent) => {
       if (!losing || !isIn(sent, losing.id) || losing.after-- > 0) return sent
       losing = undefined

@@ -3,14 +3,13 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createStore, type Store } from '../../src/store/index.ts'
-import { preparePostgres } from '../../src/store/postgres/client.ts'
 import { openPostgres } from '../../src/store/postgres/driver.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { settingsOf } from '../store/postgres_server.ts'
 import { recordingLog, silentLog } from '../support/log.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { openProxy, type TcpProxy } from '../support/proxy.ts'
-import { aClient, anInstance, anIssuance, NOW } from '../support/records.ts'
+import { aClient, anInstance, anIssuance } from '../support/records.ts'
 import { refusalOf } from '../support/thrown.ts'
 import { eventually, pause } from '../support/wire.ts'
 
@@ -28,8 +27,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 beforeEach(async () => {
-  dsn = await server.database()
-  await preparePostgres({ dsn }, NOW)
+  dsn = await server.migrated()
   line = await openProxy(dsn)
   store = createStore(await openPostgres(settings(line.dsn), silentLog), new Metrics())
   observer = new pg.Client({ connectionString: dsn, application_name: 'observer' })

@@ -13,7 +13,7 @@ let a: TestService
 let b: TestService
 beforeAll(async () => {
   server = await startPostgres()
-  pair = await startPair(await server.database())
+  pair = await startPair(await server.migrated())
   ;({ a, b } = pair)
 })
 afterAll(async () => {

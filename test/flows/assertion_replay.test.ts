@@ -33,7 +33,7 @@ describe('two instances', () => {
   let client: KeyedClient
   beforeAll(async () => {
     server = await startPostgres()
-    pair = await startPair(await server.database())
+    pair = await startPair(await server.migrated())
     ;({ a, b } = pair)
     client = await addKeyedClient(a)
   })

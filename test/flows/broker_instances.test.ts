@@ -12,7 +12,7 @@ let a: TestService
 let b: TestService
 beforeAll(async () => {
   server = await startPostgres()
-  pair = await startPair(await server.database(), {}, startBroker)
+  pair = await startPair(await server.migrated(), {}, startBroker)
   ;({ a, b } = pair)
 })
 afterAll(async () => {

@@ -11,7 +11,7 @@ let server: PostgresServer
 let pair: Pair
 beforeAll(async () => {
   server = await startPostgres()
-  pair = await startPair(await server.database(), {}, (shared) =>
+  pair = await startPair(await server.migrated(), {}, (shared) =>
     startService({ ...shared, SERVICE_SERVER_FRONT_THREADS: '2' }),
   )
 })

@@ -13,7 +13,7 @@ beforeAll(async () => {
   at = await startService({
     SERVICE_SERVER_FRONT_THREADS: '2',
     SERVICE_STORAGE_DRIVER: 'postgres',
-    SERVICE_STORAGE_POSTGRES_DSN: await server.database(),
+    SERVICE_STORAGE_POSTGRES_DSN: await server.migrated(),
     SERVICE_STORAGE_POSTGRES_MAX_CONNS: '12',
   })
 })

@@ -27,7 +27,7 @@ let a: TestService
 let b: TestService
 beforeAll(async () => {
   server = await startPostgres()
-  pair = await startPair(await server.database(), { SERVICE_DCR_MODE: 'open' })
+  pair = await startPair(await server.migrated(), { SERVICE_DCR_MODE: 'open' })
   ;({ a, b } = pair)
 })
 afterAll(async () => {

@@ -12,7 +12,7 @@ beforeAll(async () => {
   server = await startPostgres()
   let count = 0
   pair = await startPair(
-    await server.database(),
+    await server.migrated(),
     { SERVICE_RATE_LIMIT_ENABLED: 'true', SERVICE_RATE_LIMIT_REQUESTS_PER_SECOND: '1000' },
     (shared) =>
       startService(

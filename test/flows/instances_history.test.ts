@@ -150,7 +150,7 @@ async function faults(): Promise<void> {
 
 beforeAll(async () => {
   server = await startPostgres({ mayBeShared: false })
-  dsn = await server.database()
+  dsn = await server.migrated()
   const shared: Record<string, string> = {
     SERVICE_STORAGE_DRIVER: 'postgres',
     SERVICE_STORAGE_POSTGRES_MAX_CONNS: '8',

@@ -17,7 +17,7 @@ afterAll(() => server.close())
 
 async function limitedPair(env: Record<string, string>): Promise<Pair> {
   let threads = 0
-  return startPair(await server.database(), { SERVICE_RATE_LIMIT_ENABLED: 'true', ...env }, (shared) =>
+  return startPair(await server.migrated(), { SERVICE_RATE_LIMIT_ENABLED: 'true', ...env }, (shared) =>
     startService({ ...shared, SERVICE_SERVER_FRONT_THREADS: String(++threads) }),
   )
 }

@@ -11,7 +11,7 @@ let server: PostgresServer
 let pair: Pair
 beforeAll(async () => {
   server = await startPostgres()
-  pair = await startPair(await server.database(), {
+  pair = await startPair(await server.migrated(), {
     SERVICE_RATE_LIMIT_AUTH_FAIL_MAX: '4',
     SERVICE_RATE_LIMIT_ACCOUNT_FAIL_MAX: '3',
   })

@@ -19,7 +19,7 @@ let b: TestService
 let notified = 0
 beforeAll(async () => {
   server = await startPostgres()
-  const dsn = await server.database()
+  const dsn = await server.migrated()
   // Found before the one of the system, by the search path that the connections ask for.
   await server.sql(dsn, `CREATE FUNCTION public.pg_notify(text, text) RETURNS void LANGUAGE sql AS 'SELECT'`)
   const url = new URL(dsn)

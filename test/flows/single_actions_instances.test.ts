@@ -16,7 +16,7 @@ let a: TestService
 let b: TestService
 beforeAll(async () => {
   server = await startPostgres()
-  pair = await startPair(await server.database(), APPROVALS)
+  pair = await startPair(await server.migrated(), APPROVALS)
   ;({ a, b } = pair)
 })
 afterAll(async () => {

@@ -151,7 +151,7 @@ describe('two instances', () => {
     let ahead = 0
     const store = await startTransit({ now: () => Math.floor(Date.now() / 1000) + ahead })
     open.push(store)
-    const pair = await startPair(await server.database(), {
+    const pair = await startPair(await server.migrated(), {
       SERVICE_SIGNING_KEY_STORE: 'secretstore_transit',
       SERVICE_VAULT_ADDR: store.address,
       SERVICE_VAULT_TOKEN: ROOT,

@@ -23,7 +23,7 @@ export const STORES: Record<string, () => Promise<Record<string, string>>> = {
       ...SEALED,
       SERVICE_SIGNING_KEY_STORE: 'postgres_key',
       SERVICE_STORAGE_DRIVER: 'postgres',
-      SERVICE_STORAGE_POSTGRES_DSN: await postgres.database(),
+      SERVICE_STORAGE_POSTGRES_DSN: await postgres.migrated(),
     }
   },
   async secretstore_transit() {

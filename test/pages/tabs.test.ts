@@ -258,7 +258,7 @@ describe('instances on PostgreSQL behind a proxy', () => {
   test('two that answer in turns: four tabs with the password, and four at the provider, end at their applications', async ({
     open,
   }) => {
-    const dsn = await postgres.database()
+    const dsn = await postgres.migrated()
     const turns = await behind(async (proxy, env) => {
       const pair = await startPair(dsn, env)
       proxy.to([pair.a, pair.b])
@@ -278,7 +278,7 @@ describe('instances on PostgreSQL behind a proxy', () => {
   test('one that is replaced between any two steps, without a session secret: both ways end at the application', async ({
     open,
   }) => {
-    const dsn = await postgres.database()
+    const dsn = await postgres.migrated()
     let current: TestService | undefined
     let restart = async () => {}
     const replaced = await behind(async (proxy, { SERVICE_SESSION_SECRET: _, ...env }) => {

@@ -12,7 +12,7 @@ let dsn: string
 let pair: Pair
 beforeAll(async () => {
   server = await startPostgres()
-  dsn = await server.database()
+  dsn = await server.migrated()
   pair = await startPair(dsn)
 })
 afterAll(async () => {

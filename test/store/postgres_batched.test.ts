@@ -3,7 +3,6 @@ import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { newId } from '../../src/lib/id.ts'
 import { createStore, type Store } from '../../src/store/index.ts'
-import { preparePostgres } from '../../src/store/postgres/client.ts'
 import { openPostgres } from '../../src/store/postgres/driver.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { silentLog } from '../support/log.ts'
@@ -22,8 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 beforeEach(async () => {
-  dsn = await server.database()
-  await preparePostgres({ dsn }, NOW)
+  dsn = await server.migrated()
   const driver = await openPostgres(settingsOf(dsn), silentLog)
   store = createStore(driver, new Metrics())
   return () => driver.close()

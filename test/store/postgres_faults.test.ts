@@ -23,8 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 beforeEach(async () => {
-  dsn = await server.database()
-  await preparePostgres({ dsn }, NOW)
+  dsn = await server.migrated()
   opened = await openDsn(dsn)
 })
 afterEach(() => opened.close())

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { feedEnd } from '../../src/events/cursor.ts'
 import { newId } from '../../src/lib/id.ts'
 import { idBytes } from '../../src/store/op.ts'
-import { clientSettings, preparePostgres } from '../../src/store/postgres/client.ts'
+import { clientSettings } from '../../src/store/postgres/client.ts'
 import { PostgresConnection } from '../../src/store/postgres/connection.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
-import { anEvent, NOW } from '../support/records.ts'
+import { anEvent } from '../support/records.ts'
 import { openDsn } from './postgres_server.ts'
 
 let server: PostgresServer
@@ -16,8 +16,7 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 test('an event of a transaction that began earlier and is still open is not skipped: later events wait for it', async () => {
-  const dsn = await server.database()
-  await preparePostgres({ dsn }, NOW)
+  const dsn = await server.migrated()
   const { store, close } = await openDsn(dsn)
   const open = new PostgresConnection(clientSettings({ dsn }))
   await open.connect()

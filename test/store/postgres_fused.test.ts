@@ -5,7 +5,7 @@ import { type Fused, fuse } from '../../src/store/postgres/fused.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { aFamily, aRefreshToken, issuanceOf, NOW } from '../support/records.ts'
 import { signedIn } from './conformance/scenes.ts'
-import { migratedDatabase, openDsn } from './postgres_server.ts'
+import { openDsn } from './postgres_server.ts'
 
 let server: PostgresServer
 beforeAll(async () => {
@@ -71,7 +71,7 @@ describe('a fused statement', () => {
 
 /** A store on a new database. */
 async function opened() {
-  const dsn = await migratedDatabase(server)
+  const dsn = await server.migrated()
   const { store, close } = await openDsn(dsn)
   onTestFinished(close)
   /** The number of batches that some work takes. */

@@ -1,12 +1,11 @@
 // How instances on one PostgreSQL know how many they are.
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Driver } from '../../src/store/index.ts'
-import { preparePostgres } from '../../src/store/postgres/client.ts'
 import { openPostgres } from '../../src/store/postgres/driver.ts'
 import { silentLog } from '../support/log.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { openProxy } from '../support/proxy.ts'
-import { anInstance, NOW } from '../support/records.ts'
+import { anInstance } from '../support/records.ts'
 import { settingsOf } from './postgres_server.ts'
 
 let server: PostgresServer
@@ -17,8 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 beforeEach(async () => {
-  dsn = await server.database()
-  await preparePostgres({ dsn }, NOW)
+  dsn = await server.migrated()
 })
 afterEach(() => Promise.all(opened.splice(0).map((driver) => driver.close())))
 

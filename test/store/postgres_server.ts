@@ -1,12 +1,10 @@
 // Stores on databases of a real PostgreSQL.
 import { createStore } from '../../src/store/index.ts'
-import { preparePostgres } from '../../src/store/postgres/client.ts'
 import { openPostgres } from '../../src/store/postgres/driver.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { atEndOfFile } from '../support/end_of_file.ts'
 import { silentLog } from '../support/log.ts'
 import { type PostgresServer, sql, startPostgres } from '../support/postgres.ts'
-import { NOW } from '../support/records.ts'
 import type { Opened } from './conformance.ts'
 
 export const settingsOf = (dsn: string) => ({
@@ -17,18 +15,11 @@ export const settingsOf = (dsn: string) => ({
   max_conn_idle_time: 1800,
 })
 
-/** The DSN of a new, migrated database. */
-export async function migratedDatabase(server: PostgresServer): Promise<string> {
-  const dsn = await server.database()
-  await preparePostgres({ dsn }, NOW)
-  return dsn
-}
-
 /** A server with a migrated database. It is closed when the test file ends. */
 export async function startMigrated(): Promise<{ server: PostgresServer; dsn: string }> {
   const server = await startPostgres()
   atEndOfFile(() => server.close())
-  return { server, dsn: await migratedDatabase(server) }
+  return { server, dsn: await server.migrated() }
 }
 
 /** Opens the store of a migrated database. */
@@ -38,5 +29,4 @@ export async function openDsn(dsn: string): Promise<Opened> {
 }
 
 /** A store on a new, migrated database. */
-export const openPostgresStore = async (server: PostgresServer): Promise<Opened> =>
-  openDsn(await migratedDatabase(server))
+export const openPostgresStore = async (server: PostgresServer): Promise<Opened> => openDsn(await server.migrated())

@@ -7,6 +7,7 @@ import { chromium } from 'playwright-core'
 import type { TestProject } from 'vitest/node'
 import { startPrivatePostgres } from '../../bench/peers/postgres_server.ts'
 import { findChromium } from './find_chromium.ts'
+import { createTemplate } from './migrated_database.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -24,6 +25,7 @@ interface Shared {
 const starts = {
   async '/postgres'(): Promise<Shared> {
     const { dsn, remove } = await startPrivatePostgres({ fsync: false })
+    await createTemplate(dsn)
     return { address: dsn, close: remove }
   },
   async '/chromium'(): Promise<Shared> {

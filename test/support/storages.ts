@@ -16,7 +16,7 @@ export function storages(): [name: string, env: () => Promise<Record<string, str
       'PostgreSQL',
       async () => ({
         SERVICE_STORAGE_DRIVER: 'postgres',
-        SERVICE_STORAGE_POSTGRES_DSN: await server.database(),
+        SERVICE_STORAGE_POSTGRES_DSN: await server.migrated(),
         SERVICE_SIGNING_KEY_PATH: tempFolder(),
       }),
     ],

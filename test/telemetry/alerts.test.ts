@@ -39,7 +39,7 @@ const repeated = (times: number, work: () => Promise<unknown>) => Promise.all(Ar
 
 describe.skipIf(!hasPromtool)('promtool (not run where it is not installed: apt-get install prometheus)', () => {
   test('no alert fires on an idle pair, whose pool has two connections', async () => {
-    const pair = await startPair(await server.database(), {
+    const pair = await startPair(await server.migrated(), {
       ...SEALED,
       SERVICE_SIGNING_KEY_STORE: 'postgres_key',
       SERVICE_STORAGE_POSTGRES_MAX_CONNS: '2',
@@ -73,7 +73,7 @@ describe.skipIf(!hasPromtool)('promtool (not run where it is not installed: apt-
   }
 
   test('operations that wait for one of the connections in use', async () => {
-    const dsn = await server.database()
+    const dsn = await server.migrated()
     const service = await startService({
       SERVICE_STORAGE_DRIVER: 'postgres',
       SERVICE_STORAGE_POSTGRES_DSN: dsn,
@@ -93,7 +93,7 @@ describe.skipIf(!hasPromtool)('promtool (not run where it is not installed: apt-
   })
 
   test('the first audit event that is lost, a database that is away, and answers that fail', async () => {
-    const dsn = await server.database()
+    const dsn = await server.migrated()
     const proxy = await openProxy(dsn)
     const service = await startService({
       SERVICE_STORAGE_DRIVER: 'postgres',
@@ -157,7 +157,7 @@ describe.skipIf(!hasPromtool)('promtool (not run where it is not installed: apt-
   })
 
   test('instances that differ, and a database that went back', async () => {
-    const dsn = await server.database()
+    const dsn = await server.migrated()
     let started = 0
     const pair = await startPair(dsn, {}, (env) =>
       startService({ ...env, ...(started++ === 1 ? { SERVICE_SESSION_SECRET: 'another-secret-'.repeat(3) } : {}) }),

@@ -95,7 +95,7 @@ describe('P05 SIGKILL at any time', () => {
     postgres = await startPostgres()
     const running = await instances(2, {
       SERVICE_STORAGE_DRIVER: 'postgres',
-      SERVICE_STORAGE_POSTGRES_DSN: await postgres.database(),
+      SERVICE_STORAGE_POSTGRES_DSN: await postgres.migrated(),
       SERVICE_STORAGE_POSTGRES_MAX_CONNS: '10',
       // Keys in files are known to another instance only when it reads them again: a rotation needs this store.
       SERVICE_SIGNING_KEY_STORE: 'postgres_key',

@@ -11,7 +11,7 @@ let pair: Pair
 beforeAll(async () => {
   server = await startPostgres()
   let started = 0
-  pair = await startPair(await server.database(), {}, (env) =>
+  pair = await startPair(await server.migrated(), {}, (env) =>
     startService({ ...env, ...(started++ === 1 ? { SERVICE_SESSION_SECRET: 'another-secret-'.repeat(3) } : {}) }),
   )
 })
