@@ -101,7 +101,7 @@ export async function commandTree(env: Env, exit: (code: number) => void, argv?:
   if (has('mcp', 'completion', '--help', '-h') || (argv && argv.length < 3))
     (await import('./cli/mcp.ts')).addMcpCommand(program, env)
   if (has('admin', 'completion')) {
-    ;(await import('./cli/admin.ts')).addAdminCommands(program, env)
+    ;(await import('./cli/admin.ts')).addAdminCommands(program, env, has('completion') ? undefined : argv)
     ;(await import('./cli/setup/commands.ts')).addSetupCommands(program, env, exit)
   }
   if (has('bench', 'plan', 'completion', '--help', '-h') || (argv && argv.length < 3)) {

@@ -16,22 +16,23 @@ import { adminTargetOf, type TargetFlags } from './target.ts'
 import { printRows, show } from './terminal.ts'
 import { commandAt, type GlobalOptions } from './tree.ts'
 
-/** Adds every admin command to `service admin`. */
-export function addAdminCommands(program: Command, env: Env): void {
+/** Adds every admin command to `service admin`. With `argv` the commands of groups that it does not name have no flags, because flags take most of the time. */
+export function addAdminCommands(program: Command, env: Env, argv?: readonly string[]): void {
   for (const resource of adminResources) {
     for (const [word, action] of Object.entries({ ...resource.actions, ...resource.commands })) {
       const words = commandOf(resource, word)
       if (words === undefined || (action.cli || undefined)?.byHand) continue
-      addCommand(commandAt(program, `admin ${words}`), resource, action, env)
+      const [group = '', inGroup] = words.split(' ')
+      const command = commandAt(program, `admin ${words}`).description(action.doc)
+      if (inGroup === undefined || !argv || argv.includes(group)) addFlags(command, resource, action, env)
       if (words.startsWith(`${resource.name} `)) commandAt(program, `admin ${resource.name}`).description(resource.doc)
     }
   }
   addImportCommand(program, env)
 }
 
-function addCommand(command: Command, { columns }: AdminResource, action: Action, env: Env): void {
+function addFlags(command: Command, { columns }: AdminResource, action: Action, env: Env): void {
   const flags = flagsOf(action)
-  command.description(action.doc)
   for (const flag of flags) {
     command.addOption(optionOf(flag))
     if (flag.secret) command.addOption(fileOptionOf(flag))
