@@ -246,8 +246,10 @@ export class Feed {
     this.pauseMs = Math.min(this.pauseMs * 2, LONGEST_PAUSE_MS)
   }
 
+  /** Waits until `close` at most. A signal that has aborted calls no listener any more. */
   private wait(ms: number): Promise<void> {
     return new Promise((resolve) => {
+      if (this.ended.signal.aborted) return resolve()
       const done = () => {
         clearTimeout(timer)
         this.ended.signal.removeEventListener('abort', done)
