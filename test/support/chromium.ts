@@ -9,7 +9,7 @@ const endpoint = await sharedServer('/chromium')
 const browser = endpoint ? await chromium.connect(endpoint) : undefined
 if (!browser)
   process.stderr.write(
-    'No Chromium: the pages are not tested. Install one (Debian: apt-get install chromium), or name one in SERVICE_TEST_CHROMIUM.\n',
+    'No Chromium: the pages are not tested. Install one (Debian: apt-get install chromium-headless-shell), or name one in SERVICE_TEST_CHROMIUM.\n',
   )
 
 /** For the titles: the browser of these tests, or that they are skipped. */
