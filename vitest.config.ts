@@ -14,8 +14,6 @@ const BESIDE = [
   'test/interop/{agents,balancers,dex,go,java,keycloak,keycloak_events,keycloak_scim,mcp_conformance,pyjwt,python,python_servers,revocations,rust,scim,single_actions,spire,standard_webhooks,typescript}.test.ts',
   'test/flows/{broker_instances,broker_sequences,client_limits_process,feature_pairs,instances_history,single_actions_instances,transit}.test.ts',
   'test/fuzz/**/*.test.ts',
-  // It measures the heap of its process.
-  'test/lib/memory.test.ts',
   // Every page in every width and both colour schemes.
   'test/{pages,ui}/appearance.test.ts',
   // They print how long it takes.
@@ -34,6 +32,8 @@ const ALONE = [
   'test/faults/failover/*.test.ts',
   'test/faults/{anonymous_load,back_in_time,events_record,overload,postgres_silence,rollout,slow_names}.test.ts',
   'test/flows/instances_{limits,silent}.test.ts',
+  // It measures the heap of its process.
+  'test/lib/memory.test.ts',
   'test/packages/resource_server_memory.test.ts',
   'test/soak/**/*.test.ts',
   'test/torture/**/*.test.ts',
@@ -62,8 +62,14 @@ export default defineConfig({
         globalSetup: ['test/support/temp_in_memory.ts'],
         sequence: { groupOrder: 0 },
       }),
-      // More than two, because most of their time is waiting. A file may wait for the processors of the others.
-      lane('slow', BESIDE, { exclude: ALONE, maxWorkers: 3, testTimeout: 90_000, sequence: { groupOrder: 1 } }),
+      // More than two here too. A file may wait for the processors of the others.
+      lane('slow', BESIDE, {
+        exclude: ALONE,
+        isolate: false,
+        maxWorkers: 3,
+        testTimeout: 90_000,
+        sequence: { groupOrder: 1 },
+      }),
       lane('slow-alone', ALONE, { maxWorkers: 1, sequence: { groupOrder: 2 } }),
       lane('products', PRODUCTS, { maxWorkers: 1, testTimeout: 90_000, sequence: { groupOrder: 3 } }),
     ],
