@@ -26,12 +26,17 @@ const BESIDE = [
   'test/ui/{access,capability,clients,connect,desk,events,explain,history,hostile,incidents,instances,jobs,kept,pages,provider_card,search,tasks,try}.test.ts',
 ]
 
-/** Slow, and one after the other: they measure, or have bounds of time that a busy machine would exceed. */
+/** Slow, and two at a time: they mostly wait for servers that fail, with bounds of time that a busy machine would exceed. */
+const WAITING = [
+  'test/faults/failover/*.test.ts',
+  'test/faults/{back_in_time,postgres_silence,rollout,slow_names}.test.ts',
+  'test/flows/instances_{limits,silent}.test.ts',
+]
+
+/** Slow, and one after the other: they measure. */
 const ALONE = [
   'test/bench/**/*.test.ts',
-  'test/faults/failover/*.test.ts',
-  'test/faults/{anonymous_load,back_in_time,events_record,overload,postgres_silence,rollout,slow_names}.test.ts',
-  'test/flows/instances_{limits,silent}.test.ts',
+  'test/faults/{anonymous_load,events_record,overload}.test.ts',
   // It measures the heap of its process.
   'test/lib/memory.test.ts',
   'test/packages/resource_server_memory.test.ts',
@@ -56,7 +61,7 @@ export default defineConfig({
       // A few processes for all files, because loading the modules anew for each file took most of the time. More than the
       // two cores of CI: a file that waits for a process or a time-out leaves its core to another one.
       lane('fast', ['test/**/*.test.ts'], {
-        exclude: [...BESIDE, ...ALONE, ...PRODUCTS],
+        exclude: [...BESIDE, ...WAITING, ...ALONE, ...PRODUCTS],
         isolate: false,
         maxWorkers: 4,
         globalSetup: ['test/support/temp_in_memory.ts'],
@@ -64,14 +69,15 @@ export default defineConfig({
       }),
       // More than two here too. A file may wait for the processors of the others.
       lane('slow', BESIDE, {
-        exclude: ALONE,
+        exclude: [...WAITING, ...ALONE],
         isolate: false,
         maxWorkers: 3,
         testTimeout: 90_000,
         sequence: { groupOrder: 1 },
       }),
-      lane('slow-alone', ALONE, { maxWorkers: 1, sequence: { groupOrder: 2 } }),
-      lane('products', PRODUCTS, { maxWorkers: 1, testTimeout: 90_000, sequence: { groupOrder: 3 } }),
+      lane('slow-waiting', WAITING, { isolate: false, maxWorkers: 2, sequence: { groupOrder: 2 } }),
+      lane('slow-alone', ALONE, { maxWorkers: 1, sequence: { groupOrder: 3 } }),
+      lane('products', PRODUCTS, { maxWorkers: 1, testTimeout: 90_000, sequence: { groupOrder: 4 } }),
     ],
   },
 })
