@@ -1,5 +1,6 @@
 // Loads data of the API into a component: the answer, the error, and a reload.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { get, type QueryParams, withQuery } from './api.ts'
 
 export interface LoadedAnswer<T> {
   data?: T
@@ -44,3 +45,7 @@ export function useLoad<T>(key: string, read: () => Promise<T>, everyMs?: number
   }, [everyMs])
   return { ...state, reload }
 }
+
+/** Reads a path of the admin API. */
+export const useGet = <T>(path: string, query?: QueryParams, everyMs?: number): LoadedAnswer<T> =>
+  useLoad(withQuery(path, query), () => get<T>(path, query), everyMs)

@@ -1,9 +1,9 @@
 // Clients: the programs that may request tokens.
 import { useState } from 'preact/hooks'
-import { call, get, segment } from '../lib/api.ts'
+import { call, segment } from '../lib/api.ts'
 import { number } from '../lib/format.ts'
 import { grantOptions } from '../lib/grants.ts'
-import { useLoad } from '../lib/load.ts'
+import { useGet } from '../lib/load.ts'
 import { go, href, type Location } from '../lib/router.ts'
 import type { ClientAnswer, NewClientAnswer, Stats } from '../lib/types.ts'
 import type { BulkAction } from '../parts/bulk.tsx'
@@ -103,7 +103,7 @@ export function Clients({ place }: { place: Location }) {
 
 function ClientList() {
   const [created, setCreated] = useState<NewClientAnswer>()
-  const stats = useLoad('stats', () => get<Stats>('/admin/stats'))
+  const stats = useGet<Stats>('/admin/stats')
   const done = (client: NewClientAnswer) => {
     if (client.client_secret) setCreated(client)
     else go(href(['clients', client.client_id]))

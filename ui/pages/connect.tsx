@@ -1,7 +1,7 @@
 // Connect an MCP server: read what it publishes, register it, show the lines for it and its clients, and try a sign-in.
 import { useEffect, useId, useState } from 'preact/hooks'
 import { call, get, segment } from '../lib/api.ts'
-import { useLoad } from '../lib/load.ts'
+import { useGet } from '../lib/load.ts'
 import { go, href, type Location } from '../lib/router.ts'
 import { beginSignIn, endSignIn } from '../lib/sign_in_test.ts'
 import { clientSnippets, serverSnippets } from '../lib/snippets.ts'
@@ -157,8 +157,8 @@ function Found({ url, found }: { url: string; found: Discovered }) {
 }
 
 function Connected({ slug, query }: { slug: string; query: Location['query'] }) {
-  const { data: resource, error } = useLoad(slug, () => get<ResourceAnswer>(`/admin/resources/${segment(slug)}`))
-  const config = useLoad('config', () => get<{ server: { issuer: string } }>('/admin/system/config'))
+  const { data: resource, error } = useGet<ResourceAnswer>(`/admin/resources/${segment(slug)}`)
+  const config = useGet<{ server: { issuer: string } }>('/admin/system/config')
   const issuer = config.data?.server.issuer
   const from: [string, string] = ['Connect an MCP server', href(['connect'])]
   if (!resource || issuer === undefined)

@@ -1,6 +1,6 @@
 // Fronting links: which gateway may exchange its tokens for tokens of which resource behind it.
-import { get, segment } from '../lib/api.ts'
-import { useLoad } from '../lib/load.ts'
+import { segment } from '../lib/api.ts'
+import { useGet } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
 import type { Link, ResourceAnswer } from '../lib/types.ts'
 import { DeleteButton, EditButton, Entries } from '../parts/entity.tsx'
@@ -10,7 +10,7 @@ import { Time } from '../parts/text.tsx'
 
 /** Fronting links. */
 export function FrontingPage() {
-  const resources = useLoad('resources', () => get<ResourceAnswer[]>('/admin/resources', { limit: 500 })).data ?? []
+  const resources = useGet<ResourceAnswer[]>('/admin/resources', { limit: 500 }).data ?? []
   const slugs = resources.map(({ slug, display_name }) => [slug, display_name || slug] as const)
   const create = (
     <FormButton

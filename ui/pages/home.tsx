@@ -1,9 +1,8 @@
 // Home: what needs attention, traffic and unsafe settings.
 import type { ComponentChildren } from 'preact'
-import { get } from '../lib/api.ts'
 import { compact, formatBytes, latency, number, quantity, span } from '../lib/format.ts'
 import { type Charted, RANGES, type RangeName, useCharts, useRange } from '../lib/history.ts'
-import { useLoad } from '../lib/load.ts'
+import { useGet, useLoad } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
 import { type ChartSeries, readSeries } from '../lib/series.ts'
 import type { InstanceAnswer, Keys, Stats, Status } from '../lib/types.ts'
@@ -12,7 +11,8 @@ import { AttentionCard, Concerns, ProviderStates, Stale } from '../parts/attenti
 import { Chart } from '../parts/chart.tsx'
 import { FirstSteps } from '../parts/first_steps.tsx'
 import { Jobs } from '../parts/jobs.tsx'
-import { type Column, Table } from '../parts/list.tsx'
+import type { Column } from '../parts/list.tsx'
+import { TableCard } from '../parts/table_card.tsx'
 import { Badge, Card, Facts, PageHead, ProblemNote, Time } from '../parts/text.tsx'
 import { TopClients } from '../parts/top_clients.tsx'
 
@@ -21,9 +21,9 @@ const SERIES_MS = 10_000
 
 /** The first page. */
 export function Home() {
-  const status = useLoad('status-live', () => get<Status>('/admin/system/status'), STATUS_MS)
-  const stats = useLoad('stats', () => get<Stats>('/admin/stats'))
-  const keys = useLoad('keys', () => get<Keys>('/admin/keys'))
+  const status = useGet<Status>('/admin/system/status', {}, STATUS_MS)
+  const stats = useGet<Stats>('/admin/stats')
+  const keys = useGet<Keys>('/admin/keys')
   const series = useLoad('series', readSeries, SERIES_MS)
   const range = useRange('1h')
   const charts = useCharts(range, status.data?.instances === 1)
@@ -120,21 +120,14 @@ function ServerCard({ status, keys }: { status?: Status; keys?: Keys }) {
 }
 
 /** The instances on the database, and in what they differ. */
-function Instances() {
-  const { data = [], error, busy } = useLoad('instances', () => get<InstanceAnswer[]>('/admin/instances'), STATUS_MS)
-  return (
-    <Card title="Instances">
-      <ProblemNote error={error} />
-      <Table
-        label="Instances"
-        columns={INSTANCE_COLUMNS}
-        rows={data}
-        keyOf={({ host, address, started_at }) => `${host} ${address} ${started_at}`}
-        busy={busy}
-      />
-    </Card>
-  )
-}
+const Instances = () => (
+  <TableCard<InstanceAnswer>
+    title="Instances"
+    of={useGet('/admin/instances', {}, STATUS_MS)}
+    keyOf={({ host, address, started_at }) => `${host} ${address} ${started_at}`}
+    columns={INSTANCE_COLUMNS}
+  />
+)
 const INSTANCE_COLUMNS: readonly Column<InstanceAnswer>[] = [
   {
     title: 'Instance',

@@ -1,6 +1,6 @@
 // Identity providers: whose assertions are accepted.
-import { call, get, segment } from '../lib/api.ts'
-import { useLoad } from '../lib/load.ts'
+import { call, segment } from '../lib/api.ts'
+import { useGet } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
 import type { IdpAnswer } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
@@ -12,7 +12,7 @@ import { say } from '../parts/toast.tsx'
 
 /** The identity providers as options, and the name of one. */
 export function useIdps() {
-  const idps = useLoad('idps', () => get<IdpAnswer[]>('/admin/idps')).data ?? []
+  const idps = useGet<IdpAnswer[]>('/admin/idps').data ?? []
   return {
     pairs: idps.map(({ id, name }) => [id, name] as const),
     nameOf: (id: string) => idps.find((idp) => idp.id === id)?.name ?? id,

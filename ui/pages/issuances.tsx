@@ -1,16 +1,12 @@
 // Issuances: every token that was issued.
-
-import { useState } from 'preact/hooks'
 import { call } from '../lib/api.ts'
 import { quantity } from '../lib/format.ts'
 import { href, type Location } from '../lib/router.ts'
 import type { IssuanceAnswer, RevokedAnswer } from '../lib/types.ts'
-import { useChanged } from '../parts/changed.ts'
-import { Confirm } from '../parts/dialog.tsx'
+import { ConfirmButton } from '../parts/dialog.tsx'
 import { Entries } from '../parts/entity.tsx'
 import type { Filter } from '../parts/filters.tsx'
 import type { Column } from '../parts/list.tsx'
-import { OperationButton } from '../parts/operation_button.tsx'
 import { Badge, IdLink, Mono, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 import { RevocationToll } from '../parts/toll.tsx'
@@ -108,41 +104,27 @@ const IssuanceList = ({ place: { query } }: { place: Location }) => (
   </Entries>
 )
 
-function RevokeButton({ fitting }: { fitting: Record<string, string | undefined> }) {
-  const [isOpen, setOpen] = useState(false)
-  const isNarrow = Object.values(fitting).some(Boolean)
-  return (
-    <>
-      <OperationButton
-        operation="revocation.create"
-        class="danger"
-        disabled={!isNarrow}
-        title={isNarrow ? undefined : 'Enter a user or a client first'}
-        onClick={() => setOpen(true)}
-      >
-        Revoke all of these…
-      </OperationButton>
-      {isOpen && <RevokeAll fitting={fitting} onClose={() => setOpen(false)} />}
-    </>
-  )
-}
-
 /** Revokes the tokens that match. It first counts them without a change, and asks for confirmation. */
-function RevokeAll({ fitting, onClose }: { fitting: object; onClose: () => void }) {
-  const changed = useChanged()
+function RevokeButton({ fitting }: { fitting: Record<string, string | undefined> }) {
   const revoke = async () => {
     const { tokens } = await call<RevokedAnswer>('POST', '/admin/revocations', { ...fitting, dry_run: false })
     say(`Revoked ${quantity(tokens, 'token')}.`)
-    changed()
   }
   return (
-    <Confirm title="Revoke every matching live token?" verb="Revoke them" run={revoke} onClose={onClose}>
+    <ConfirmButton
+      operation="revocation.create"
+      label="Revoke all of these…"
+      verb="Revoke them"
+      off={Object.values(fitting).some(Boolean) ? undefined : 'Enter a user or a client first'}
+      title="Revoke every matching live token?"
+      run={revoke}
+    >
       <Fitting of={fitting} />
       <p>
         <RevocationToll of={fitting} />, of any age, with every token that was exchanged from them. Suspend the users
         and clients first if they must not obtain new tokens. This cannot be undone.
       </p>
-    </Confirm>
+    </ConfirmButton>
   )
 }
 const Fitting = ({ of }: { of: object }) => (

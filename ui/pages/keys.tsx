@@ -1,15 +1,11 @@
 // Signing keys: which one signs, which ones still verify, and how to change them.
-
-import { useState } from 'preact/hooks'
 import { call, segment } from '../lib/api.ts'
 import { quantity } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
 import type { Keys as KeysAnswer, RevokedKey } from '../lib/types.ts'
-import { useChanged } from '../parts/changed.ts'
-import { Confirm, ConfirmButton } from '../parts/dialog.tsx'
+import { ConfirmButton } from '../parts/dialog.tsx'
 import { Entries } from '../parts/entity.tsx'
 import { acts, type Column } from '../parts/list.tsx'
-import { OperationButton } from '../parts/operation_button.tsx'
 import { Badge, Copy, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 
@@ -62,49 +58,36 @@ const COLUMNS: readonly Column<Key>[] = [
   acts((key) => <RevokeButton of={key} />),
 ]
 
-function RevokeButton({ of }: { of: Key }) {
-  const [isOpen, setOpen] = useState(false)
-  return (
-    <>
-      <OperationButton operation="key.revoke" class="danger" onClick={() => setOpen(true)}>
-        Revoke
-      </OperationButton>
-      {isOpen && <Emergency of={of} onClose={() => setOpen(false)} />}
-    </>
-  )
-}
-
-function Emergency({ of: { kid, status }, onClose }: { of: Key; onClose: () => void }) {
-  const changed = useChanged()
+function RevokeButton({ of: { kid, status } }: { of: Key }) {
   const path = `/admin/keys/${segment(kid)}/revoke`
-  const preview = useLoad(path, () => call<RevokedKey>('POST', path, { dry_run: true }))
   const revoke = async () => {
     const { tokens } = await call<RevokedKey>('POST', path, { dry_run: false })
     say(`Revoked the key and ${quantity(tokens, 'token')}.`)
-    changed()
   }
   return (
-    <Confirm
-      title="Revoke this key at once?"
+    <ConfirmButton
+      operation="key.revoke"
+      label="Revoke"
       verb="Revoke the key"
+      title="Revoke this key at once?"
       word={kid.slice(0, 8)}
       run={revoke}
-      onClose={onClose}
     >
       <p>
         <code>{kid}</code> leaves the JWKS now{status === 'current' ? ' and a new key signs' : ''}. Every token that it
-        signed is revoked:{' '}
-        <b>
-          {preview.data
-            ? `${quantity(preview.data.tokens, 'live token')} of ${quantity(preview.data.clients, 'client')}`
-            : (preview.error?.message ?? 'counting…')}
-        </b>
-        .
+        signed is revoked: <Toll path={path} />.
       </p>
       <p>
         Clients with refresh tokens obtain new tokens automatically. Users of other clients must sign in again, and
         machines must request a token again. Resource servers may cache the JWKS for minutes.
       </p>
-    </Confirm>
+    </ConfirmButton>
   )
+}
+
+/** What the revocation of a key ends, counted before it. */
+function Toll({ path }: { path: string }) {
+  const { data, error } = useLoad(path, () => call<RevokedKey>('POST', path, { dry_run: true }))
+  const counted = data && `${quantity(data.tokens, 'live token')} of ${quantity(data.clients, 'client')}`
+  return <b>{counted ?? error?.message ?? 'counting…'}</b>
 }

@@ -1,7 +1,7 @@
 // Resources: the MCP servers that tokens are for.
 import type { ComponentChildren } from 'preact'
 import { get, segment } from '../lib/api.ts'
-import { useLoad } from '../lib/load.ts'
+import { useGet, useLoad } from '../lib/load.ts'
 import { go, href, type Location } from '../lib/router.ts'
 import type { ResourceAnswer } from '../lib/types.ts'
 import { ActivityCard } from '../parts/activity.tsx'
@@ -185,7 +185,7 @@ const ResourceHead = ({ resource }: { resource: ResourceAnswer }) => (
 
 /** The names of the resource, and the texts that its server publishes. */
 function IdentityCard({ resource }: { resource: ResourceAnswer }) {
-  const config = useLoad('config', () => get<{ server: { issuer: string } }>('/admin/system/config'))
+  const config = useGet<{ server: { issuer: string } }>('/admin/system/config')
   const issuer = config.data?.server.issuer
   const metadata = `${issuer}/.well-known/oauth-protected-resource/${resource.slug}`
   const challenge = `WWW-Authenticate: Bearer resource_metadata="${metadata}"`

@@ -1,9 +1,8 @@
 // What one search finds: the records, each with the way to its page and to its history; a pasted token, decoded in the browser.
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { get } from '../lib/api.ts'
 import { quantity } from '../lib/format.ts'
-import { useLoad } from '../lib/load.ts'
+import { useGet } from '../lib/load.ts'
 import { hold, type Pasted, takeHeld } from '../lib/pasted.ts'
 import { go, href, type Location } from '../lib/router.ts'
 import type { FindAnswer } from '../lib/types.ts'
@@ -75,7 +74,7 @@ function PastedCard({ of }: { of: Pasted }) {
 }
 
 function Matches({ text, isPasted }: { text: string; isPasted: boolean }) {
-  const { data, error } = useLoad(text, () => get<FindAnswer>('/admin/find', { query: text }))
+  const { data, error } = useGet<FindAnswer>('/admin/find', { query: text })
   if (error) return <ProblemNote error={error} />
   if (!data) return <p role="status">Searching…</p>
   const { matches } = data

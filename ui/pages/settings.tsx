@@ -1,7 +1,7 @@
 // Settings: who may register clients, and the configuration in force.
 import { useState } from 'preact/hooks'
-import { call, get } from '../lib/api.ts'
-import { useLoad } from '../lib/load.ts'
+import { call } from '../lib/api.ts'
+import { useGet } from '../lib/load.ts'
 import type { DcrMode } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { Badge, Card, Facts, JsonText, Mono, PageHead, ProblemNote } from '../parts/text.tsx'
@@ -29,7 +29,7 @@ export const SettingsPage = () => (
 )
 
 function RegistrationCard() {
-  const { data, error, reload } = useLoad('dcr', () => get<{ mode: DcrMode }>('/admin/settings/dcr'))
+  const { data, error, reload } = useGet<{ mode: DcrMode }>('/admin/settings/dcr')
   return (
     <Card title="Who may register clients">
       <ProblemNote error={error} />
@@ -67,8 +67,7 @@ function ModeButton({ mode, onChange }: { mode: DcrMode; onChange: () => void })
 }
 
 function ConfigurationCard() {
-  const path = '/admin/system/config?durations=text'
-  const { data, error } = useLoad(path, () => get<Record<string, unknown>>(path))
+  const { data, error } = useGet<Record<string, unknown>>('/admin/system/config', { durations: 'text' })
   const [wanted, setWanted] = useState<string>()
   const found = flat(data ?? {}).filter(([key]) => !wanted || key.includes(wanted))
   return (

@@ -1,16 +1,13 @@
 // Waste: the clients that ask for tokens much more often than they need.
-import { get } from '../lib/api.ts'
 import { compact, number, quantity, span } from '../lib/format.ts'
-import { useLoad } from '../lib/load.ts'
+import { useGet } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
 import type { Waste } from '../lib/types.ts'
 import { Card, Copy, Empty, Facts, Name, PageHead, ProblemNote } from '../parts/text.tsx'
 
-const PATH = '/admin/stats/waste'
-
 /** The report of wasted tokens. */
 export function WastePage() {
-  const { data, error } = useLoad(PATH, () => get<Waste>(PATH))
+  const { data, error } = useGet<Waste>('/admin/stats/waste')
   return (
     <div class="stack">
       <PageHead

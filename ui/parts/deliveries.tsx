@@ -1,8 +1,8 @@
 // The last attempts to send events to a webhook or a stream, and the events that wait.
 import { useState } from 'preact/hooks'
-import { call, get, segment } from '../lib/api.ts'
+import { call, segment } from '../lib/api.ts'
 import { number } from '../lib/format.ts'
-import { useLoad } from '../lib/load.ts'
+import { useGet } from '../lib/load.ts'
 import type { PayloadAnswer, TestedWebhook, WebhookAnswer } from '../lib/types.ts'
 import { useWork } from '../lib/work.ts'
 import { ConfirmButton, Dialog } from './dialog.tsx'
@@ -94,7 +94,7 @@ function PayloadButton({ path }: { path: string }) {
 }
 
 function PayloadDialog({ path, onClose }: { path: string; onClose: () => void }) {
-  const { data, error } = useLoad(path, () => get<PayloadAnswer>(path))
+  const { data, error } = useGet<PayloadAnswer>(path)
   return (
     <Dialog title="What the webhook gets" onClose={onClose}>
       <ProblemNote error={error} />

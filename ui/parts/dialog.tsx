@@ -119,6 +119,7 @@ export function ConfirmButton({
   operation,
   label,
   verb = label,
+  off,
   after,
   ...ask
 }: Omit<ConfirmProps, 'onClose' | 'verb'> & {
@@ -126,6 +127,8 @@ export function ConfirmButton({
   label: string
   /** Default: the label. */
   verb?: string
+  /** Why it cannot be pressed now. */
+  off?: string
   /** Default: what the button is in is read again. */
   after?: () => void
 }) {
@@ -137,7 +140,13 @@ export function ConfirmButton({
   }
   return (
     <>
-      <OperationButton operation={operation} class={ask.harmless ? '' : 'danger'} onClick={() => setOpen(true)}>
+      <OperationButton
+        operation={operation}
+        class={ask.harmless ? '' : 'danger'}
+        disabled={off !== undefined}
+        title={off}
+        onClick={() => setOpen(true)}
+      >
         {label}
       </OperationButton>
       {isOpen && <Confirm {...ask} verb={verb} run={run} onClose={() => setOpen(false)} />}

@@ -4,8 +4,7 @@ import { useLoad } from '../lib/load.ts'
 import { DAYS_30, sinceOf } from '../lib/range.ts'
 import { href } from '../lib/router.ts'
 import { eventsWithNames, TRAIL_COLUMNS } from './event_parts.tsx'
-import { Table } from './list.tsx'
-import { Card, ProblemNote } from './text.tsx'
+import { TableCard } from './table_card.tsx'
 
 const MOST = 10
 
@@ -13,14 +12,15 @@ const MOST = 10
 export function History({ of, version }: { of: { about?: string; client_id?: string }; version?: unknown }) {
   const read = () =>
     get('/admin/audit', { ...of, issued: false, limit: MOST, since: sinceOf(DAYS_30) }).then(eventsWithNames)
-  const { data = [], error, busy } = useLoad(JSON.stringify([of, version]), read)
   return (
-    <Card title="History, 30 days" aside={<a href={href(['audit'], { ...of, range: DAYS_30 })}>All of it</a>}>
-      <ProblemNote error={error} />
-      {!busy && !error && data.length === 0 && <p class="body soft">Nothing was changed within 30 days.</p>}
-      {data.length > 0 && (
-        <Table label="History" columns={TRAIL_COLUMNS} rows={data} keyOf={({ id }) => id} busy={busy} />
-      )}
-    </Card>
+    <TableCard
+      title="History, 30 days"
+      label="History"
+      aside={<a href={href(['audit'], { ...of, range: DAYS_30 })}>All of it</a>}
+      of={useLoad(JSON.stringify([of, version]), read)}
+      none="Nothing was changed within 30 days."
+      columns={TRAIL_COLUMNS}
+      keyOf={({ id }) => id}
+    />
   )
 }

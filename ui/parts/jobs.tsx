@@ -1,24 +1,22 @@
 // The jobs: operations that took longer than a request may.
-import { get } from '../lib/api.ts'
 import { number } from '../lib/format.ts'
-import { useLoad } from '../lib/load.ts'
+import { useGet } from '../lib/load.ts'
 import type { JobAnswer } from '../lib/types.ts'
-import { type Column, Table } from './list.tsx'
-import { Badge, Card, ProblemNote, Time } from './text.tsx'
+import type { Column } from './list.tsx'
+import { TableCard } from './table_card.tsx'
+import { Badge, Time } from './text.tsx'
 
 const [MOST, EVERY_MS] = [10, 2000]
 
 /** The last jobs. Nothing when there are none. */
-export function Jobs() {
-  const { data = [], error, busy } = useLoad('jobs', () => get<JobAnswer[]>('/admin/jobs', { limit: MOST }), EVERY_MS)
-  if (data.length === 0 && !error) return null
-  return (
-    <Card title="Jobs">
-      <ProblemNote error={error} />
-      <Table label="Jobs" columns={COLUMNS} rows={data} keyOf={({ id }) => id} busy={busy} />
-    </Card>
-  )
-}
+export const Jobs = () => (
+  <TableCard<JobAnswer>
+    title="Jobs"
+    of={useGet('/admin/jobs', { limit: MOST }, EVERY_MS)}
+    keyOf={({ id }) => id}
+    columns={COLUMNS}
+  />
+)
 
 const TONES = { running: undefined, done: 'good', failed: 'bad', interrupted: 'warn' } as const
 const COLUMNS: readonly Column<JobAnswer>[] = [

@@ -1,8 +1,8 @@
 // What a client sent beside what is allowed, and the last stored failures of a client.
-import { call, get, segment } from '../lib/api.ts'
+import { call, segment } from '../lib/api.ts'
 import { explain, stepName } from '../lib/explain.ts'
 import { quantity } from '../lib/format.ts'
-import { useLoad } from '../lib/load.ts'
+import { useGet } from '../lib/load.ts'
 import type { ClientAnswer, ClientFailureAnswer } from '../lib/types.ts'
 import { useChanged } from './changed.ts'
 import { ConfirmButton } from './dialog.tsx'
@@ -41,12 +41,7 @@ const addable = ({ registration_source, redirect_uris }: ClientAnswer, failure: 
 export function FailuresCard({ client }: { client: ClientAnswer }) {
   const changed = useChanged()
   const { client_id } = client
-  const path = '/admin/connections/failures'
-  const { data, error, reload } = useLoad(
-    `${path} ${client_id}`,
-    () => get<ClientFailureAnswer[]>(path, { client_id }),
-    EVERY_MS,
-  )
+  const { data, error, reload } = useGet<ClientFailureAnswer[]>('/admin/connections/failures', { client_id }, EVERY_MS)
   const add = async (uri: string) => {
     await call('PATCH', `/admin/clients/${segment(client_id)}`, { redirect_uris: [...client.redirect_uris, uri] })
     say('The redirect URI is registered.')

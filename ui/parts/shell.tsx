@@ -1,7 +1,6 @@
 // The frame of every page: the navigation, the name of the operator, and the logout.
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { get } from '../lib/api.ts'
-import { useLoad } from '../lib/load.ts'
+import { useGet, useLoad } from '../lib/load.ts'
 import { readOffered } from '../lib/offered.ts'
 import { href, type Location, usePlace } from '../lib/router.ts'
 import { forgetOperations } from '../lib/schema.ts'
@@ -25,7 +24,7 @@ export function Shell({ operator, onSignOut, onWall }: ShellProps) {
   const place = usePlace()
   const page = pageOf(place)
   const [isOpen, setOpen] = useState(false)
-  const status = useLoad('status', () => get<Status>('/admin/system/status'))
+  const status = useGet<Status>('/admin/system/status')
   const offered = useLoad('offered', readOffered)
   const main = useRef<HTMLElement>(null)
   const isFirst = useRef(true)

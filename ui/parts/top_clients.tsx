@@ -1,40 +1,29 @@
 // The busiest clients of the last five minutes, with what stops a client that floods.
-import { call, get, segment } from '../lib/api.ts'
+import { call, segment } from '../lib/api.ts'
 import { number } from '../lib/format.ts'
-import { useLoad } from '../lib/load.ts'
+import { useGet } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
 import type { BusyClientAnswer } from '../lib/types.ts'
 import { ConfirmButton } from './dialog.tsx'
 import { EditButton } from './entity.tsx'
-import { acts, type Column, Table } from './list.tsx'
-import { Badge, Card, ProblemNote } from './text.tsx'
+import { acts, type Column } from './list.tsx'
+import { TableCard } from './table_card.tsx'
+import { Badge } from './text.tsx'
 
 const EVERY_MS = 5000
 
 /** A table of the busiest clients, read every five seconds. */
-export function TopClients() {
-  const {
-    data = [],
-    error,
-    busy,
-    reload,
-  } = useLoad('top-clients', () => get<BusyClientAnswer[]>('/admin/connections/top'), EVERY_MS)
-  if (data.length === 0 && !error) return null
-  return (
-    <Card title="Top clients, five minutes">
-      <ProblemNote error={error} />
-      <Table
-        label="Top clients"
-        columns={columns(reload)}
-        rows={data}
-        keyOf={({ client_id }) => client_id}
-        busy={busy}
-      />
-    </Card>
-  )
-}
+export const TopClients = () => (
+  <TableCard<BusyClientAnswer>
+    title="Top clients, five minutes"
+    label="Top clients"
+    of={useGet('/admin/connections/top', {}, EVERY_MS)}
+    keyOf={({ client_id }) => client_id}
+    columns={COLUMNS}
+  />
+)
 
-const columns = (reload: () => void): readonly Column<BusyClientAnswer>[] => [
+const COLUMNS: readonly Column<BusyClientAnswer>[] = [
   {
     title: 'Client',
     cell: ({ client_id, client_name, status }) => (
@@ -64,7 +53,6 @@ const columns = (reload: () => void): readonly Column<BusyClientAnswer>[] => [
         params={{ client_id: client.client_id }}
         stored={client}
         fields={['limits']}
-        onChange={reload}
       />
       {client.status === 'active' && (
         <ConfirmButton
@@ -72,7 +60,6 @@ const columns = (reload: () => void): readonly Column<BusyClientAnswer>[] => [
           label="Suspend"
           title={`Suspend ${client.client_name || 'this client'}?`}
           run={() => call('PATCH', `/admin/clients/${segment(client.client_id)}/suspend`)}
-          after={reload}
         >
           It gets no new tokens. Its page has Reactivate, which undoes it.
         </ConfirmButton>

@@ -2,10 +2,11 @@
 import type { ComponentType } from 'preact'
 import { useState } from 'preact/hooks'
 import { call, get } from '../../lib/api.ts'
-import { useLoad } from '../../lib/load.ts'
+import { useGet, useLoad } from '../../lib/load.ts'
 import { type Pasted, readPasted, takeHeld } from '../../lib/pasted.ts'
 import type { ApiKeyAnswer, BusyClientAnswer, Decoded, FindAnswer, Keys } from '../../lib/types.ts'
-import { acts, type Column, Table } from '../../parts/list.tsx'
+import { acts, type Column } from '../../parts/list.tsx'
+import { TableCard } from '../../parts/table_card.tsx'
 import { Badge, Card, JsonText, Name, ProblemNote, Time } from '../../parts/text.tsx'
 
 export type IncidentKind = 'token' | 'person' | 'client' | 'key'
@@ -134,25 +135,18 @@ const busyColumns = (onFound: FinderProps['onFound']): readonly Column<BusyClien
     </button>
   )),
 ]
-function FindClient({ onFound }: FinderProps) {
-  const { data = [], error } = useLoad('top', () => get<BusyClientAnswer[]>('/admin/connections/top'))
-  return (
-    <>
-      <SearchFor kind="client" label="The client" onPick={(id) => onFound('client', id)} />
-      <ProblemNote error={error} />
-      {data.length > 0 && (
-        <Card title="The busiest clients of the last five minutes">
-          <Table
-            label="The busiest clients"
-            columns={busyColumns(onFound)}
-            rows={data}
-            keyOf={({ client_id }) => client_id}
-          />
-        </Card>
-      )}
-    </>
-  )
-}
+const FindClient = ({ onFound }: FinderProps) => (
+  <>
+    <SearchFor kind="client" label="The client" onPick={(id) => onFound('client', id)} />
+    <TableCard
+      title="The busiest clients of the last five minutes"
+      label="The busiest clients"
+      of={useGet<BusyClientAnswer[]>('/admin/connections/top')}
+      keyOf={({ client_id }) => client_id}
+      columns={busyColumns(onFound)}
+    />
+  </>
+)
 
 interface LeakedKey {
   subject: string
@@ -171,34 +165,30 @@ async function readKeys(): Promise<LeakedKey[]> {
     })),
   ]
 }
-function FindKey({ onFound }: FinderProps) {
-  const { data = [], error, busy } = useLoad('keys', readKeys)
-  return (
-    <Card title="The key">
-      <ProblemNote error={error} />
-      <Table
-        label="Keys"
-        busy={busy}
-        rows={data}
-        keyOf={({ id }) => id}
-        columns={[
-          { title: 'Key', cell: ({ name }) => <code>{name}</code> },
-          { title: 'State', kind: 'tight', cell: ({ status }) => <Badge>{status}</Badge> },
-          { title: 'Since', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
-          acts<LeakedKey>(({ subject, id }) => (
-            <button type="button" onClick={() => onFound(subject, id)}>
-              This one
-            </button>
-          )),
-        ]}
-      />
-      <p class="body soft">
-        The keys of the configuration, such as admin.api_key, are not listed: set other values and restart. A pasted API
-        key is found by “A token leaked”.
-      </p>
-    </Card>
-  )
-}
+const FindKey = ({ onFound }: FinderProps) => (
+  <TableCard<LeakedKey>
+    title="The key"
+    label="Keys"
+    of={useLoad('keys', readKeys)}
+    none=""
+    keyOf={({ id }) => id}
+    columns={[
+      { title: 'Key', cell: ({ name }) => <code>{name}</code> },
+      { title: 'State', kind: 'tight', cell: ({ status }) => <Badge>{status}</Badge> },
+      { title: 'Since', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
+      acts(({ subject, id }) => (
+        <button type="button" onClick={() => onFound(subject, id)}>
+          This one
+        </button>
+      )),
+    ]}
+  >
+    <p class="body soft">
+      The keys of the configuration, such as admin.api_key, are not listed: set other values and restart. A pasted API
+      key is found by “A token leaked”.
+    </p>
+  </TableCard>
+)
 
 /** The first step of each incident. */
 export const FINDERS: Readonly<Record<IncidentKind, ComponentType<FinderProps>>> = {

@@ -1,10 +1,9 @@
 // The three forms of "Try it", each with its answer beside it.
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { get } from '../../lib/api.ts'
 import { explain } from '../../lib/explain.ts'
 import { takeHandedOver } from '../../lib/handed_over.ts'
-import { useLoad } from '../../lib/load.ts'
+import { useGet } from '../../lib/load.ts'
 import { href } from '../../lib/router.ts'
 import { quotedArgument } from '../../lib/schema.ts'
 import type { Checked, Decoded, Minted } from '../../lib/types.ts'
@@ -41,7 +40,7 @@ const Refused = ({ of }: { of: Refusal }) => {
 export function MintToken({ onToken }: Props) {
   const [minted, setMinted] = useState<Minted>()
   const [start] = useState(takeHandedOver)
-  const config = useLoad('config', () => get<{ server: { issuer: string } }>('/admin/system/config'))
+  const config = useGet<{ server: { issuer: string } }>('/admin/system/config')
   const done = (answer: Minted) => {
     setMinted(answer)
     onToken(answer.response?.access_token ?? '')

@@ -5,12 +5,12 @@ import { useLoad } from '../../lib/load.ts'
 import { go, href } from '../../lib/router.ts'
 import type { Grants, UserAnswer, UserInFull } from '../../lib/types.ts'
 import { ActivityCard } from '../../parts/activity.tsx'
-import { ChangedContext } from '../../parts/changed.ts'
 import { ConfirmButton } from '../../parts/dialog.tsx'
 import { DeleteButton, EditButton, ItemPage, Pending } from '../../parts/entity.tsx'
 import { History } from '../../parts/history.tsx'
-import { acts, type Column, Table } from '../../parts/list.tsx'
-import { Badge, Card, Copy, Facts, Name, PageHead, ProblemNote, Time } from '../../parts/text.tsx'
+import { acts, type Column } from '../../parts/list.tsx'
+import { TableCard } from '../../parts/table_card.tsx'
+import { Badge, Card, Copy, Facts, Name, PageHead, Time } from '../../parts/text.tsx'
 import { say } from '../../parts/toast.tsx'
 import { GroupLinks } from '../groups.tsx'
 import { PasswordLinkButton } from '../password_link.tsx'
@@ -143,21 +143,16 @@ function Actions({ user, path }: { user: UserAnswer; path: string }) {
   )
 }
 
-function GrantsCard({ path }: { path: string }) {
-  const { data, error, reload } = useLoad(`${path}/grants`, () => get<Grants>(`${path}/grants`))
-  const rows = data ? grantRows(data) : []
-  return (
-    <ChangedContext.Provider value={reload}>
-      <Card title="Consents and connections">
-        <ProblemNote error={error} />
-        {rows.length === 0 && !error && (
-          <p class="body soft">Nothing yet. A consent appears here once the user allows a client.</p>
-        )}
-        {rows.length > 0 && <Table label="Grants" rows={rows} keyOf={({ id }) => id} columns={GRANT_COLUMNS} />}
-      </Card>
-    </ChangedContext.Provider>
-  )
-}
+const GrantsCard = ({ path }: { path: string }) => (
+  <TableCard
+    title="Consents and connections"
+    label="Grants"
+    of={useLoad(path, () => get<Grants>(`${path}/grants`).then(grantRows))}
+    none="Nothing yet. A consent appears here once the user allows a client."
+    keyOf={({ id }) => id}
+    columns={GRANT_COLUMNS}
+  />
+)
 
 /** A consent, or a connection to an upstream provider. */
 interface GrantRow {

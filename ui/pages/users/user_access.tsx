@@ -1,11 +1,11 @@
 // Which resources a user may use, and why.
 import { useState } from 'preact/hooks'
-import { get } from '../../lib/api.ts'
-import { useLoad } from '../../lib/load.ts'
+import { useGet } from '../../lib/load.ts'
 import { href } from '../../lib/router.ts'
 import type { AccessOfUser } from '../../lib/types.ts'
-import { Table } from '../../parts/list.tsx'
-import { Badge, Card, Lines, Name, ProblemNote } from '../../parts/text.tsx'
+import type { Column } from '../../parts/list.tsx'
+import { TableCard } from '../../parts/table_card.tsx'
+import { Badge, Lines, Name } from '../../parts/text.tsx'
 import { GroupLinks } from '../groups.tsx'
 
 const PAGE = 50
@@ -13,35 +13,15 @@ const PAGE = 50
 /** The resources that a user may use, page by page. */
 export function UserAccess({ path }: { path: string }) {
   const [offset, setOffset] = useState(0)
-  const query = { limit: PAGE + 1, offset }
-  const { data, error } = useLoad(`${path}/access ${offset}`, () => get<AccessOfUser[]>(`${path}/access`, query))
+  const { data, ...read } = useGet<AccessOfUser[]>(`${path}/access`, { limit: PAGE + 1, offset })
   return (
-    <Card title="What this user may use">
-      <ProblemNote error={error} />
-      {data?.length === 0 && <p class="body soft">No resource is registered yet.</p>}
-      {data && data.length > 0 && (
-        <Table
-          label="What this user may use"
-          rows={data.slice(0, PAGE)}
-          keyOf={({ slug }) => slug}
-          columns={[
-            {
-              title: 'Resource',
-              cell: ({ slug, display_name }) => (
-                <a href={href(['resources', slug])}>
-                  <Name of={display_name} or={slug} />
-                </a>
-              ),
-            },
-            {
-              title: 'Allowed',
-              cell: ({ allowed }) => <Badge tone={allowed ? 'good' : 'bad'}>{allowed ? 'yes' : 'no'}</Badge>,
-            },
-            { title: 'Why', cell: (row) => <Why of={row} /> },
-            { title: 'Scopes', cell: (row) => <Scopes of={row} /> },
-          ]}
-        />
-      )}
+    <TableCard
+      title="What this user may use"
+      of={{ data: data?.slice(0, PAGE), ...read }}
+      none="No resource is registered yet."
+      keyOf={({ slug }) => slug}
+      columns={COLUMNS}
+    >
       {data && (offset > 0 || data.length > PAGE) && (
         <div class="body actions">
           <button type="button" disabled={offset === 0} onClick={() => setOffset(offset - PAGE)}>
@@ -52,9 +32,26 @@ export function UserAccess({ path }: { path: string }) {
           </button>
         </div>
       )}
-    </Card>
+    </TableCard>
   )
 }
+
+const COLUMNS: readonly Column<AccessOfUser>[] = [
+  {
+    title: 'Resource',
+    cell: ({ slug, display_name }) => (
+      <a href={href(['resources', slug])}>
+        <Name of={display_name} or={slug} />
+      </a>
+    ),
+  },
+  {
+    title: 'Allowed',
+    cell: ({ allowed }) => <Badge tone={allowed ? 'good' : 'bad'}>{allowed ? 'yes' : 'no'}</Badge>,
+  },
+  { title: 'Why', cell: (row) => <Why of={row} /> },
+  { title: 'Scopes', cell: (row) => <Scopes of={row} /> },
+]
 
 function Why({ of: { admitted_by, refused_by, groups } }: { of: AccessOfUser }) {
   if (refused_by === 'user_inactive') return <>The user is disabled.</>

@@ -1,7 +1,7 @@
 // Users: people who sign in here.
 
-import { call, get, segment } from '../../lib/api.ts'
-import { useLoad } from '../../lib/load.ts'
+import { call, segment } from '../../lib/api.ts'
+import { useGet } from '../../lib/load.ts'
 import { go, href, type Location } from '../../lib/router.ts'
 import type { Stats, UserAnswer } from '../../lib/types.ts'
 import type { BulkAction } from '../../parts/bulk.tsx'
@@ -68,7 +68,7 @@ export function Users({ place }: { place: Location }) {
 }
 
 function UserList() {
-  const stats = useLoad('stats', () => get<Stats>('/admin/stats'))
+  const stats = useGet<Stats>('/admin/stats')
   const create = (
     <>
       <ImportButton />
