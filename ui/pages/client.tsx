@@ -1,16 +1,15 @@
 // One client: its data, its activity and the operations on it.
 
 import { useState } from 'preact/hooks'
-import { call, get, segment } from '../lib/api.ts'
+import { call, segment } from '../lib/api.ts'
 import { grantOptions } from '../lib/grants.ts'
-import { useLoad } from '../lib/load.ts'
 import { go, href } from '../lib/router.ts'
 import type { ClientAnswer, ClientWithSecrets, FetchedDocument, RefreshedDocument } from '../lib/types.ts'
 import { useWork } from '../lib/work.ts'
 import { ActivityCard } from '../parts/activity.tsx'
 import { useChanged } from '../parts/changed.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
-import { DeleteButton, EditButton, ItemPage, Pending, Restorable } from '../parts/entity.tsx'
+import { DeleteButton, EditButton, ItemPage, RelatedPages, Restorable } from '../parts/entity.tsx'
 import { History } from '../parts/history.tsx'
 import { OperationButton } from '../parts/operation_button.tsx'
 import { FailuresCard } from '../parts/sent.tsx'
@@ -44,53 +43,47 @@ const editable = (client: ClientAnswer) => [
   ...(client.document_source === 'stored' ? ['document'] : []),
 ]
 
-const from: [string, string] = ['Clients', href(['clients'])]
+const from = ['Clients', href(['clients'])] as const
 
 /** One client. */
-export function ClientDetail({ client_id }: { client_id: string }) {
+export function ClientDetail({ id: client_id }: { id: string }) {
   const path = `/admin/clients/${segment(client_id)}`
-  const { data: client, error, reload } = useLoad(path, () => get<ClientWithSecrets>(path))
-  if (!client) return <Pending title="Client" from={from} error={error} />
   return (
-    <ItemPage onChange={reload}>
-      <PageHead
-        title={
-          <>
-            <Name of={client.client_name} />{' '}
-            <Badge tone={client.status === 'active' ? 'good' : 'bad'}>{client.status}</Badge>
-            {client.agent && <Badge tone="accent">agent</Badge>}
-          </>
-        }
-        from={from}
-      >
-        <Actions client={client} path={path} />
-      </PageHead>
-      <Caution of={client.warning} />
-      <Caution of={staleText(client)} />
-      <ActivityCard client_id={client_id} />
-      <FailuresCard client={client} />
-      <Card>
-        <Facts of={factsOf(client)} />
-      </Card>
-      <SecretsCard client={client} path={path} />
-      {client.registration_source === 'cimd' && <DocumentCard client={client} path={path} />}
-      <History of={{ client_id }} version={client.updated_at} />
-      <Card title="Related pages">
-        <div class="body actions">
-          <a class="button" href={href(['try', 'explain'], { client_id })}>
-            Explain access
-          </a>
-          <a class="button" href={href(['issuances'], { client_id })}>
-            Its tokens
-          </a>
-          <a class="button" href={href(['connections'], { client_id })}>
-            How it connects
-          </a>
-          <a class="button" href={href(['audit'], { client_id })}>
-            Its audit events
-          </a>
-        </div>
-      </Card>
+    <ItemPage<ClientWithSecrets> title="Client" path={path} from={from}>
+      {(client) => (
+        <>
+          <PageHead
+            title={
+              <>
+                <Name of={client.client_name} />{' '}
+                <Badge tone={client.status === 'active' ? 'good' : 'bad'}>{client.status}</Badge>
+                {client.agent && <Badge tone="accent">agent</Badge>}
+              </>
+            }
+            from={from}
+          >
+            <Actions client={client} path={path} />
+          </PageHead>
+          <Caution of={client.warning} />
+          <Caution of={staleText(client)} />
+          <ActivityCard client_id={client_id} />
+          <FailuresCard client={client} />
+          <Card>
+            <Facts of={factsOf(client)} />
+          </Card>
+          <SecretsCard client={client} path={path} />
+          {client.registration_source === 'cimd' && <DocumentCard client={client} path={path} />}
+          <History of={{ client_id }} version={client.updated_at} />
+          <RelatedPages
+            of={[
+              ['Explain access', href(['try', 'explain'], { client_id })],
+              ['Its tokens', href(['issuances'], { client_id })],
+              ['How it connects', href(['connections'], { client_id })],
+              ['Its audit events', href(['audit'], { client_id })],
+            ]}
+          />
+        </>
+      )}
     </ItemPage>
   )
 }

@@ -4,7 +4,7 @@ import { call, segment } from '../lib/api.ts'
 import { number } from '../lib/format.ts'
 import { grantOptions } from '../lib/grants.ts'
 import { useGet } from '../lib/load.ts'
-import { go, href, type Location } from '../lib/router.ts'
+import { go, href } from '../lib/router.ts'
 import type { ClientAnswer, NewClientAnswer, Stats } from '../lib/types.ts'
 import type { BulkAction } from '../parts/bulk.tsx'
 import { DeletedLink, Entries } from '../parts/entity.tsx'
@@ -12,7 +12,6 @@ import { type Filter, OLDEST_FIRST } from '../parts/filters.tsx'
 import { FormButton } from '../parts/forms/form.tsx'
 import type { Column } from '../parts/list.tsx'
 import { Badge, Caution, Name, Time } from '../parts/text.tsx'
-import { ClientDetail } from './client.tsx'
 import { FLOW, SecretDialog, SOURCES } from './client_parts.tsx'
 
 const FILTERS: readonly Filter[] = [
@@ -95,13 +94,8 @@ const FIELDS = [
   ...['limits', 'client_id'],
 ]
 
-/** The list of clients, or one of them. */
-export function Clients({ place }: { place: Location }) {
-  const [, client_id] = place.segments
-  return client_id === undefined ? <ClientList /> : <ClientDetail client_id={client_id} />
-}
-
-function ClientList() {
+/** The list of clients. */
+export function ClientList() {
   const [created, setCreated] = useState<NewClientAnswer>()
   const stats = useGet<Stats>('/admin/stats')
   const done = (client: NewClientAnswer) => {

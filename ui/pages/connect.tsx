@@ -14,12 +14,6 @@ import { Badge, Card, Code, PageHead, ProblemNote, sentence } from '../parts/tex
 
 type Step = Discovered['steps'][number]
 
-/** The page without a server, and the page of a registered one. */
-export function Connect({ place }: { place: Location }) {
-  const [, slug] = place.segments
-  return slug === undefined ? <NewServer /> : <Connected slug={slug} query={place.query} />
-}
-
 /** Steps with their answers, and what to change where one failed. */
 const Steps = ({ of }: { of: readonly Step[] }) => (
   <ol class="steps" aria-label="Steps">
@@ -43,7 +37,8 @@ const Steps = ({ of }: { of: readonly Step[] }) => (
   </ol>
 )
 
-function NewServer() {
+/** The page that connects a server. */
+export function NewServer() {
   const id = useId()
   const [url, setUrl] = useState('')
   const [found, setFound] = useState<Discovered>()
@@ -156,11 +151,12 @@ function Found({ url, found }: { url: string; found: Discovered }) {
   )
 }
 
-function Connected({ slug, query }: { slug: string; query: Location['query'] }) {
+/** The page of a registered server. */
+export function Connected({ id: slug, place: { query } }: { id: string; place: Location }) {
   const { data: resource, error } = useGet<ResourceAnswer>(`/admin/resources/${segment(slug)}`)
   const config = useGet<{ server: { issuer: string } }>('/admin/system/config')
   const issuer = config.data?.server.issuer
-  const from: [string, string] = ['Connect an MCP server', href(['connect'])]
+  const from = ['Connect an MCP server', href(['connect'])] as const
   if (!resource || issuer === undefined)
     return <Pending title="Connect an MCP server" from={from} error={error ?? config.error} />
   const wiring = { issuer, slug, uri: resource.uri, scopes: resource.scopes.map(({ name }) => name) }

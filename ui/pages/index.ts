@@ -1,14 +1,14 @@
 // The pages, in the order of the menu. Each place of the menu has one page or several.
-import type { ComponentType } from 'preact'
-import type { Location } from '../lib/router.ts'
-import { lazily } from '../parts/lazy.tsx'
+import { lazily, type Page } from '../parts/lazy.tsx'
 import { Audit } from './audit.tsx'
-import { Clients } from './clients.tsx'
+import { ClientDetail } from './client.tsx'
+import { ClientList } from './clients.tsx'
 import { Connections } from './connections.tsx'
 import { GroupsPage } from './groups.tsx'
 import { Home } from './home.tsx'
-import { Resources } from './resources.tsx'
-import { Users } from './users/users.tsx'
+import { ResourceDetail, ResourceList } from './resources.tsx'
+import { UserDetail } from './users/user.tsx'
+import { UserList } from './users/users.tsx'
 
 export interface PageEntry {
   /** First segment of the address; empty for home. */
@@ -22,7 +22,9 @@ export interface PageEntry {
   isHidden?: true
   /** The inputs of the page keep their values when its address changes. */
   keeps?: true
-  show: ComponentType<{ place: Location }>
+  show: Page
+  /** The page of one item, which the second segment of the address names. */
+  one?: Page
 }
 
 const Try = lazily(async () => (await import('./try/try.tsx')).Try)
@@ -39,15 +41,15 @@ export const PAGES: readonly PageEntry[] = [
   { name: 'search', title: 'Search', group: 'Now', isHidden: true, show: Search },
   { name: 'incidents', title: 'Incidents', group: 'Now', needs: 'incident.end', show: Incidents },
   { name: 'connections', title: 'Connections', group: 'Now', show: Connections },
-  { name: 'resources', title: 'Resources', group: 'Servers', show: Resources },
-  { name: 'connect', title: 'Connect a server', group: 'Servers', show: rarely('Connect') },
+  { name: 'resources', title: 'Resources', group: 'Servers', show: ResourceList, one: ResourceDetail },
+  { name: 'connect', title: 'Connect a server', group: 'Servers', show: rarely('NewServer'), one: rarely('Connected') },
   { name: 'fronting', title: 'Fronting', group: 'Servers', needs: 'fronting.list', show: rarely('FrontingPage') },
-  { name: 'clients', title: 'Clients', group: 'Clients', show: Clients },
+  { name: 'clients', title: 'Clients', group: 'Clients', show: ClientList, one: ClientDetail },
   { name: 'client-requests', title: 'Client requests', group: 'Clients', show: rarely('ClientRequests') },
   { name: 'deleted', title: 'Deleted', group: 'Clients', isHidden: true, show: rarely('DeletedPage') },
   { name: 'waste', title: 'Waste', group: 'Clients', show: rarely('WastePage') },
   { name: 'try', title: 'Try it', group: 'Clients', needs: 'try.token', keeps: true, show: Try },
-  { name: 'users', title: 'Users', group: 'People', show: Users },
+  { name: 'users', title: 'Users', group: 'People', show: UserList, one: UserDetail },
   { name: 'groups', title: 'Groups', group: 'People', show: GroupsPage },
   { name: 'approvals', title: 'Approvals', group: 'People', needs: 'approval.list', show: rarely('Approvals') },
   { name: 'lockouts', title: 'Lockouts', group: 'People', show: rarely('Lockouts') },
@@ -55,7 +57,7 @@ export const PAGES: readonly PageEntry[] = [
   { name: 'idps', title: 'Identity providers', group: 'Trust', needs: 'idp.list', show: rarely('Idps') },
   { name: 'policies', title: 'Policies', group: 'Trust', needs: 'policy.list', show: rarely('Policies') },
   { name: 'mappings', title: 'Subject mappings', group: 'Trust', needs: 'mapping.list', show: rarely('Mappings') },
-  { name: 'issuances', title: 'Issuances', group: 'Record', show: rarely('Issuances') },
+  { name: 'issuances', title: 'Issuances', group: 'Record', show: rarely('IssuanceList'), one: rarely('IssuancePage') },
   { name: 'audit', title: 'Audit', group: 'Record', show: Audit },
   { name: 'webhooks', title: 'Webhooks', group: 'Events', show: rarely('Webhooks') },
   { name: 'streams', title: 'Streams', group: 'Events', show: rarely('Streams') },

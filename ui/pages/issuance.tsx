@@ -1,46 +1,48 @@
 // One issued token: its claims, the actors, and whether it is still valid.
-import { call, get, segment } from '../lib/api.ts'
+import { call, segment } from '../lib/api.ts'
 import { useLoad } from '../lib/load.ts'
 import { ANY_ID, learnNames } from '../lib/names.ts'
 import { href } from '../lib/router.ts'
 import type { IssuanceDetail as Detail } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
-import { Pending } from '../parts/entity.tsx'
+import { ItemPage } from '../parts/entity.tsx'
 import { NamedId } from '../parts/event_parts.tsx'
 import { Badge, Card, Copy, Facts, IdLink, JsonText, Mono, PageHead, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 
-const from: [string, string] = ['Issuances', href(['issuances'])]
+const from = ['Issuances', href(['issuances'])] as const
 
 /** One issued token. */
 export function IssuancePage({ id }: { id: string }) {
   const path = `/admin/issuances/${segment(id)}`
-  const { data: token, error, reload } = useLoad(path, () => get<Detail>(path))
-  if (!token) return <Pending title="Issued token" from={from} error={error} />
   return (
-    <div class="stack">
-      <TokenHead token={token} path={path} onChange={reload} />
-      <Card title="Who acts for whom">
-        <div class="body">
-          <Chain token={token} />
-        </div>
-      </Card>
-      <TokenFacts token={token} />
-      {token.claims && (
-        <Card title="Claims">
-          <div class="body">
-            <JsonText of={token.claims} what="claims" />
-          </div>
-        </Card>
+    <ItemPage<Detail> title="Issued token" path={path} from={from}>
+      {(token) => (
+        <>
+          <TokenHead token={token} path={path} />
+          <Card title="Who acts for whom">
+            <div class="body">
+              <Chain token={token} />
+            </div>
+          </Card>
+          <TokenFacts token={token} />
+          {token.claims && (
+            <Card title="Claims">
+              <div class="body">
+                <JsonText of={token.claims} what="claims" />
+              </div>
+            </Card>
+          )}
+        </>
       )}
-    </div>
+    </ItemPage>
   )
 }
 
-function TokenHead({ token, path, onChange }: { token: Detail; path: string; onChange: () => void }) {
-  const revoked = () => {
+function TokenHead({ token, path }: { token: Detail; path: string }) {
+  const revoke = async () => {
+    await call('DELETE', path)
     say('The token is revoked.')
-    onChange()
   }
   return (
     <PageHead
@@ -52,13 +54,7 @@ function TokenHead({ token, path, onChange }: { token: Detail; path: string; onC
       }
     >
       {token.active && (
-        <ConfirmButton
-          operation="issuance.revoke"
-          label="Revoke"
-          title="Revoke this token?"
-          run={() => call('DELETE', path)}
-          after={revoked}
-        >
+        <ConfirmButton operation="issuance.revoke" label="Revoke" title="Revoke this token?" run={revoke}>
           Introspection reports it, and every token that was exchanged from it, as inactive at once. A resource server
           that only checks signatures accepts it until it expires.{' '}
           {token.parent_jti && 'It was issued by an exchange; its subject token stays valid.'}

@@ -10,7 +10,6 @@ import type { Column } from '../parts/list.tsx'
 import { Badge, IdLink, Mono, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 import { RevocationToll } from '../parts/toll.tsx'
-import { IssuancePage } from './issuance.tsx'
 
 const FILTERS: readonly Filter[] = [
   { name: 'user_id', label: 'User id' },
@@ -81,13 +80,8 @@ const COLUMNS: readonly Column<IssuanceAnswer>[] = [
   { title: 'Issued', kind: 'tight', cell: ({ issued_at }) => <Time at={issued_at} /> },
 ]
 
-/** The list of issued tokens, or one of them. */
-export function Issuances({ place }: { place: Location }) {
-  const [, id] = place.segments
-  return id === undefined ? <IssuanceList place={place} /> : <IssuancePage id={id} />
-}
-
-const IssuanceList = ({ place: { query } }: { place: Location }) => (
+/** The list of issued tokens. */
+export const IssuanceList = ({ place: { query } }: { place: Location }) => (
   <Entries<IssuanceAnswer>
     title="Issuances"
     about="Every issued token, including revoked and expired ones. Rows stay until service purge deletes them."

@@ -1,11 +1,11 @@
 // Resources: the MCP servers that tokens are for.
 import type { ComponentChildren } from 'preact'
-import { get, segment } from '../lib/api.ts'
-import { useGet, useLoad } from '../lib/load.ts'
-import { go, href, type Location } from '../lib/router.ts'
+import { segment } from '../lib/api.ts'
+import { useGet } from '../lib/load.ts'
+import { go, href } from '../lib/router.ts'
 import type { ResourceAnswer } from '../lib/types.ts'
 import { ActivityCard } from '../parts/activity.tsx'
-import { DeleteButton, DeletedLink, EditButton, Entries, ItemPage, Pending, Restorable } from '../parts/entity.tsx'
+import { DeleteButton, DeletedLink, EditButton, Entries, ItemPage, RelatedPages, Restorable } from '../parts/entity.tsx'
 import { FormButton } from '../parts/forms/form.tsx'
 import { History } from '../parts/history.tsx'
 import type { Column } from '../parts/list.tsx'
@@ -50,13 +50,8 @@ const COLUMNS: readonly Column<ResourceAnswer>[] = [
   { title: 'Scopes', kind: 'number', cell: ({ scopes }) => scopes.length },
 ]
 
-/** The list of resources, or one of them. */
-export function Resources({ place }: { place: Location }) {
-  const [, slug] = place.segments
-  return slug === undefined ? <ResourceList /> : <ResourceDetail slug={slug} />
-}
-
-function ResourceList() {
+/** The list of resources. */
+export function ResourceList() {
   const create = (
     <FormButton<ResourceAnswer>
       label="Create resource"
@@ -100,7 +95,7 @@ function ResourceList() {
   )
 }
 
-const from: [string, string] = ['Resources', href(['resources'])]
+const from = ['Resources', href(['resources'])] as const
 
 /** The type of its access tokens, with a warning about JWT. */
 const typFact = ({ access_token_typ }: ResourceAnswer): [string, ComponentChildren] => [
@@ -116,36 +111,30 @@ const typFact = ({ access_token_typ }: ResourceAnswer): [string, ComponentChildr
   </>,
 ]
 
-function ResourceDetail({ slug }: { slug: string }) {
-  const path = `/admin/resources/${segment(slug)}`
-  const { data: resource, error, reload } = useLoad(path, () => get<ResourceAnswer>(path))
-  if (!resource) return <Pending title="Resource" from={from} error={error} />
-  return (
-    <ItemPage onChange={reload}>
-      <ResourceHead resource={resource} />
-      <Caution of={resource.warning} />
-      <IdentityCard resource={resource} />
-      <ActivityCard resource={slug} />
-      <AccessCard resource={resource} />
-      <ScopesCard of={resource.scopes} />
-      <PolicyCard of={resource.policy} />
-      <History of={{ about: resource.id }} version={resource.updated_at} />
-      <Card title="Related pages">
-        <div class="body actions">
-          <a class="button" href={href(['try', 'explain'], { resource: resource.uri || resource.slug })}>
-            Explain access
-          </a>
-          <a class="button" href={href(['issuances'], { resource: resource.slug })}>
-            Its tokens
-          </a>
-          <a class="button" href={href(['fronting'])}>
-            Fronting
-          </a>
-        </div>
-      </Card>
-    </ItemPage>
-  )
-}
+/** One resource. */
+export const ResourceDetail = ({ id: slug }: { id: string }) => (
+  <ItemPage<ResourceAnswer> title="Resource" path={`/admin/resources/${segment(slug)}`} from={from}>
+    {(resource) => (
+      <>
+        <ResourceHead resource={resource} />
+        <Caution of={resource.warning} />
+        <IdentityCard resource={resource} />
+        <ActivityCard resource={slug} />
+        <AccessCard resource={resource} />
+        <ScopesCard of={resource.scopes} />
+        <PolicyCard of={resource.policy} />
+        <History of={{ about: resource.id }} version={resource.updated_at} />
+        <RelatedPages
+          of={[
+            ['Explain access', href(['try', 'explain'], { resource: resource.uri || resource.slug })],
+            ['Its tokens', href(['issuances'], { resource: resource.slug })],
+            ['Fronting', href(['fronting'])],
+          ]}
+        />
+      </>
+    )}
+  </ItemPage>
+)
 
 const ResourceHead = ({ resource }: { resource: ResourceAnswer }) => (
   <PageHead

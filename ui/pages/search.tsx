@@ -6,10 +6,9 @@ import { useGet } from '../lib/load.ts'
 import { hold, type Pasted, takeHeld } from '../lib/pasted.ts'
 import { go, href, type Location } from '../lib/router.ts'
 import type { FindAnswer } from '../lib/types.ts'
-import { Badge, Card, Empty, JsonText, Name, PageHead, ProblemNote, Time } from '../parts/text.tsx'
+import { Badge, Card, Empty, JsonText, Name, PageHead, ProblemNote, Time, type Way, Ways } from '../parts/text.tsx'
 
 type Match = FindAnswer['matches'][number]
-type Way = readonly [text: string, address: string]
 /** How a match is shown. */
 interface Shown {
   name: ComponentChildren
@@ -114,11 +113,7 @@ function MatchRow({ of }: { of: Match }) {
         <div class="soft small">{about}</div>
       </div>
       <div class="actions">
-        {others.map(([text, to]) => (
-          <a key={text} class="button" href={to}>
-            {text}
-          </a>
-        ))}
+        <Ways of={others} />
       </div>
     </li>
   )

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { RESTORABLE_DAYS } from '../../src/records/client.ts'
 import { call, segment } from '../lib/api.ts'
+import { useGet } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
 import { dayOf } from '../lib/zone.ts'
 import { ChangedContext, useChanged } from './changed.ts'
@@ -10,7 +11,7 @@ import { ConfirmButton } from './dialog.tsx'
 import { FormButton } from './forms/form.tsx'
 import type { Pairs } from './forms/values.ts'
 import { type Column, List, type ListProps } from './list.tsx'
-import { Empty, PageHead, ProblemNote } from './text.tsx'
+import { Card, Empty, PageHead, ProblemNote, type Way, Ways } from './text.tsx'
 import { say } from './toast.tsx'
 import { RevocationToll } from './toll.tsx'
 
@@ -20,7 +21,7 @@ interface EntriesProps<T> extends Omit<ListProps<T>, 'label' | 'empty' | 'versio
   label?: string
   about: ComponentChildren
   /** The link back. */
-  from?: [text: string, address: string]
+  from?: Way
   /** The create button: above the list, and on the empty list. */
   create?: ComponentChildren
   /** Further buttons above the list. */
@@ -158,15 +159,35 @@ export const actionsColumn = <T extends { id: string }>(of: RowActions<T>): Colu
   ),
 })
 
+interface ItemProps<T> {
+  /** The title while the item is loading. */
+  title: string
+  path: string
+  from: Way
+  children: (item: T) => ComponentChildren
+}
 /** The page of an item, which reads the item again after a change. */
-export const ItemPage = ({ onChange, children }: { onChange: () => void; children: ComponentChildren }) => (
-  <ChangedContext.Provider value={onChange}>
-    <div class="stack">{children}</div>
-  </ChangedContext.Provider>
+export function ItemPage<T>({ path, children, ...pending }: ItemProps<T>) {
+  const { data, error, reload } = useGet<T>(path)
+  if (!data) return <Pending {...pending} error={error} />
+  return (
+    <ChangedContext.Provider value={reload}>
+      <div class="stack">{children(data)}</div>
+    </ChangedContext.Provider>
+  )
+}
+
+/** The other pages about an item. */
+export const RelatedPages = ({ of }: { of: readonly Way[] }) => (
+  <Card title="Related pages">
+    <div class="body actions">
+      <Ways of={of} />
+    </div>
+  </Card>
 )
 
 /** The page of an item that is loading, or that cannot be read. */
-export const Pending = ({ title, from, error }: { title: string; from: [string, string]; error?: Error }) => (
+export const Pending = ({ title, from, error }: { title: string; from: Way; error?: Error }) => (
   <>
     <PageHead title={title} from={from} />
     <ProblemNote error={error} />

@@ -4,7 +4,8 @@ import { useLoad } from '../lib/load.ts'
 import type { Location } from '../lib/router.ts'
 import { ProblemNote } from './text.tsx'
 
-type Page = ComponentType<{ place: Location }>
+/** A page. `id` is the second segment of its address. */
+export type Page = ComponentType<{ place: Location; id: string }>
 
 /** A page that is loaded when it is shown. */
 export function lazily(read: () => Promise<Page>): Page {

@@ -23,6 +23,8 @@ interface ShellProps {
 export function Shell({ operator, onSignOut, onWall }: ShellProps) {
   const place = usePlace()
   const page = pageOf(place)
+  const { 1: id = '' } = place.segments
+  const Shown = (id && page?.one) || page?.show
   const [isOpen, setOpen] = useState(false)
   const status = useGet<Status>('/admin/system/status')
   const offered = useLoad('offered', readOffered)
@@ -114,10 +116,11 @@ export function Shell({ operator, onSignOut, onWall }: ShellProps) {
           </nav>
         )}
         <AccessContext.Provider value={{ operator, offered: offered.data }} key={String(isUtc)}>
-          {page ? (
-            <page.show
+          {Shown ? (
+            <Shown
               place={place}
-              key={page.keeps ? page.name : [...place.segments, place.query['pasted']].join('/')}
+              id={id}
+              key={page?.keeps ? page.name : [...place.segments, place.query['pasted']].join('/')}
             />
           ) : (
             <Lost />

@@ -49,7 +49,7 @@ export const PageHead = ({
   from,
   about,
   children,
-}: Children & { title: ComponentChildren; from?: [text: string, address: string]; about?: ComponentChildren }) => (
+}: Children & { title: ComponentChildren; from?: Way; about?: ComponentChildren }) => (
   <div class="page-head">
     <div>
       {from && (
@@ -103,6 +103,19 @@ export const Caution = ({ of }: { of: string | undefined }) =>
 
 /** A refusal as a sentence; names of fields keep their case. */
 export const sentence = (text: string) => `${text.replace(/^[a-z](?=[a-z]* )/, (first) => first.toUpperCase())}.`
+
+/** A link: its text and its address. */
+export type Way = readonly [text: string, address: string]
+/** Links that look like buttons. */
+export const Ways = ({ of }: { of: readonly Way[] }) => (
+  <>
+    {of.map(([text, address]) => (
+      <a key={text} class="button" href={address}>
+        {text}
+      </a>
+    ))}
+  </>
+)
 
 /** Names and values. */
 export const Facts = ({

@@ -6,7 +6,7 @@ import { go, href } from '../../lib/router.ts'
 import type { Grants, UserAnswer, UserInFull } from '../../lib/types.ts'
 import { ActivityCard } from '../../parts/activity.tsx'
 import { ConfirmButton } from '../../parts/dialog.tsx'
-import { DeleteButton, EditButton, ItemPage, Pending } from '../../parts/entity.tsx'
+import { DeleteButton, EditButton, ItemPage, RelatedPages } from '../../parts/entity.tsx'
 import { History } from '../../parts/history.tsx'
 import { acts, type Column } from '../../parts/list.tsx'
 import { TableCard } from '../../parts/table_card.tsx'
@@ -18,60 +18,44 @@ import { UserAccess } from './user_access.tsx'
 import { UserFactors } from './user_factors.tsx'
 import { UserSessions } from './user_sessions.tsx'
 
-const from: [string, string] = ['Users', href(['users'])]
+const from = ['Users', href(['users'])] as const
 
 /** One user. */
 export function UserDetail({ id }: { id: string }) {
   const path = `/admin/users/${segment(id)}`
-  const { data: user, error, reload } = useLoad(path, () => get<UserInFull>(path))
-  if (!user) return <Pending title="User" from={from} error={error} />
   return (
-    <ItemPage onChange={reload}>
-      <PageHead
-        from={from}
-        title={
-          <>
-            <Name of={user.email} or={user.id} />{' '}
-            <Badge tone={user.status === 'active' ? 'good' : 'bad'}>{user.status}</Badge>
-          </>
-        }
-      >
-        <Actions user={user} path={path} />
-      </PageHead>
-      <Card>
-        <Facts
-          of={[
-            ['Name', <Name key="name" of={user.name} />],
-            ...PROFILE.flatMap(([member, label]) => (user[member] ? [[label, user[member]] as const] : [])),
-            ['ID', <Copy key="id" text={user.id} what="id" />],
-            ['Email', user.email_verified ? 'verified' : 'not verified'],
-            ['Role', user.role],
-            ...groupFacts(user),
-            ['Signs in with', user.provider === 'local' ? 'a password' : 'an identity provider'],
-            ['Created', <Time key="made" at={user.created_at} />],
-            ['Changed', <Time key="changed" at={user.updated_at} />],
-          ]}
-        />
-      </Card>
-      <ActivityCard user_id={user.id} />
-      <UserAccess key={JSON.stringify(user)} path={path} />
-      <GrantsCard path={path} />
-      {user.provider === 'local' && <UserFactors user={user} path={path} />}
-      <UserSessions path={path} />
-      <History of={{ about: user.id }} version={user.updated_at} />
-      <Card title="Related pages">
-        <div class="body actions">
-          <a class="button" href={href(['try', 'explain'], { user: user.email || user.id })}>
-            Explain access
-          </a>
-          <a class="button" href={href(['issuances'], { user_id: user.id })}>
-            Tokens about this user
-          </a>
-          <a class="button" href={href(['audit'], { actor_id: user.id })}>
-            Audit events of this user
-          </a>
-        </div>
-      </Card>
+    <ItemPage<UserInFull> title="User" path={path} from={from}>
+      {(user) => (
+        <>
+          <PageHead
+            from={from}
+            title={
+              <>
+                <Name of={user.email} or={user.id} />{' '}
+                <Badge tone={user.status === 'active' ? 'good' : 'bad'}>{user.status}</Badge>
+              </>
+            }
+          >
+            <Actions user={user} path={path} />
+          </PageHead>
+          <Card>
+            <Facts of={factsOf(user)} />
+          </Card>
+          <ActivityCard user_id={user.id} />
+          <UserAccess key={JSON.stringify(user)} path={path} />
+          <GrantsCard path={path} />
+          {user.provider === 'local' && <UserFactors user={user} path={path} />}
+          <UserSessions path={path} />
+          <History of={{ about: user.id }} version={user.updated_at} />
+          <RelatedPages
+            of={[
+              ['Explain access', href(['try', 'explain'], { user: user.email || user.id })],
+              ['Tokens about this user', href(['issuances'], { user_id: user.id })],
+              ['Audit events of this user', href(['audit'], { actor_id: user.id })],
+            ]}
+          />
+        </>
+      )}
     </ItemPage>
   )
 }
@@ -83,6 +67,18 @@ const PROFILE = [
   ['preferred_username', 'Preferred user name'],
   ['locale', 'Language'],
 ] as const
+
+const factsOf = (user: UserInFull) => [
+  ['Name', <Name key="name" of={user.name} />] as const,
+  ...PROFILE.flatMap(([member, label]) => (user[member] ? [[label, user[member]] as const] : [])),
+  ['ID', <Copy key="id" text={user.id} what="id" />] as const,
+  ['Email', user.email_verified ? 'verified' : 'not verified'] as const,
+  ['Role', user.role] as const,
+  ...groupFacts(user),
+  ['Signs in with', user.provider === 'local' ? 'a password' : 'an identity provider'] as const,
+  ['Created', <Time key="made" at={user.created_at} />] as const,
+  ['Changed', <Time key="changed" at={user.updated_at} />] as const,
+]
 
 /** A user of an identity provider has groups of operators and of the provider. Operators change only their own. */
 const groupFacts = ({ provider, groups, operator_groups = groups, provider_groups = [] }: UserAnswer) => [

@@ -2,7 +2,7 @@
 
 import { call, segment } from '../../lib/api.ts'
 import { useGet } from '../../lib/load.ts'
-import { go, href, type Location } from '../../lib/router.ts'
+import { go, href } from '../../lib/router.ts'
 import type { Stats, UserAnswer } from '../../lib/types.ts'
 import type { BulkAction } from '../../parts/bulk.tsx'
 import { Entries } from '../../parts/entity.tsx'
@@ -11,7 +11,6 @@ import { FormButton } from '../../parts/forms/form.tsx'
 import type { Column } from '../../parts/list.tsx'
 import { Badge, Name, Time } from '../../parts/text.tsx'
 import { GroupLinks } from '../groups.tsx'
-import { UserDetail } from './user.tsx'
 import { ImportButton } from './user_import.tsx'
 
 const COLUMNS: readonly Column<UserAnswer>[] = [
@@ -61,13 +60,8 @@ const BULK: readonly BulkAction<UserAnswer>[] = [
   },
 ]
 
-/** The list of users, or one of them. */
-export function Users({ place }: { place: Location }) {
-  const [, id] = place.segments
-  return id === undefined ? <UserList /> : <UserDetail id={id} />
-}
-
-function UserList() {
+/** The list of users. */
+export function UserList() {
   const stats = useGet<Stats>('/admin/stats')
   const create = (
     <>
