@@ -41,15 +41,3 @@ function decoded(part: string): Record<string, unknown> | undefined {
     return undefined
   }
 }
-
-let held: Pasted | undefined
-/** Holds a pasted value for the page that opens next, in memory. */
-export const hold = (pasted: Pasted): void => {
-  held = pasted
-}
-/** The held value, once. */
-export function takeHeld(): Pasted | undefined {
-  const taken = held
-  held = undefined
-  return taken
-}

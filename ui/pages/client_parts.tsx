@@ -1,5 +1,5 @@
 // What the pages of clients share: sources in words, and the dialog that shows a secret.
-import { handOver, type NewCredentials } from '../lib/handed_over.ts'
+import { handOver, type NewCredentials } from '../lib/held.ts'
 import { go, href } from '../lib/router.ts'
 import type { ClientAnswer } from '../lib/types.ts'
 import { ShownOnce } from '../parts/shown_once.tsx'

@@ -1,5 +1,5 @@
 // Connect an MCP server: read what it publishes, register it, show the lines for it and its clients, and try a sign-in.
-import { useEffect, useId, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { call, get, segment } from '../lib/api.ts'
 import { useGet } from '../lib/load.ts'
 import { go, href, type Location } from '../lib/router.ts'
@@ -9,6 +9,7 @@ import type { Discovered, ResourceAnswer } from '../lib/types.ts'
 import { useWork } from '../lib/work.ts'
 import { Pending } from '../parts/entity.tsx'
 import { Checks } from '../parts/forms/checks.tsx'
+import { TextField } from '../parts/forms/text_field.tsx'
 import { OperationButton } from '../parts/operation_button.tsx'
 import { Badge, Card, Code, PageHead, ProblemNote, sentence } from '../parts/text.tsx'
 
@@ -39,7 +40,6 @@ const Steps = ({ of }: { of: readonly Step[] }) => (
 
 /** The page that connects a server. */
 export function NewServer() {
-  const id = useId()
   const [url, setUrl] = useState('')
   const [found, setFound] = useState<Discovered>()
   const { error, busy, run } = useWork()
@@ -56,19 +56,14 @@ export function NewServer() {
       />
       <Card title="1. Its URL">
         <form class="fields body" onSubmit={read}>
-          <div class="field">
-            <label for={id}>URL of the MCP endpoint</label>
-            <input
-              id={id}
-              autofocus
-              required
-              autocomplete="off"
-              spellcheck={false}
-              placeholder="https://notes.example.com/mcp"
-              value={url}
-              onInput={(event) => setUrl(event.currentTarget.value)}
-            />
-          </div>
+          <TextField
+            label="URL of the MCP endpoint"
+            autofocus
+            required
+            placeholder="https://notes.example.com/mcp"
+            value={url}
+            onText={setUrl}
+          />
           <ProblemNote error={error} />
           <div>
             <OperationButton operation="resource.discover" type="submit" class="primary" disabled={busy}>
@@ -84,7 +79,6 @@ export function NewServer() {
 
 /** What was found, and the form that registers it. A server that publishes nothing yet can be registered too. */
 function Found({ url, found }: { url: string; found: Discovered }) {
-  const id = useId()
   const uri = found.resource ?? url
   const [slug, setSlug] = useState(() => new URL(uri).hostname.split('.')[0] ?? '')
   const [scopes, setScopes] = useState(found.scopes.join('\n'))
@@ -122,10 +116,7 @@ function Found({ url, found }: { url: string; found: Discovered }) {
             <p>
               Its tokens are for <code>{uri}</code>.
             </p>
-            <div class="field">
-              <label for={id}>Short name (slug)</label>
-              <input id={id} required value={slug} onInput={(event) => setSlug(event.currentTarget.value)} />
-            </div>
+            <TextField label="Short name (slug)" required value={slug} onText={setSlug} />
             {found.scopes.length > 0 ? (
               <fieldset class="field">
                 <legend>Scopes that it publishes</legend>

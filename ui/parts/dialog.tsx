@@ -6,6 +6,7 @@ import { quantity } from '../lib/format.ts'
 import type { JobAnswer } from '../lib/types.ts'
 import { useWork } from '../lib/work.ts'
 import { useChanged } from './changed.ts'
+import { TextField } from './forms/text_field.tsx'
 import { OperationButton } from './operation_button.tsx'
 import { ProblemNote } from './text.tsx'
 
@@ -59,7 +60,6 @@ interface ConfirmProps {
 export function Confirm({ title, children, verb, harmless, word, run, onClose }: ConfirmProps) {
   const work = useWork()
   const [typed, setTyped] = useState('')
-  const id = useId()
   const [job, setJob] = useState<JobAnswer>()
   const act = async (event: SubmitEvent) => {
     event.preventDefault()
@@ -74,12 +74,15 @@ export function Confirm({ title, children, verb, harmless, word, run, onClose }:
       <form class="fields" onSubmit={act}>
         <div class="soft">{children}</div>
         {word !== undefined && (
-          <div class="field">
-            <label for={id}>
-              Type <code>{word}</code> to continue
-            </label>
-            <input id={id} autocomplete="off" value={typed} onInput={(event) => setTyped(event.currentTarget.value)} />
-          </div>
+          <TextField
+            label={
+              <>
+                Type <code>{word}</code> to continue
+              </>
+            }
+            value={typed}
+            onText={setTyped}
+          />
         )}
         {work.busy && job && <JobProgress of={job} />}
         <ProblemNote error={work.error} />

@@ -10,8 +10,8 @@ import { Facts, Mono, Name, Time } from './text.tsx'
 export const inWords = (action: string) => action.replaceAll('_', ' ')
 
 const PAGES: Readonly<Record<string, string>> = { client: 'clients', user: 'users', resource: 'resources' }
-/** Members of a detail that are ids, and the page of each. */
-const MEMBERS: Readonly<Record<string, string>> = {
+/** Members that are ids, and the page of each. */
+export const ID_PAGES: Readonly<Record<string, string>> = {
   ...{ user_id: 'users', client_id: 'clients', resource_id: 'resources' },
   ...{ local_subject: 'users', jti: 'issuances', parent: 'issuances' },
 }
@@ -95,8 +95,8 @@ const Happened = ({ of: { action, detail, request_id, id } }: { of: AuditEventAn
             ([name, value]) =>
               [
                 words(name),
-                typeof value === 'string' && MEMBERS[name] ? (
-                  <NamedId key={name} id={value} page={MEMBERS[name]} />
+                typeof value === 'string' && ID_PAGES[name] ? (
+                  <NamedId key={name} id={value} page={ID_PAGES[name]} />
                 ) : (
                   <code key={name}>{textOf(value)}</code>
                 ),
@@ -135,7 +135,7 @@ export async function eventsWithNames(answer: unknown): Promise<AuditEventAnswer
     events.flatMap(({ actor_id, client_id, detail }) => [
       actor_id,
       client_id,
-      ...Object.keys(MEMBERS).map((name) => (typeof detail[name] === 'string' ? String(detail[name]) : undefined)),
+      ...Object.keys(ID_PAGES).map((name) => (typeof detail[name] === 'string' ? String(detail[name]) : undefined)),
     ]),
   )
   return events

@@ -1,6 +1,7 @@
 // The field in the head of every page that searches everything. Ctrl-K moves to it.
 import { useEffect, useRef } from 'preact/hooks'
-import { hold, readPasted } from '../lib/pasted.ts'
+import { hold } from '../lib/held.ts'
+import { readPasted } from '../lib/pasted.ts'
 import { go, href } from '../lib/router.ts'
 
 const PLACE = 'search'

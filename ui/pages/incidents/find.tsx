@@ -2,9 +2,11 @@
 import type { ComponentType } from 'preact'
 import { useState } from 'preact/hooks'
 import { call, get } from '../../lib/api.ts'
+import { takeHeld } from '../../lib/held.ts'
 import { useGet, useLoad } from '../../lib/load.ts'
-import { type Pasted, readPasted, takeHeld } from '../../lib/pasted.ts'
+import { type Pasted, readPasted } from '../../lib/pasted.ts'
 import type { ApiKeyAnswer, BusyClientAnswer, Decoded, FindAnswer, Keys } from '../../lib/types.ts'
+import { TextField } from '../../parts/forms/text_field.tsx'
 import { acts, type Column } from '../../parts/list.tsx'
 import { TableCard } from '../../parts/table_card.tsx'
 import { Badge, Card, JsonText, Name, ProblemNote, Time } from '../../parts/text.tsx'
@@ -34,6 +36,7 @@ async function subjectOf(pasted: Pasted): Promise<readonly [subject: string, id:
 /** The field to paste a token into. It is not a field of a form that the browser keeps. */
 function FindToken({ onFound }: FinderProps) {
   const [pasted, setPasted] = useState<Pasted | undefined>(takeHeld)
+  const [text, setText] = useState(pasted?.kind === 'secret' ? pasted.value : '')
   const [error, setError] = useState<Error>()
   const find = (event?: SubmitEvent) => {
     event?.preventDefault()
@@ -42,25 +45,17 @@ function FindToken({ onFound }: FinderProps) {
   return (
     <Card title="The token">
       <form class="body fields" onSubmit={find}>
-        <div class="field">
-          <label for="leaked">Token, refresh token, API key, or the jti</label>
-          <textarea
-            id="leaked"
-            rows={4}
-            autocomplete="off"
-            spellcheck={false}
-            aria-describedby="leaked-hint"
-            defaultValue={pasted?.kind === 'secret' ? pasted.value : ''}
-            onInput={({ currentTarget: { value } }) => {
-              setError(undefined)
-              setPasted(value.trim() ? readPasted(value) : undefined)
-            }}
-          />
-          <span class="hint" id="leaked-hint">
-            A signed token is decoded in this browser, and only its jti is sent. An opaque value is sent to this server
-            alone, in the body of one request, and is not logged.
-          </span>
-        </div>
+        <TextField
+          label="Token, refresh token, API key, or the jti"
+          hint="A signed token is decoded in this browser, and only its jti is sent. An opaque value is sent to this server alone, in the body of one request, and is not logged."
+          rows={4}
+          value={text}
+          onText={(value) => {
+            setText(value)
+            setError(undefined)
+            setPasted(value.trim() ? readPasted(value) : undefined)
+          }}
+        />
         {pasted?.kind === 'token' && <JsonText of={pasted.claims} what="claims" />}
         {pasted?.kind === 'secret' && <p>It looks like {pasted.what}.</p>}
         <ProblemNote error={error} />
@@ -97,10 +92,7 @@ function SearchFor({ kind, label, onPick }: { kind: 'user' | 'client'; label: st
           setAsked(text.trim())
         }}
       >
-        <div class="field">
-          <label for="who">{kind === 'user' ? 'Email, name or id' : 'Name or client_id'}</label>
-          <input id="who" autocomplete="off" value={text} onInput={(event) => setText(event.currentTarget.value)} />
-        </div>
+        <TextField label={kind === 'user' ? 'Email, name or id' : 'Name or client_id'} value={text} onText={setText} />
         <ProblemNote error={error} />
         <div class="form-foot">
           <button type="submit" class="primary" disabled={!text.trim()}>

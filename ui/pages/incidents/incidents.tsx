@@ -6,8 +6,9 @@ import { useLoad } from '../../lib/load.ts'
 import { go, href, type Location } from '../../lib/router.ts'
 import type { IncidentAnswer } from '../../lib/types.ts'
 import { ConfirmButton } from '../../parts/dialog.tsx'
+import { ID_PAGES } from '../../parts/event_parts.tsx'
 import { OperationButton } from '../../parts/operation_button.tsx'
-import { Badge, Card, Code, Facts, PageHead, ProblemNote } from '../../parts/text.tsx'
+import { Badge, Card, Code, Facts, IdLink, PageHead, ProblemNote } from '../../parts/text.tsx'
 import { say } from '../../parts/toast.tsx'
 import { FINDERS, type IncidentKind } from './find.tsx'
 
@@ -190,16 +191,9 @@ const countsOf = ({ tokens, sign_ins }: Step): string => {
   return counts.length > 0 ? ` (${counts.join(', ')})` : ''
 }
 
-const PLACES: Readonly<Record<string, string>> = { jti: 'issuances', client_id: 'clients', user_id: 'users' }
 const AboutLink = ({ name, value }: { name: string; value: string }) => {
-  const page = PLACES[name]
-  return page ? (
-    <a href={href([page, value])}>
-      <code>{value}</code>
-    </a>
-  ) : (
-    <code>{value}</code>
-  )
+  const page = ID_PAGES[name]
+  return page ? <IdLink page={page} id={value} /> : <code>{value}</code>
 }
 
 const Remains = ({ of }: { of: readonly string[] }) => (

@@ -1,14 +1,14 @@
 // Makes the token request of a client that authenticates with a key: `service try assertion` on the page.
-import { useId, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { get } from '../../lib/api.ts'
 import { type MadeAssertion, makeAssertion } from '../../lib/client_assertion.ts'
 import { quotedArgument } from '../../lib/schema.ts'
 import { useWork } from '../../lib/work.ts'
+import { TextField } from '../../parts/forms/text_field.tsx'
 import { Card, Code, JsonText, ProblemNote } from '../../parts/text.tsx'
 
 /** A private key and a client ID, and the request that they make. */
 export function MakeAssertion() {
-  const id = useId()
   const [client, setClient] = useState('')
   const [key, setKey] = useState('')
   const [made, setMade] = useState<MadeAssertion & { issuer: string }>()
@@ -25,32 +25,15 @@ export function MakeAssertion() {
     <div class="two">
       <Card title="Client and key">
         <form class="fields body" onSubmit={submit}>
-          <div class="field">
-            <label for={`${id}-client`}>Client ID</label>
-            <input
-              id={`${id}-client`}
-              required
-              autocomplete="off"
-              value={client}
-              onInput={(event) => setClient(event.currentTarget.value)}
-            />
-          </div>
-          <div class="field">
-            <label for={`${id}-key`}>Private key</label>
-            <textarea
-              id={`${id}-key`}
-              required
-              rows={8}
-              spellcheck={false}
-              autocomplete="off"
-              aria-describedby={`${id}-hint`}
-              value={key}
-              onInput={(event) => setKey(event.currentTarget.value)}
-            />
-            <span class="hint" id={`${id}-hint`}>
-              PEM (PKCS #8) or JWK. It is used in this browser only and is not sent.
-            </span>
-          </div>
+          <TextField label="Client ID" required value={client} onText={setClient} />
+          <TextField
+            label="Private key"
+            hint="PEM (PKCS #8) or JWK. It is used in this browser only and is not sent."
+            required
+            rows={8}
+            value={key}
+            onText={setKey}
+          />
           <ProblemNote error={error} />
           <div class="form-foot">
             <button type="submit" class="primary">

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { explain } from '../../lib/explain.ts'
-import { takeHandedOver } from '../../lib/handed_over.ts'
+import { takeHandedOver } from '../../lib/held.ts'
 import { useGet } from '../../lib/load.ts'
 import { href } from '../../lib/router.ts'
 import { quotedArgument } from '../../lib/schema.ts'

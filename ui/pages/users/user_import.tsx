@@ -14,6 +14,7 @@ import { operations } from '../../lib/schema.ts'
 import { useWork } from '../../lib/work.ts'
 import { useChanged } from '../../parts/changed.ts'
 import { Dialog } from '../../parts/dialog.tsx'
+import { TextField } from '../../parts/forms/text_field.tsx'
 import { OperationButton } from '../../parts/operation_button.tsx'
 import { ProblemNote } from '../../parts/text.tsx'
 
@@ -68,7 +69,7 @@ function ImportForm({ onClose }: { onClose: () => void }) {
       }}
     >
       <FileField id={`${id}-file`} onFile={setFile} />
-      {!file && <PasteField id={`${id}-text`} value={pasted} onText={setPasted} />}
+      {!file && <TextField label="Or paste the lines" rows={6} value={pasted} onText={setPasted} />}
       <SkipField id={`${id}-skip`} checked={skips} onChange={setSkips} />
       <ProblemNote error={error} />
       {outcome && <OutcomeNote of={outcome} />}
@@ -102,19 +103,6 @@ const FileField = ({ id, onFile }: { id: string; onFile: (file: File | undefined
       One JSON object on each line (NDJSON), or CSV whose first line names the columns: email, name, password_hash,
       groups, role, status, email_verified, given_name, family_name, preferred_username, locale.
     </span>
-  </div>
-)
-
-const PasteField = ({ id, value, onText }: { id: string; value: string; onText: (text: string) => void }) => (
-  <div class="field">
-    <label for={id}>Or paste the lines</label>
-    <textarea
-      id={id}
-      rows={6}
-      spellcheck={false}
-      value={value}
-      onInput={(event) => onText(event.currentTarget.value)}
-    />
   </div>
 )
 

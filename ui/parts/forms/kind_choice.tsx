@@ -2,6 +2,7 @@
 import { useId, useState } from 'preact/hooks'
 import type { FormKind, FormRules } from '../../../src/admin/forms/form.ts'
 import type { Body } from './form_values.ts'
+import { TextField } from './text_field.tsx'
 
 interface Props {
   rules: FormRules
@@ -42,18 +43,13 @@ export function KindChoice({ rules: { question, kinds = {} }, kind: restored, on
         </div>
       </fieldset>
       {kind?.asks && (
-        <div class="field">
-          <label for={`${id}-asks`}>{kind.asks.label}</label>
-          <input
-            id={`${id}-asks`}
-            required
-            autocomplete="off"
-            spellcheck={false}
-            placeholder={kind.asks.example}
-            value={answer}
-            onInput={(event) => choose(chosen as string, kind, event.currentTarget.value.trim().replace(/\/+$/, ''))}
-          />
-        </div>
+        <TextField
+          label={kind.asks.label}
+          required
+          placeholder={kind.asks.example}
+          value={answer}
+          onText={(text) => choose(chosen as string, kind, text.trim().replace(/\/+$/, ''))}
+        />
       )}
       {link && !link.includes('{') && (
         <p class="hint">
