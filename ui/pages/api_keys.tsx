@@ -4,7 +4,6 @@ import { call, segment } from '../lib/api.ts'
 import type { ApiKeyAnswer, NewApiKeyAnswer } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { Entries } from '../parts/entity.tsx'
-import { FormButton } from '../parts/forms/form.tsx'
 import { acts, type Column } from '../parts/list.tsx'
 import { ShownOnce } from '../parts/shown_once.tsx'
 import { Badge, Time } from '../parts/text.tsx'
@@ -43,21 +42,16 @@ const COLUMNS: readonly Column<ApiKeyAnswer>[] = [
 /** The list of keys. */
 export function ApiKeys() {
   const [made, setMade] = useState<NewApiKeyAnswer>()
-  const create = (
-    <FormButton<NewApiKeyAnswer>
-      label="New API key"
-      title="New API key"
-      operation="api-key.create"
-      fields={['name', 'capability', 'provider']}
-      onDone={setMade}
-    />
-  )
   return (
     <>
       <Entries<ApiKeyAnswer>
         title="API keys"
         about="Keys of the admin API, and of identity providers that manage their people over SCIM. The audit trail names the key that made a change. The keys of the configuration are on the page Settings."
-        create={create}
+        create={{
+          ...{ label: 'New API key', title: 'New API key', operation: 'api-key.create' },
+          fields: ['name', 'capability', 'provider'],
+          onDone: setMade,
+        }}
         none="No API key yet"
         path={PATH}
         keyOf={({ id }) => id}

@@ -11,7 +11,7 @@ import { DeletedLink, Entries } from '../parts/entity.tsx'
 import { type Filter, OLDEST_FIRST } from '../parts/filters.tsx'
 import { FormButton } from '../parts/forms/form.tsx'
 import type { Column } from '../parts/list.tsx'
-import { Badge, Caution, Name, Time } from '../parts/text.tsx'
+import { Badge, Caution, Main, Name, Time } from '../parts/text.tsx'
 import { FLOW, SecretDialog, SOURCES } from './client_parts.tsx'
 
 const FILTERS: readonly Filter[] = [
@@ -64,17 +64,13 @@ const Host = ({ of }: { of: string }) =>
 const COLUMNS: readonly Column<ClientAnswer>[] = [
   {
     title: 'Client',
-    cell: (client) => (
+    cell: ({ client_id, client_name, status, agent, warning }) => (
       <>
-        <a class="main" href={href(['clients', client.client_id])}>
-          <Name of={client.client_name} />
-        </a>{' '}
-        {client.status === 'suspended' && <Badge tone="bad">suspended</Badge>}
-        {client.agent && <Badge tone="accent">agent</Badge>}
-        <small>
-          <code>{client.client_id}</code>
-        </small>
-        <Caution of={client.warning} />
+        <Main to={href(['clients', client_id])} name={<Name of={client_name} />} below={<code>{client_id}</code>}>
+          {status === 'suspended' && <Badge tone="bad">suspended</Badge>}
+          {agent && <Badge tone="accent">agent</Badge>}
+        </Main>
+        <Caution of={warning} />
       </>
     ),
   },
@@ -102,16 +98,6 @@ export function ClientList() {
     if (client.client_secret) setCreated(client)
     else go(href(['clients', client.client_id]))
   }
-  const create = (
-    <FormButton<NewClientAnswer>
-      label="New client"
-      title="New client"
-      operation="client.create"
-      fields={FIELDS}
-      options={{ grant_types: grantOptions('client') }}
-      onDone={done}
-    />
-  )
   const keep = (
     <FormButton<NewClientAnswer>
       label="Add by document"
@@ -129,11 +115,16 @@ export function ClientList() {
       <Entries<ClientAnswer>
         title="Clients"
         about="Programs that may request tokens: applications, agents and machines."
-        create={
+        create={{
+          ...{ label: 'New client', title: 'New client', operation: 'client.create' },
+          fields: FIELDS,
+          options: { grant_types: grantOptions('client') },
+          onDone: done,
+        }}
+        beside={
           <>
             <DeletedLink kind="client" />
             {keep}
-            {create}
           </>
         }
         none="No client yet"

@@ -4,7 +4,6 @@ import { useGet } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
 import type { Link, ResourceAnswer } from '../lib/types.ts'
 import { DeleteButton, EditButton, Entries } from '../parts/entity.tsx'
-import { FormButton } from '../parts/forms/form.tsx'
 import { acts, type Column } from '../parts/list.tsx'
 import { Time } from '../parts/text.tsx'
 
@@ -12,20 +11,15 @@ import { Time } from '../parts/text.tsx'
 export function FrontingPage() {
   const resources = useGet<ResourceAnswer[]>('/admin/resources', { limit: 500 }).data ?? []
   const slugs = resources.map(({ slug, display_name }) => [slug, display_name || slug] as const)
-  const create = (
-    <FormButton
-      label="Create link"
-      title="Create a fronting link"
-      operation="fronting.create"
-      fields={['source', 'target', 'scope_map']}
-    />
-  )
   return (
     <Entries<Link>
       title="Fronting"
       about="A gateway may exchange a token that was issued for it for a token of a resource behind it, scope by scope."
       label="Fronting links"
-      create={create}
+      create={{
+        ...{ label: 'Create link', title: 'Create a fronting link', operation: 'fronting.create' },
+        fields: ['source', 'target', 'scope_map'],
+      }}
       none="No link yet"
       path="/admin/fronting"
       filters={[

@@ -5,9 +5,8 @@ import { href } from '../lib/router.ts'
 import type { IdpAnswer } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { actionsColumn, Entries } from '../parts/entity.tsx'
-import { FormButton } from '../parts/forms/form.tsx'
 import type { Column } from '../parts/list.tsx'
-import { Badge, Caution, Copy, Lines, Name } from '../parts/text.tsx'
+import { Badge, Caution, Copy, Lines, Main, Name } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 
 /** The identity providers as options, and the name of one. */
@@ -24,16 +23,10 @@ export const Enabled = ({ is }: { is: boolean }) => <Badge tone={is ? 'good' : '
 const COLUMNS: readonly Column<IdpAnswer>[] = [
   {
     title: 'Provider',
-    cell: (idp) => (
-      <>
-        <b>
-          <Name of={idp.name} />
-        </b>{' '}
-        <Enabled is={idp.enabled} />
-        <small>
-          <Copy text={idp.issuer} what="issuer" />
-        </small>
-      </>
+    cell: ({ name, enabled, issuer }) => (
+      <Main name={<Name of={name} />} below={<Copy text={issuer} what="issuer" />}>
+        <Enabled is={enabled} />
+      </Main>
     ),
   },
   {
@@ -92,15 +85,11 @@ export const Idps = () => (
   <Entries<IdpAnswer>
     title="Identity providers"
     about="The issuers whose assertions (ID-JAG) are accepted (Enterprise-Managed Authorization). If subject tokens are enabled, tokens of their users can also be exchanged."
-    create={
-      <FormButton
-        label="Register provider"
-        title="Register an identity provider"
-        operation="idp.create"
-        fields={['issuer', 'jwks_uri', 'audience', 'name', 'subject_tokens', 'audiences']}
-        verb="Register"
-      />
-    }
+    create={{
+      ...{ label: 'Register provider', title: 'Register an identity provider', operation: 'idp.create' },
+      fields: ['issuer', 'jwks_uri', 'audience', 'name', 'subject_tokens', 'audiences'],
+      verb: 'Register',
+    }}
     none="No identity provider yet"
     path="/admin/idps"
     keyOf={({ id }) => id}

@@ -1,27 +1,21 @@
 // Subject mappings: the local subject of a subject of an identity provider.
 import type { Mapping } from '../lib/types.ts'
 import { actionsColumn, Entries } from '../parts/entity.tsx'
-import { FormButton } from '../parts/forms/form.tsx'
 import { Copy, IdLink, Name, Time } from '../parts/text.tsx'
 import { useIdps } from './idps.tsx'
 
 /** Subject mappings: the local subject of a subject of an identity provider. */
 export function Mappings() {
   const idps = useIdps()
-  const create = (
-    <FormButton
-      label="Create mapping"
-      title="Map a subject"
-      operation="mapping.create"
-      fields={['idp_id', 'federated_subject', 'local_subject']}
-      options={{ idp_id: idps.pairs }}
-    />
-  )
   return (
     <Entries<Mapping>
       title="Subject mappings"
       about="The local subject of a subject of an identity provider. A subject without a mapping becomes issuer:subject, or is refused when xaa.subject_mode is strict."
-      create={create}
+      create={{
+        ...{ label: 'Create mapping', title: 'Map a subject', operation: 'mapping.create' },
+        fields: ['idp_id', 'federated_subject', 'local_subject'],
+        options: { idp_id: idps.pairs },
+      }}
       none="No mapping yet"
       path="/admin/xaa/subject-mappings"
       page={50}

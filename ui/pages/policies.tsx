@@ -2,8 +2,7 @@
 import { href } from '../lib/router.ts'
 import type { XaaPolicyAnswer } from '../lib/types.ts'
 import { actionsColumn, Entries } from '../parts/entity.tsx'
-import { FormButton } from '../parts/forms/form.tsx'
-import { Name } from '../parts/text.tsx'
+import { Main, Name } from '../parts/text.tsx'
 import { Enabled, useIdps } from './idps.tsx'
 
 const listed = (items: readonly string[], none: string) =>
@@ -13,20 +12,15 @@ const listed = (items: readonly string[], none: string) =>
 export function Policies() {
   const idps = useIdps()
   const fields = ['name', 'client_ids', 'scopes', 'resources', 'enabled']
-  const create = (
-    <FormButton
-      label="Create policy"
-      title="Create a policy"
-      operation="policy.create"
-      fields={['idp_id', ...fields]}
-      options={{ idp_id: idps.pairs }}
-    />
-  )
   return (
     <Entries<XaaPolicyAnswer>
       title="Policies"
       about="What assertions may be redeemed for. The oldest matching policy decides. Without a matching policy, no token is issued."
-      create={create}
+      create={{
+        ...{ label: 'Create policy', title: 'Create a policy', operation: 'policy.create' },
+        fields: ['idp_id', ...fields],
+        options: { idp_id: idps.pairs },
+      }}
       none="No policy yet"
       path="/admin/xaa/policies"
       filters={[{ name: 'idp_id', label: 'Any identity provider', options: idps.pairs }]}
@@ -34,16 +28,10 @@ export function Policies() {
       columns={[
         {
           title: 'Policy',
-          cell: (policy) => (
-            <>
-              <b>
-                <Name of={policy.name} />
-              </b>{' '}
-              <Enabled is={policy.enabled} />
-              <small>
-                <Name of={idps.nameOf(policy.idp_id)} />
-              </small>
-            </>
+          cell: ({ name, enabled, idp_id }) => (
+            <Main name={<Name of={name} />} below={<Name of={idps.nameOf(idp_id)} />}>
+              <Enabled is={enabled} />
+            </Main>
           ),
         },
         { title: 'Clients', cell: ({ client_ids }) => listed(client_ids, 'all') },

@@ -1,8 +1,7 @@
 // Broker providers: upstream providers of tokens.
 import type { Provider } from '../lib/types.ts'
 import { actionsColumn, Entries } from '../parts/entity.tsx'
-import { FormButton } from '../parts/forms/form.tsx'
-import { Badge, Caution, Name, Time } from '../parts/text.tsx'
+import { Badge, Caution, Main, Name, Time } from '../parts/text.tsx'
 
 const FIELDS = ['slug', 'display_name', 'protocol', 'config_data']
 
@@ -11,29 +10,18 @@ export const Providers = () => (
   <Entries<Provider>
     title="Providers"
     about="Upstream providers of tokens for broker resources. Secrets stay in environment variables and are never stored."
-    create={
-      <FormButton
-        label="Create provider"
-        title="Create a broker provider"
-        operation="provider.create"
-        fields={FIELDS}
-      />
-    }
+    create={{
+      ...{ label: 'Create provider', title: 'Create a broker provider', operation: 'provider.create' },
+      fields: FIELDS,
+    }}
     none="No provider yet"
     path="/admin/broker-providers"
     keyOf={({ id }) => id}
     columns={[
       {
         title: 'Provider',
-        cell: (provider) => (
-          <>
-            <b>
-              <Name of={provider.display_name} or={provider.slug} />
-            </b>
-            <small>
-              <code>{provider.slug}</code>
-            </small>
-          </>
+        cell: ({ slug, display_name }) => (
+          <Main name={<Name of={display_name} or={slug} />} below={<code>{slug}</code>} />
         ),
       },
       { title: 'Protocol', cell: ({ protocol }) => <Badge>{protocol}</Badge> },

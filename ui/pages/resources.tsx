@@ -6,10 +6,9 @@ import { go, href } from '../lib/router.ts'
 import type { ResourceAnswer } from '../lib/types.ts'
 import { ActivityCard } from '../parts/activity.tsx'
 import { DeleteButton, DeletedLink, EditButton, Entries, ItemPage, RelatedPages, Restorable } from '../parts/entity.tsx'
-import { FormButton } from '../parts/forms/form.tsx'
 import { History } from '../parts/history.tsx'
 import type { Column } from '../parts/list.tsx'
-import { Badge, Card, Caution, Copy, Facts, Lines, Mono, Name, PageHead, Time } from '../parts/text.tsx'
+import { Badge, Card, Caution, Copy, Facts, Lines, Main, Mono, Name, PageHead, Time } from '../parts/text.tsx'
 import { GroupLinks } from './groups.tsx'
 import { AccessCard } from './resource_access.tsx'
 
@@ -25,20 +24,12 @@ const FIELDS = [
   'token_claims',
   'policy',
 ]
-const START = { backend_kind: 'mint' }
 
 const COLUMNS: readonly Column<ResourceAnswer>[] = [
   {
     title: 'Resource',
-    cell: (resource) => (
-      <>
-        <a class="main" href={href(['resources', resource.slug])}>
-          <Name of={resource.display_name} or={resource.slug} />
-        </a>
-        <small>
-          <code>{resource.slug}</code>
-        </small>
-      </>
+    cell: ({ slug, display_name: name }) => (
+      <Main to={href(['resources', slug])} name={<Name of={name} or={slug} />} below={<code>{slug}</code>} />
     ),
   },
   { title: 'URI', cell: ({ uri }) => <Mono of={uri} /> },
@@ -51,49 +42,38 @@ const COLUMNS: readonly Column<ResourceAnswer>[] = [
 ]
 
 /** The list of resources. */
-export function ResourceList() {
-  const create = (
-    <FormButton<ResourceAnswer>
-      label="Create resource"
-      title="Create a resource"
-      operation="resource.create"
-      fields={FIELDS}
-      start={START}
-      onDone={({ slug }) => go(href(['resources', slug]))}
-    />
-  )
-  return (
-    <Entries<ResourceAnswer>
-      title="Resources"
-      about="MCP servers and other APIs that tokens are for. A token is valid for one of them."
-      create={
-        <>
-          <DeletedLink kind="resource" />
-          {create}
-        </>
-      }
-      none="No resource yet"
-      path="/admin/resources"
-      filters={[
-        { name: 'q', label: 'Search by name, slug or URI', search: true },
-        {
-          name: 'backend_kind',
-          label: 'Any kind',
-          options: [
-            ['mint', 'Tokens signed here'],
-            ['broker', 'Tokens of a provider'],
-          ],
-        },
-      ]}
-      columns={COLUMNS}
-      keyOf={({ id }) => id}
-      page={50}
-    >
-      Register the URI of your MCP server and its scopes. Clients name it with <code>resource=</code>, and your server
-      points here from its protected resource metadata.
-    </Entries>
-  )
-}
+export const ResourceList = () => (
+  <Entries<ResourceAnswer>
+    title="Resources"
+    about="MCP servers and other APIs that tokens are for. A token is valid for one of them."
+    create={{
+      ...{ label: 'Create resource', title: 'Create a resource', operation: 'resource.create' },
+      fields: FIELDS,
+      start: { backend_kind: 'mint' },
+      onDone: ({ slug }: ResourceAnswer) => go(href(['resources', slug])),
+    }}
+    beside={<DeletedLink kind="resource" />}
+    none="No resource yet"
+    path="/admin/resources"
+    filters={[
+      { name: 'q', label: 'Search by name, slug or URI', search: true },
+      {
+        name: 'backend_kind',
+        label: 'Any kind',
+        options: [
+          ['mint', 'Tokens signed here'],
+          ['broker', 'Tokens of a provider'],
+        ],
+      },
+    ]}
+    columns={COLUMNS}
+    keyOf={({ id }) => id}
+    page={50}
+  >
+    Register the URI of your MCP server and its scopes. Clients name it with <code>resource=</code>, and your server
+    points here from its protected resource metadata.
+  </Entries>
+)
 
 const from = ['Resources', href(['resources'])] as const
 

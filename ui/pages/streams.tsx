@@ -7,7 +7,6 @@ import { useChanged } from '../parts/changed.ts'
 import { Deliveries, waitingColumn } from '../parts/deliveries.tsx'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { DeleteButton, EditButton, Entries } from '../parts/entity.tsx'
-import { FormButton } from '../parts/forms/form.tsx'
 import { acts, type Column } from '../parts/list.tsx'
 import { Badge, Caution, Lines, Name, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
@@ -113,15 +112,11 @@ export const Streams = () => (
   <Entries<StreamAnswer>
     title="Streams"
     about="Security events for the servers of resources: they refuse revoked tokens at once (OpenID Shared Signals)."
-    create={
-      <FormButton<StreamAnswer>
-        label="Create stream"
-        title="Create a stream"
-        operation="stream.create"
-        fields={['client_id', ...FIELDS]}
-        options={OPTIONS}
-      />
-    }
+    create={{
+      ...{ label: 'Create stream', title: 'Create a stream', operation: 'stream.create' },
+      fields: ['client_id', ...FIELDS],
+      options: OPTIONS,
+    }}
     none="No stream yet"
     path={PATH}
     keyOf={({ stream_id }) => stream_id}

@@ -5,7 +5,6 @@ import type { NewWebhookAnswer, WebhookAnswer, WebhookSecret } from '../lib/type
 import { Deliveries, TestButton, waitingColumn } from '../parts/deliveries.tsx'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { actionsColumn, Entries } from '../parts/entity.tsx'
-import { FormButton } from '../parts/forms/form.tsx'
 import type { Column } from '../parts/list.tsx'
 import { ShownOnce } from '../parts/shown_once.tsx'
 import { Badge, Lines, Name } from '../parts/text.tsx'
@@ -84,21 +83,16 @@ const columnsOf = (onSecret: (of: ShownSecret) => void): Column<WebhookAnswer>[]
 /** The list of webhooks. */
 export function Webhooks() {
   const [made, setMade] = useState<ShownSecret>()
-  const create = (
-    <FormButton<NewWebhookAnswer>
-      label="Create webhook"
-      title="Create a webhook"
-      operation="webhook.create"
-      fields={FIELDS}
-      onDone={setMade}
-    />
-  )
   return (
     <>
       <Entries<WebhookAnswer>
         title="Webhooks"
         about="URLs that receive audit events as they happen. Every event is signed, and sent again until it is accepted."
-        create={create}
+        create={{
+          ...{ label: 'Create webhook', title: 'Create a webhook', operation: 'webhook.create' },
+          fields: FIELDS,
+          onDone: setMade,
+        }}
         none="No webhook yet"
         path={PATH}
         keyOf={({ id }) => id}

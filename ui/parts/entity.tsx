@@ -8,7 +8,7 @@ import { href } from '../lib/router.ts'
 import { dayOf } from '../lib/zone.ts'
 import { ChangedContext, useChanged } from './changed.ts'
 import { ConfirmButton } from './dialog.tsx'
-import { FormButton } from './forms/form.tsx'
+import { FormButton, type FormButtonProps } from './forms/form.tsx'
 import type { Pairs } from './forms/values.ts'
 import { type Column, List, type ListProps } from './list.tsx'
 import { Card, Empty, PageHead, ProblemNote, type Way, Ways } from './text.tsx'
@@ -22,8 +22,10 @@ interface EntriesProps<T> extends Omit<ListProps<T>, 'label' | 'empty' | 'versio
   about: ComponentChildren
   /** The link back. */
   from?: Way
-  /** The create button: above the list, and on the empty list. */
-  create?: ComponentChildren
+  /** The form that creates an item. Its button is above the list, and on the empty list. */
+  create?: FormButtonProps<never>
+  /** Buttons beside it. */
+  beside?: ComponentChildren
   /** Further buttons above the list. */
   more?: ComponentChildren
   /** The title of the empty list. */
@@ -32,13 +34,19 @@ interface EntriesProps<T> extends Omit<ListProps<T>, 'label' | 'empty' | 'versio
 }
 /** A page that lists the items of one kind, with a create button. After a change it reads the list again. */
 export function Entries<T>(props: EntriesProps<T>) {
-  const { title, label = title, about, from, create, more, none, children, ...list } = props
+  const { title, label = title, about, from, create, beside, more, none, children, ...list } = props
   const [version, setVersion] = useState(0)
+  const buttons = create && (
+    <>
+      {beside}
+      <FormButton {...create} />
+    </>
+  )
   return (
     <ChangedContext.Provider value={() => setVersion((before) => before + 1)}>
       <PageHead title={title} about={about} from={from}>
         {more}
-        {create}
+        {buttons}
       </PageHead>
       <List<T>
         {...list}
@@ -47,7 +55,7 @@ export function Entries<T>(props: EntriesProps<T>) {
         empty={
           <Empty title={none}>
             <p>{children}</p>
-            {create && <div class="actions">{create}</div>}
+            {buttons && <div class="actions">{buttons}</div>}
           </Empty>
         }
       />

@@ -37,6 +37,28 @@ export const Time = ({ at, or = 'never' }: { at: string | undefined; or?: string
     <span class="soft">{or}</span>
   )
 
+interface MainProps {
+  /** The address of its page. */
+  to?: string
+  name: ComponentChildren
+  /** The line below. */
+  below?: ComponentChildren
+}
+/** The first cell of a row: its name, with what stands beside it. */
+export const Main = ({ to, name, below, children }: Children & MainProps) => (
+  <>
+    {to === undefined ? (
+      <b>{name}</b>
+    ) : (
+      <a class="main" href={to}>
+        {name}
+      </a>
+    )}{' '}
+    {children}
+    {below && <small>{below}</small>}
+  </>
+)
+
 export type Tone = 'good' | 'warn' | 'bad' | 'accent' | ''
 /** A word in a box. */
 export const Badge = ({ tone = '', children }: Children & { tone?: Tone }) => (

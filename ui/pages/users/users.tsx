@@ -7,25 +7,18 @@ import type { Stats, UserAnswer } from '../../lib/types.ts'
 import type { BulkAction } from '../../parts/bulk.tsx'
 import { Entries } from '../../parts/entity.tsx'
 import { OLDEST_FIRST } from '../../parts/filters.tsx'
-import { FormButton } from '../../parts/forms/form.tsx'
 import type { Column } from '../../parts/list.tsx'
-import { Badge, Name, Time } from '../../parts/text.tsx'
+import { Badge, Main, Name, Time } from '../../parts/text.tsx'
 import { GroupLinks } from '../groups.tsx'
 import { ImportButton } from './user_import.tsx'
 
 const COLUMNS: readonly Column<UserAnswer>[] = [
   {
     title: 'User',
-    cell: (user) => (
-      <>
-        <a class="main" href={href(['users', user.id])}>
-          <Name of={user.email} or={user.id} />
-        </a>{' '}
-        {user.status === 'disabled' && <Badge tone="bad">disabled</Badge>}
-        <small>
-          <Name of={user.name} />
-        </small>
-      </>
+    cell: ({ id, email, name, status }) => (
+      <Main to={href(['users', id])} name={<Name of={email} or={id} />} below={<Name of={name} />}>
+        {status === 'disabled' && <Badge tone="bad">disabled</Badge>}
+      </Main>
     ),
   },
   { title: 'Role', cell: ({ role }) => (role === 'admin' ? <Badge tone="accent">admin</Badge> : role) },
@@ -63,26 +56,19 @@ const BULK: readonly BulkAction<UserAnswer>[] = [
 /** The list of users. */
 export function UserList() {
   const stats = useGet<Stats>('/admin/stats')
-  const create = (
-    <>
-      <ImportButton />
-      <FormButton<UserAnswer>
-        label="Create user"
-        title="Create a user"
-        operation="user.create"
-        fields={[
-          ...['email', 'name', 'password', 'role', 'groups', 'email_verified'],
-          ...['given_name', 'family_name', 'preferred_username', 'locale'],
-        ]}
-        onDone={({ id }) => go(href(['users', id]))}
-      />
-    </>
-  )
   return (
     <Entries<UserAnswer>
       title="Users"
       about="People who sign in here and decide what clients may do for them."
-      create={create}
+      create={{
+        ...{ label: 'Create user', title: 'Create a user', operation: 'user.create' },
+        fields: [
+          ...['email', 'name', 'password', 'role', 'groups', 'email_verified'],
+          ...['given_name', 'family_name', 'preferred_username', 'locale'],
+        ],
+        onDone: ({ id }: UserAnswer) => go(href(['users', id])),
+      }}
+      beside={<ImportButton />}
       none="No user yet"
       path="/admin/users"
       query={{ order: 'newest' }}

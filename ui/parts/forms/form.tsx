@@ -189,21 +189,18 @@ function Refusal({ error, names, rest }: { error?: Error; names: readonly string
   )
 }
 
-/** A button that opens the form of an operation in a dialog. When it is done, what the button is in is read again. */
-export function FormButton<T>({
-  label,
-  title,
-  isMinor = false,
-  verb = 'Create',
-  ...form
-}: Omit<FormProps<T>, 'draft' | 'restored' | 'onCancel' | 'onDone' | 'verb'> & {
+export interface FormButtonProps<T>
+  extends Omit<FormProps<T>, 'draft' | 'restored' | 'onInput' | 'onCancel' | 'onDone' | 'verb'> {
   label: string
   title: string
   isMinor?: boolean
   /** Default: Create. */
   verb?: string
   onDone?: (answer: T) => void
-}) {
+}
+
+/** A button that opens the form of an operation in a dialog. When it is done, what the button is in is read again. */
+export function FormButton<T>({ label, title, isMinor = false, verb = 'Create', ...form }: FormButtonProps<T>) {
   const draft = formKey(title, form.params)
   const [restored, setRestored] = useState(() => takeDraft(draft))
   const [isOpen, setOpen] = useState(restored !== undefined)
