@@ -4,7 +4,7 @@ import type { App } from '../context.ts'
 import { ciba } from '../grants/ciba.ts'
 import type { Grant, GrantInput } from '../grants/grant.ts'
 import { type Params, parseForm, type Reply, type Request } from '../http/message.ts'
-import { type ErrorCode, OAuthError } from '../lib/error.ts'
+import { checkWait, type ErrorCode, OAuthError } from '../lib/error.ts'
 import { isBlank } from '../lib/field.ts'
 import { newId } from '../lib/id.ts'
 import type { Reason } from '../lib/reasons/index.ts'
@@ -74,11 +74,7 @@ async function startApproval(app: App, _grant: Grant, input: GrantInput, uses: r
     detail: { ...detail, link: app.config.server.issuer + REQUESTS_PATH },
   })
   const wait = await app.store.recorded('createApproval', { ...polled, uses, bounds: BOUNDS }, event)
-  if (wait > 0)
-    throw new OAuthError('slow_down', 'the client has asked this person too often', {
-      reason: 'approvals_too_many',
-      headers: { 'retry-after': String(wait) },
-    })
+  checkWait(wait, 'the client has asked this person too often', 'approvals_too_many')
   return { auth_req_id: auth_req_id.value, expires_in, interval }
 }
 

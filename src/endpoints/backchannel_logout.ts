@@ -4,7 +4,7 @@ import { disconnect } from '../broker/connection.ts'
 import type { App, LogoutToken, OidcProvider } from '../context.ts'
 import { empty, NO_STORE, parseForm, type Reply, type Request } from '../http/message.ts'
 import { subscriber } from '../http/rate_limit.ts'
-import { OAuthError } from '../lib/error.ts'
+import { checkWait, OAuthError } from '../lib/error.ts'
 import { newAuditEvent, SYSTEM, sentBy } from '../oauth/audit.ts'
 import { providerNamed } from '../oauth/federation/oidc_providers.ts'
 import { consumeOnce } from '../oauth/tokens/single_use.ts'
@@ -27,11 +27,7 @@ export async function backchannelLogout(app: App, request: Request): Promise<Rep
 async function verifyWithinLimit(provider: OidcProvider, request: Request, text: string): Promise<LogoutToken> {
   const address = subscriber(request.remote)
   const wait = provider.failures.wait(address)
-  if (wait > 0)
-    throw new OAuthError('slow_down', 'too many invalid logout tokens from your address', {
-      reason: 'logout_too_many_failures',
-      headers: { 'retry-after': String(wait) },
-    })
+  checkWait(wait, 'too many invalid logout tokens from your address', 'logout_too_many_failures')
   try {
     return await provider.verifyLogout(text)
   } catch (error) {

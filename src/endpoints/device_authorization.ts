@@ -4,7 +4,7 @@ import { deviceCode } from '../grants/device_code.ts'
 import type { Grant, GrantInput } from '../grants/grant.ts'
 import { parseForm, type Reply, type Request } from '../http/message.ts'
 import { subscriber } from '../http/rate_limit.ts'
-import { OAuthError } from '../lib/error.ts'
+import { checkWait, OAuthError } from '../lib/error.ts'
 import { newBearer } from '../lib/id.ts'
 import { isPublic } from '../oauth/clients/client_metadata.ts'
 import { effectiveDcrMode } from '../oauth/clients/registration_mode.ts'
@@ -42,11 +42,7 @@ async function startDevice(app: App, _grant: Grant, input: GrantInput, uses: rea
 /** Limits the codes of an address, unless the client has proved who it is: each code is a row in the database. Throws slow_down. */
 async function takeCode(app: App, { remote }: Request, client: Client): Promise<void> {
   const wait = app.config.rate_limit.enabled && isPublic(client) ? await app.deviceCodes.take(subscriber(remote)) : 0
-  if (wait > 0)
-    throw new OAuthError('slow_down', 'too many device codes for this address', {
-      reason: 'device_code_rate',
-      headers: { 'retry-after': String(wait) },
-    })
+  checkWait(wait, 'too many device codes for this address', 'device_code_rate')
 }
 
 /**

@@ -3,7 +3,7 @@ import type { App } from '../context.ts'
 import { json, NO_STORE, parseJson, type Reply, type Request } from '../http/message.ts'
 import { subscriber } from '../http/rate_limit.ts'
 import { quoteNames } from '../lib/bounded.ts'
-import { OAuthError } from '../lib/error.ts'
+import { checkWait, OAuthError } from '../lib/error.ts'
 import { newAuditEvent, sentBy } from '../oauth/audit.ts'
 import {
   type ClientMetadata,
@@ -24,11 +24,7 @@ export async function register(app: App, request: Request): Promise<Reply> {
   if (mode === 'admin_only')
     throw new OAuthError('access_denied', 'clients are registered by an administrator', { reason: 'admin_only' })
   const wait = app.config.rate_limit.enabled ? await app.registrations.take(subscriber(request.remote)) : 0
-  if (wait > 0)
-    throw new OAuthError('slow_down', 'too many registrations', {
-      reason: 'registration_rate',
-      headers: { 'retry-after': String(wait) },
-    })
+  checkWait(wait, 'too many registrations', 'registration_rate')
   const input = saidIn(parseJson(request))
   if (input['jwks'] !== undefined && input['jwks_uri'] !== undefined)
     throw new OAuthError('invalid_client_metadata', 'jwks and jwks_uri exclude each other')

@@ -142,6 +142,15 @@ export class OAuthError extends Error {
 export const codeOf = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 
+/** 429 with the seconds after which the caller may try again. */
+export const slowDown = (wait: number, description: string, reason: RefusalReason, more: More = {}): OAuthError =>
+  new OAuthError('slow_down', description, { ...more, reason, headers: { 'retry-after': String(wait) } })
+
+/** Throws slow_down if a limit says that the caller must wait. */
+export function checkWait(...refusal: Parameters<typeof slowDown>): void {
+  if (refusal[0] > 0) throw slowDown(...refusal)
+}
+
 /** 503 with Retry-After, for an unavailable dependency or a full queue. */
 export const unavailable = (description: string, more: More = {}): OAuthError =>
   new OAuthError('temporarily_unavailable', description, { ...more, headers: { 'retry-after': '1', ...more.headers } })

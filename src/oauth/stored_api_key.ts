@@ -3,7 +3,7 @@ import type { App } from '../context.ts'
 import type { RequestHead } from '../http/message.ts'
 import { subscriber } from '../http/rate_limit.ts'
 import { type BucketStore, SharedBuckets } from '../http/shared_buckets.ts'
-import { OAuthError } from '../lib/error.ts'
+import { type OAuthError, slowDown } from '../lib/error.ts'
 import { digest, equalSecrets, parseBearer } from '../lib/id.ts'
 import { Lru } from '../lib/lru.ts'
 import { MB } from '../lib/memory.ts'
@@ -55,11 +55,6 @@ export function wrongKeyCounter(
     const wait = guesses.wait(address)
     // The request does not wait for the count of all instances; the next key of this address does. Without the store, this instance counts.
     if (wait === 0) guesses.take(address).catch(() => {})
-    return wait === 0
-      ? undefined
-      : new OAuthError('slow_down', 'too many wrong keys from this address', {
-          reason: 'too_many_wrong_keys',
-          headers: { 'retry-after': String(wait) },
-        })
+    return wait === 0 ? undefined : slowDown(wait, 'too many wrong keys from this address', 'too_many_wrong_keys')
   }
 }

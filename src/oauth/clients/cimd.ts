@@ -1,7 +1,7 @@
 // Client ID metadata documents (draft-ietf-oauth-client-id-metadata-document): a client_id that is a URL is validated, and its document
 // is fetched, checked, and cached as its cache headers allow. document_client.ts stores and updates the client.
 import type { App } from '../../context.ts'
-import { OAuthError } from '../../lib/error.ts'
+import { checkWait, OAuthError } from '../../lib/error.ts'
 import { digest } from '../../lib/id.ts'
 import { parseHttpUrl } from '../../lib/url.ts'
 import type { FetchReply } from '../../net/fetcher.ts'
@@ -118,12 +118,7 @@ function turnOf(client_id: string, standing: Standing, isKnown: boolean): string
 
 /** Waits for nothing: throws slow_down when documents are fetched too often. */
 export async function takeTurn({ documents }: App, of: string): Promise<void> {
-  const wait = await documents.hosts.take(of)
-  if (wait > 0)
-    throw new OAuthError('slow_down', 'too many client documents of this host', {
-      reason: 'cimd_host_rate',
-      headers: { 'retry-after': String(wait) },
-    })
+  checkWait(await documents.hosts.take(of), 'too many client documents of this host', 'cimd_host_rate')
 }
 
 /**

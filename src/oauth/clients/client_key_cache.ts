@@ -2,7 +2,7 @@
 // of each host are limited as for client documents. The key set of a client that is in use has a limit of its own.
 import type { Config } from '../../config/schema.ts'
 import type { Documents } from '../../context.ts'
-import { OAuthError } from '../../lib/error.ts'
+import { checkWait } from '../../lib/error.ts'
 import { digest } from '../../lib/id.ts'
 import { MB } from '../../lib/memory.ts'
 import type { Clock } from '../../lib/time.ts'
@@ -48,9 +48,5 @@ const limited = (fetcher: Fetcher, hosts: Documents['hosts'], standing: Standing
 async function takeTurn(hosts: Documents['hosts'], url: string, standing: Standing): Promise<void> {
   const isInUse = standing === 'operator' || standing === 'consented'
   const wait = await hosts.take(isInUse ? digest(url) : new URL(url).hostname)
-  if (wait > 0)
-    throw new OAuthError('slow_down', 'too many key sets of this host', {
-      reason: 'jwks_host_rate',
-      headers: { 'retry-after': String(wait) },
-    })
+  checkWait(wait, 'too many key sets of this host', 'jwks_host_rate')
 }

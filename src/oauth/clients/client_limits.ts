@@ -2,8 +2,7 @@
 // the client. Otherwise every caller that knows the client_id could use up the limits of the client.
 import type { App } from '../../context.ts'
 import type { ClientLimit, ClientTake, ReachedLimit } from '../../http/client_limiter.ts'
-import { OAuthError } from '../../lib/error.ts'
-import type { Reason } from '../../lib/reasons/index.ts'
+import { slowDown } from '../../lib/error.ts'
 import type { Client } from '../../records/client.ts'
 import { isPublic } from './client_metadata.ts'
 
@@ -42,8 +41,7 @@ function takeShare({ config, clientShare }: App, { client_id, limits }: Client):
   // An operator has decided what this client may take.
   if (!config.rate_limit.enabled || limits?.requests_per_second !== undefined) return
   const wait = clientShare.take(client_id)
-  if (wait > 0)
-    refuseFor(client_id, wait, 'client_share', 'the client uses its share of the requests that the service allows')
+  if (wait > 0) throw slowDown(wait, SHARE_USED, 'client_share', about(client_id))
 }
 
 function take({ clientLimiter }: App, wanted: ClientTake): void | Promise<void> {
@@ -58,14 +56,8 @@ function refuse(wanted: ClientTake, reached: ReachedLimit | undefined): void {
     reached.limit === 'tokens_per_day'
       ? `the client has reached its limit of ${wanted.tokens_per_day} tokens per day`
       : `the client may send ${wanted.requests_per_second} requests per second`
-  refuseFor(wanted.client_id, reached.wait, `client_${reached.limit}`, text)
+  throw slowDown(reached.wait, text, `client_${reached.limit}`, about(wanted.client_id))
 }
 
-function refuseFor(client_id: string, wait: number, reason: Reason, text: string): never {
-  throw new OAuthError('slow_down', text, {
-    reason,
-    about: { client_id },
-    headers: { 'retry-after': String(wait) },
-    uncounted: true,
-  })
-}
+const SHARE_USED = 'the client uses its share of the requests that the service allows'
+const about = (client_id: string) => ({ about: { client_id }, uncounted: true })

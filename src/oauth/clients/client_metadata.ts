@@ -59,21 +59,16 @@ export const clientFields = {
 
 /** A whole registration with its defaults. Unknown members are ignored (RFC 7591 §2). */
 export const clientRecord = z
-  .object({
-    ...clientFields,
+  .object(clientFields)
+  .partial()
+  .extend({
+    client_name: clientFields.client_name,
     redirect_uris: clientFields.redirect_uris.prefault([]),
-    post_logout_redirect_uris: clientFields.post_logout_redirect_uris.optional(),
-    id_token_signed_response_alg: clientFields.id_token_signed_response_alg.optional(),
-    backchannel_logout_uri: clientFields.backchannel_logout_uri.optional(),
-    backchannel_logout_session_required: clientFields.backchannel_logout_session_required.optional(),
-    require_pushed_authorization_requests: clientFields.require_pushed_authorization_requests.optional(),
     grant_types: clientFields.grant_types
       .default(['authorization_code'])
       .describe('Grant types that the client may use; authorization_code by default.'),
     response_types: clientFields.response_types.prefault(['code']),
     token_endpoint_auth_method: clientFields.token_endpoint_auth_method.default('none'),
-    jwks: clientFields.jwks.optional(),
-    jwks_uri: clientFields.jwks_uri.optional(),
     application_type: clientFields.application_type.default('web'),
     scope: clientFields.scope.default(''),
     agent: clientFields.agent.default(false),

@@ -3,10 +3,10 @@
 import type { App } from '../../context.ts'
 import { type BucketStore, SharedBuckets } from '../../http/shared_buckets.ts'
 import { clip } from '../../lib/bounded.ts'
-import { OAuthError } from '../../lib/error.ts'
+import { checkWait } from '../../lib/error.ts'
 import { digest } from '../../lib/id.ts'
 import type { Client, ClientAuthentication, DocumentFields } from '../../records/client.ts'
-import { RARE_MEMBERS, type RareMembers, rareMembersOf } from '../../records/rare_members.ts'
+import { RARE_MEMBERS, type RareMembers } from '../../records/rare_members.ts'
 import { type AuditActor, newAuditEvent } from '../audit.ts'
 import { scopeNames } from '../tokens/resource.ts'
 import { clientRecord, newClient } from './client_metadata.ts'
@@ -22,15 +22,9 @@ const ONLY = [
   'jwks_uri',
 ] as const
 
-/** Removes the members that the document no longer has. */
-const NO_RARE_MEMBERS: { [K in (typeof RARE_MEMBERS)[number]]: undefined } = {
-  id_token_signed_response_alg: undefined,
-  backchannel_logout_uri: undefined,
-  backchannel_logout_session_required: undefined,
-  require_pushed_authorization_requests: undefined,
-  backchannel_token_delivery_mode: undefined,
-  backchannel_client_notification_endpoint: undefined,
-}
+/** Some members of an object. One that it does not have is undefined, so that it removes the member of another object. */
+const pick = <T extends object, K extends keyof T>(from: T, names: readonly K[]): Pick<T, K> =>
+  Object.fromEntries(names.map((name) => [name, from[name]])) as Pick<T, K>
 
 /** Version of a client that is not stored. */
 const UNSTORED = 0
@@ -61,11 +55,7 @@ export async function followDocument(app: App, stored: Client, described: Client
   if (fields.length === 0) return stored
   const { client_id } = stored
   const wait = await app.documents.changes.take(digest(client_id))
-  if (wait > 0)
-    throw new OAuthError('slow_down', 'the client document changes too often', {
-      reason: 'cimd_changes',
-      headers: { 'retry-after': String(wait) },
-    })
+  checkWait(wait, 'the client document changes too often', 'cimd_changes')
   const changed = { ...withDocument(stored, described), updated_at: app.clock.now() }
   const event = newAuditEvent(app, {
     action: 'client_document_changed',
@@ -105,24 +95,8 @@ export function withDocument(stored: Client, described: Client): Client {
 /** The members that only the document sets. */
 export type DocumentOnly = ClientAuthentication & Pick<Client, 'post_logout_redirect_uris'> & RareMembers
 
-const onlyOf = (client: DocumentOnly): DocumentOnly => {
-  const { post_logout_redirect_uris, token_endpoint_auth_method, token_endpoint_auth_methods_supported } = client
-  const { jwks, jwks_uri } = client
-  return {
-    post_logout_redirect_uris,
-    ...NO_RARE_MEMBERS,
-    ...rareMembersOf(client),
-    token_endpoint_auth_method,
-    token_endpoint_auth_methods_supported,
-    jwks,
-    jwks_uri,
-  }
-}
-
-const fieldsOf = (client: DocumentFields): DocumentFields => {
-  const { client_name, redirect_uris, grant_types, application_type, scope } = client
-  return { client_name, redirect_uris, grant_types, application_type, scope }
-}
+const onlyOf = (client: DocumentOnly): DocumentOnly => pick(client, ONLY)
+const fieldsOf = (client: DocumentFields): DocumentFields => pick(client, FIELDS)
 
 /**
  * The fields of the document within the limits that an operator set. An empty list or scope of an operator limits nothing. If the

@@ -3,7 +3,7 @@ import type { App, OidcIdentity, OidcProvider, WantedSignIn } from '../../contex
 import { type Params, parseParams, type Reply, type Request, redirect } from '../../http/message.ts'
 import { asOAuthError } from '../../http/problem.ts'
 import { subscriber } from '../../http/rate_limit.ts'
-import { OAuthError } from '../../lib/error.ts'
+import { checkWait, OAuthError } from '../../lib/error.ts'
 import type { Reason } from '../../lib/reasons/index.ts'
 import type { User } from '../../records/user.ts'
 import { audit, newAuditEvent, sentBy } from '../audit.ts'
@@ -92,8 +92,7 @@ async function complete(
   // The answer of one provider must not complete a sign-in at another one (RFC 9700 §4.4).
   if (login.provider !== provider.slug) throw badState('oidc_other_provider')
   const address = subscriber(request.remote)
-  const wait = provider.failures.wait(address)
-  if (wait > 0) throw tooMany(wait)
+  checkWait(provider.failures.wait(address), TOO_MANY, 'oidc_too_many_failures')
   if (!(await consumePendingLogin(app, login))) throw badState('oidc_state_used')
   const cookie = clearPendingLogin(place, login)
   let identity: OidcIdentity | undefined
@@ -150,11 +149,7 @@ const badState = (reason: Reason): OAuthError =>
   new OAuthError('invalid_request', 'this sign-in has expired, was already used, or was started in another browser', {
     reason,
   })
-const tooMany = (wait: number): OAuthError =>
-  new OAuthError('slow_down', 'too many failed sign-ins from your address; please wait before you try again', {
-    reason: 'oidc_too_many_failures',
-    headers: { 'retry-after': String(wait) },
-  })
+const TOO_MANY = 'too many failed sign-ins from your address; please wait before you try again'
 const upstreamRefusal = (error: string): OAuthError =>
   new OAuthError('invalid_request', 'the identity provider did not sign you in', {
     reason: `oidc_${upstreamReason(error)}`,

@@ -2,7 +2,7 @@
 // complete it. While an address has no room for more of them, a short one is in an encrypted cookie.
 import type { App, OidcLogin } from '../../context.ts'
 import { cookieOf, parseCookies, type RequestHead } from '../../http/message.ts'
-import { OAuthError } from '../../lib/error.ts'
+import { slowDown } from '../../lib/error.ts'
 import { equalSecrets, newId, newSecret } from '../../lib/id.ts'
 import { DAY } from '../../lib/time.ts'
 import { consumeOnce } from '../tokens/single_use.ts'
@@ -78,10 +78,7 @@ export async function startPendingLogin(
   const wait = await keepValue(app, request.remote, { id, key, value: login })
   if (wait === 0) return { login, set: [cookie] }
   if (started.target.length > MAX_CARRIED)
-    throw new OAuthError('slow_down', 'too many sign-ins were started, from your address or in total', {
-      reason: 'oidc_too_many_started',
-      headers: { 'retry-after': String(wait) },
-    })
+    throw slowDown(wait, 'too many sign-ins were started, from your address or in total', 'oidc_too_many_started')
   return { login, set: await carried(app, request, place, login) }
 }
 

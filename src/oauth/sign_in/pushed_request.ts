@@ -3,7 +3,7 @@
 import type { Config } from '../../config/schema.ts'
 import type { App } from '../../context.ts'
 import { type Params, parseParams, replaceParam } from '../../http/message.ts'
-import { OAuthError } from '../../lib/error.ts'
+import { checkWait, OAuthError } from '../../lib/error.ts'
 import { newBearer, newId, parseBearer } from '../../lib/id.ts'
 import type { Reason } from '../../lib/reasons/index.ts'
 import type { AuthorizationRequest } from '../../records/authorization_request.ts'
@@ -39,11 +39,7 @@ export async function keepPushed(
   const pusher = { client_id: client.client_id, isOfOperators: standingOf(client) === 'operator' }
   const isLimited = isPublic(client) || !pusher.isOfOperators
   const wait = isLimited ? await takeRoom(app.pushed, remote, Math.ceil(sealed.length / KILOBYTE), pusher) : 0
-  if (wait > 0)
-    throw new OAuthError('slow_down', 'too many requests were pushed, from your address, by this client or in total', {
-      reason: 'pushed_too_many',
-      headers: { 'retry-after': String(wait) },
-    })
+  checkWait(wait, 'too many requests were pushed, from your address, by this client or in total', 'pushed_too_many')
   const now = app.clock.now()
   await app.store.pushRequest({ id, sealed, expires_at: now + LIFETIME, now, uses })
   return { request_uri: URN + value, expires_in: LIFETIME }
