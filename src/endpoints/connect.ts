@@ -25,7 +25,6 @@ import {
 } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { html, isolated, type Markup } from '../lib/html.ts'
-import { type AuditActor, sentBy } from '../oauth/audit.ts'
 import { placeOf } from '../oauth/clients/redirect_uri.ts'
 import { upstreamReason } from '../oauth/federation/upstream_errors.ts'
 import { PATHS } from '../oauth/metadata.ts'
@@ -38,12 +37,9 @@ import { accessRefusedPage } from './pages/access_refused.ts'
 import { messagesOf } from './pages/language.ts'
 import { page } from './pages/pages.ts'
 import { ACCOUNT_PATH, basePath, loginUrl, pathAndQuery, toLogin } from './pages/urls.ts'
-import { checkForm, findSignedIn, formToken, isFromBrowser, type SignedIn } from './session.ts'
+import { actorOf, checkForm, findSignedIn, formToken, isFromBrowser, type SignedIn } from './session.ts'
 
 const slugOf = ({ params }: Request): string => params['provider'] ?? ''
-
-/** The signed-in user of a request, for the audit trail. */
-export const actorOf = (request: Request, { user }: SignedIn): AuditActor => ({ actor_id: user.id, ...sentBy(request) })
 
 /**
  * Redirects a user to the provider, or asks for an API key. A browser first shows the account: an attacker who can replace the

@@ -8,10 +8,9 @@ import { rfc3339 } from '../lib/time.ts'
 import { scopeNames } from '../oauth/tokens/resource.ts'
 import type { BrokerGrant } from '../records/broker_grant.ts'
 import type { BrokerProvider } from '../records/broker_provider.ts'
-import { actorOf } from './connect.ts'
 import { isForeign } from './origin.ts'
 import { ACCOUNT_PATH, basePath } from './pages/urls.ts'
-import { findSignedIn, type SignedIn } from './session.ts'
+import { actorOf, findSignedIn, type SignedIn } from './session.ts'
 
 export interface UserConnection {
   grant: BrokerGrant

@@ -2,7 +2,7 @@
 import type { App } from '../context.ts'
 import { parseForm, parseParams, type Reply, type Request, redirect } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
-import { audit, sentBy } from '../oauth/audit.ts'
+import { audit } from '../oauth/audit.ts'
 import { isUrlShaped, resolveDocumentClient } from '../oauth/clients/cimd.ts'
 import { type Asker, askerOf } from '../oauth/clients/client_standing.ts'
 import { resolveClient } from '../oauth/clients/find_client.ts'
@@ -26,7 +26,7 @@ import { answerUnapproved } from './pages/approval.ts'
 import { type CodeProblem, codePage, DEVICE_FORM } from './pages/device_page.ts'
 import { basePath, loginUrl, pathAndQuery, toLogin } from './pages/urls.ts'
 import { consentPlace, sealPlace } from './pending_request.ts'
-import { browserOf, checkForm, findSignedIn, type SignedIn } from './session.ts'
+import { actorOf, browserOf, checkForm, findSignedIn, type SignedIn } from './session.ts'
 
 /** The page for the code. The code of a complete verification URI is filled in, and the user sends it. */
 export async function showDevice(app: App, request: Request): Promise<Reply> {
@@ -55,7 +55,7 @@ export async function enterUserCode(app: App, request: Request): Promise<Reply> 
   const device = await findDevice(app, form.user_code)
   if (!device) {
     // The limit also bounds the number of these events.
-    await audit(app, { action: 'user_code_rejected', actor_id: signedIn.user.id, ...sentBy(request) })
+    await audit(app, { action: 'user_code_rejected', ...actorOf(request, signedIn) })
     return refuse({ kind: 'unknown' })
   }
   await returnGuess(app, keys)

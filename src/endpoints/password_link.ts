@@ -5,7 +5,7 @@ import { parseForm, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { html } from '../lib/html.ts'
 import { newAuditEvent, sentBy } from '../oauth/audit.ts'
-import { MIN_PASSWORD, newPassword } from '../oauth/sign_in/new_password.ts'
+import { MIN_PASSWORD, passwordFault } from '../oauth/sign_in/new_password.ts'
 import { PASSWORD_PATH, parsePasswordLink } from '../oauth/sign_in/password_link.ts'
 import type { User } from '../records/user.ts'
 import { isForeign } from './origin.ts'
@@ -29,7 +29,7 @@ export async function setPassword(app: App, request: Request): Promise<Reply> {
   const link = parsePasswordLink(token)
   const user = link && (await app.store.findLinkedUser({ ...link, now: app.clock.now() }))
   if (!user) return refused(app, request)
-  const problem = problemOf(new_password, new_password_again)
+  const problem = passwordFault(new_password, new_password_again)
   if (problem) return formPage(app, request, user, token, problem)
   const password_hash = await app.crypto.hashPassword(new_password)
   // Another request may have used the link while the password was hashed.
@@ -39,13 +39,13 @@ export async function setPassword(app: App, request: Request): Promise<Reply> {
   return donePage(app, request)
 }
 
-type Problem = 'tooShort' | 'tooLong' | 'differs'
-function problemOf(next: string, again: string): Problem | undefined {
-  if (!newPassword.safeParse(next).success) return [...next].length < MIN_PASSWORD ? 'tooShort' : 'tooLong'
-  return next === again ? undefined : 'differs'
-}
-
-function formPage(app: App, request: Request, user: User, token: string, problem?: Problem): Reply {
+function formPage(
+  app: App,
+  request: Request,
+  user: User,
+  token: string,
+  problem?: ReturnType<typeof passwordFault>,
+): Reply {
   const messages = messagesOf(request)
   const { passwordLink: t } = messages
   const described = problem && html` aria-invalid="true" aria-describedby="problem"`

@@ -2,7 +2,7 @@
 import type { App } from '../context.ts'
 import { deviceCode } from '../grants/device_code.ts'
 import type { Reply, Request } from '../http/message.ts'
-import type { Route } from '../http/route.ts'
+import type { Method, Route } from '../http/route.ts'
 import type { OAuthError } from '../lib/error.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { ADMIN_ENTRY_PATH } from '../oauth/sign_in/admin_entry.ts'
@@ -40,105 +40,89 @@ const FORM = { type: 'form', limit: 64 * 1024 } as const
 /** A logout token may be as long as an ID token. */
 const LOGOUT_FORM = { type: 'form', limit: 256 * 1024 } as const
 const JSON_BODY = { type: 'json', limit: 1024 * 1024 } as const
-type On = (handle: (app: App, request: Request) => Reply | Promise<Reply>) => Route['handle']
 const RESOURCE_METADATA = '/.well-known/oauth-protected-resource'
+
+type Handle = (app: App, request: Request) => Reply | Promise<Reply>
+type Make = (path: string, handle: Handle, more?: Partial<Route>) => Route
+
+/** Functions that make routes of one kind. */
+function makersOf(app: App) {
+  const make =
+    (method: Method, given: Partial<Route> = {}): Make =>
+    (path, handle, more) => ({ method, path, ...given, handle: (request) => handle(app, request), ...more })
+  const renderError = (error: OAuthError, request: Request) => renderAuthorizeError(app, error, request)
+  return {
+    get: make('GET'),
+    post: make('POST'),
+    remove: make('DELETE'),
+    /** A page for people. */
+    page: make('GET', { renderError }),
+    /** A form of such a page. */
+    form: make('POST', { body: FORM, renderError }),
+    /** An endpoint of clients, which verifies or signs. */
+    client: make('POST', { body: FORM, cors: true, admission: app.admission }),
+  }
+}
+type Makers = ReturnType<typeof makersOf>
 
 /** The routes of the public listener. */
 export function publicRoutes(app: App): Route[] {
-  const on: On = (handle) => (request) => handle(app, request)
-  const renderError = (error: OAuthError, request: Request) => renderAuthorizeError(app, error, request)
-  const signs = { body: FORM, cors: true, admission: app.admission } as const
+  const { config } = app
+  const makers = makersOf(app)
+  const { get, post, remove, page, form, client } = makers
+  const documented = { cors: true, step: 'resource_metadata' } as const
   return [
-    ...metadataPaths(app).map(
-      (path): Route => ({
-        method: 'GET',
-        path,
-        cors: true,
-        step: 'metadata',
-        handle: on(serverDocument),
-      }),
-    ),
-    { method: 'GET', path: PATHS.jwks, cors: true, handle: on(jwks) },
-    { method: 'GET', path: RESOURCE_METADATA, cors: true, step: 'resource_metadata', handle: on(resourceDocument) },
-    {
-      method: 'GET',
-      path: `${RESOURCE_METADATA}/{ref...}`,
-      cors: true,
-      step: 'resource_metadata',
-      handle: on(resourceDocument),
-    },
+    ...metadataPaths(app).map((path) => get(path, serverDocument, { cors: true, step: 'metadata' })),
+    get(PATHS.jwks, jwks, { cors: true }),
+    get(RESOURCE_METADATA, resourceDocument, documented),
+    get(`${RESOURCE_METADATA}/{ref...}`, resourceDocument, documented),
 
-    ...(app.config.agents.enable_jwks_listing
-      ? [{ method: 'GET', path: '/.well-known/agents.json', cors: true, handle: on(agentsDocument) } as const]
-      : []),
+    ...(config.agents.enable_jwks_listing ? [get('/.well-known/agents.json', agentsDocument, { cors: true })] : []),
 
-    { method: 'GET', path: PATHS.authorize, hasEffects: true, step: 'authorize', handle: on(authorize), renderError },
-    { method: 'POST', path: PATHS.token, ...signs, step: 'token', handle: on(token), hasJsonErrors: isOfDevice },
-    { method: 'POST', path: PATHS.par, ...signs, step: 'push', handle: on(pushAuthorizationRequest) },
-    { method: 'POST', path: PATHS.introspect, ...signs, step: 'introspect', handle: on(introspect) },
-    { method: 'POST', path: PATHS.revoke, ...signs, step: 'revoke', handle: on(revoke) },
+    page(PATHS.authorize, authorize, { hasEffects: true, step: 'authorize' }),
+    client(PATHS.token, token, { step: 'token', hasJsonErrors: isOfDevice }),
+    client(PATHS.par, pushAuthorizationRequest, { step: 'push' }),
+    client(PATHS.introspect, introspect, { step: 'introspect' }),
+    client(PATHS.revoke, revoke, { step: 'revoke' }),
 
-    ...(app.config.device.enabled ? deviceRoutes(on, signs, renderError) : []),
-    ...(app.config.ciba.enabled ? approvalRoutes(on, signs, renderError) : []),
-    ...(app.config.oauth.openid ? openIdRoutes(app, on, renderError) : []),
+    ...(config.device.enabled ? deviceRoutes(makers) : []),
+    ...(config.ciba.enabled ? approvalRoutes(makers) : []),
+    ...(config.oauth.openid ? openIdRoutes(app, makers) : []),
 
-    { method: 'POST', path: PATHS.register, body: JSON_BODY, cors: true, step: 'register', handle: on(register) },
+    post(PATHS.register, register, { body: JSON_BODY, cors: true, step: 'register' }),
 
-    { method: 'GET', path: '/', handle: on(showStart), renderError },
-    { method: 'GET', path: '/login', handle: on(showLogin), renderError },
-    { method: 'POST', path: '/login', body: FORM, step: 'login', handle: on(login), renderError },
-    { method: 'POST', path: LANGUAGE_PATH, body: FORM, handle: on(chooseLanguage), renderError },
-    { method: 'GET', path: `${PASSWORD_PATH}/{token}`, handle: on(showPasswordLink), renderError },
-    { method: 'POST', path: PASSWORD_PATH, body: FORM, handle: on(setPassword), renderError },
-    {
-      method: 'POST',
-      path: '/logout',
-      body: { type: 'any', limit: 1024, optional: true },
-      handle: on(logout),
-      renderError,
-    },
-    ...['', '/{provider}'].flatMap((suffix): Route[] => [
-      { method: 'GET', path: `/oidc/start${suffix}`, hasEffects: true, handle: on(startOidc), renderError },
-      {
-        method: 'GET',
-        path: `/oidc/callback${suffix}`,
-        hasEffects: true,
-        step: 'login',
-        handle: on(finishOidc),
-        renderError,
-      },
-      { method: 'POST', path: `/oidc/backchannel-logout${suffix}`, body: LOGOUT_FORM, handle: on(backchannelLogout) },
+    page('/', showStart),
+    page('/login', showLogin),
+    form('/login', login, { step: 'login' }),
+    form(LANGUAGE_PATH, chooseLanguage),
+    page(`${PASSWORD_PATH}/{token}`, showPasswordLink),
+    form(PASSWORD_PATH, setPassword),
+    form('/logout', logout, { body: { type: 'any', limit: 1024, optional: true } }),
+    ...['', '/{provider}'].flatMap((suffix) => [
+      page(`/oidc/start${suffix}`, startOidc, { hasEffects: true }),
+      page(`/oidc/callback${suffix}`, finishOidc, { hasEffects: true, step: 'login' }),
+      post(`/oidc/backchannel-logout${suffix}`, backchannelLogout, { body: LOGOUT_FORM }),
     ]),
-    { method: 'GET', path: '/consent', handle: on(showConsent), renderError },
-    { method: 'POST', path: '/consent', body: FORM, step: 'consent', handle: on(decideConsent), renderError },
+    page('/consent', showConsent),
+    form('/consent', decideConsent, { step: 'consent' }),
 
-    { method: 'GET', path: ACCOUNT_PATH, handle: on(showAccount), renderError },
-    { method: 'POST', path: `${ACCOUNT_PATH}/{section}`, body: FORM, handle: on(submitAccount), renderError },
+    page(ACCOUNT_PATH, showAccount),
+    form(`${ACCOUNT_PATH}/{section}`, submitAccount),
 
-    ...(app.config.admin.sign_in.local
-      ? [{ method: 'GET', path: ADMIN_ENTRY_PATH, handle: on(enterAdmin), renderError } as const]
-      : []),
-    { method: 'GET', path: FACTOR_PATH, handle: on(showFactors), renderError },
-    { method: 'POST', path: FACTOR_PATH, body: FORM, handle: on(changeFactors), renderError },
+    ...(config.admin.sign_in.local ? [page(ADMIN_ENTRY_PATH, enterAdmin)] : []),
+    page(FACTOR_PATH, showFactors),
+    form(FACTOR_PATH, changeFactors),
 
-    { method: 'GET', path: `${PATHS.connect}/{provider}`, hasEffects: true, handle: on(startConnect), renderError },
-    { method: 'POST', path: `${PATHS.connect}/{provider}`, body: FORM, handle: on(submitConnect), renderError },
-    {
-      method: 'GET',
-      path: `${PATHS.connect}/{provider}/callback`,
-      hasEffects: true,
-      handle: on(connectCallback),
-      renderError,
-    },
-    { method: 'GET', path: PATHS.connections, handle: on(showConnections), renderError },
-    { method: 'DELETE', path: `${PATHS.connections}/{provider}`, handle: on(deleteConnection) },
+    page(`${PATHS.connect}/{provider}`, startConnect, { hasEffects: true }),
+    form(`${PATHS.connect}/{provider}`, submitConnect),
+    page(`${PATHS.connect}/{provider}/callback`, connectCallback, { hasEffects: true }),
+    page(PATHS.connections, showConnections),
+    remove(`${PATHS.connections}/{provider}`, deleteConnection),
 
-    ...streamRoutes(app, on),
+    ...streamRoutes(app, (handle) => (request) => handle(app, request)),
 
-    ...(app.config.webauthn.enabled
-      ? [{ method: 'GET', path: `${SCRIPT_PATH}/{version}`, handle: on(showScript) } as const]
-      : []),
-    ...(app.config.ui.logo_file ? [{ method: 'GET', path: LOGO_PATH, handle: on(showLogo) } as const] : []),
+    ...(config.webauthn.enabled ? [get(`${SCRIPT_PATH}/{version}`, showScript)] : []),
+    ...(config.ui.logo_file ? [get(LOGO_PATH, showLogo)] : []),
 
     ...probeRoutes(app),
   ]
@@ -146,11 +130,11 @@ export function publicRoutes(app: App): Route[] {
 
 /** The probes. The admin listener has them too: a check that speaks only HTTP/1.0 gets an answer there. */
 export function probeRoutes(app: App): Route[] {
-  const on: On = (handle) => (request) => handle(app, request)
+  const { get } = makersOf(app)
   return [
-    { method: 'GET', path: '/livez', unlimited: true, handle: on(livez) },
-    { method: 'GET', path: '/health', unlimited: true, handle: on(health) },
-    { method: 'GET', path: '/ready', unlimited: true, handle: on(ready) },
+    get('/livez', livez, { unlimited: true }),
+    get('/health', health, { unlimited: true }),
+    get('/ready', ready, { unlimited: true }),
   ]
 }
 
@@ -159,57 +143,28 @@ const isOfDevice = ({ body }: Request): boolean =>
   new URLSearchParams(body.toString('utf8')).get('grant_type') === deviceCode.type
 
 /** The device authorization grant: the endpoint of the device, and the page of the user. */
-const deviceRoutes = (
-  on: On,
-  signs: Pick<Route, 'body' | 'cors' | 'admission'>,
-  renderError: Route['renderError'],
-): Route[] => [
-  {
-    method: 'POST',
-    path: PATHS.deviceAuthorization,
-    ...signs,
-    step: 'device_authorization',
-    handle: on(authorizeDevice),
-    hasJsonErrors: () => true,
-  },
-  { method: 'GET', path: PATHS.device, handle: on(showDevice), renderError },
-  { method: 'POST', path: PATHS.device, body: FORM, handle: on(enterUserCode), renderError },
+const deviceRoutes = ({ client, page, form }: Makers): Route[] => [
+  client(PATHS.deviceAuthorization, authorizeDevice, { step: 'device_authorization', hasJsonErrors: () => true }),
+  page(PATHS.device, showDevice),
+  form(PATHS.device, enterUserCode),
 ]
 
 /** Approvals (CIBA): the endpoint of the client, and the page of the person. */
-const approvalRoutes = (
-  on: On,
-  signs: Pick<Route, 'body' | 'cors' | 'admission'>,
-  renderError: Route['renderError'],
-): Route[] => [
-  {
-    method: 'POST',
-    path: PATHS.bcAuthorize,
-    ...signs,
-    step: 'backchannel_authentication',
-    handle: on(authenticateByBackchannel),
-  },
-  { method: 'GET', path: REQUESTS_PATH, handle: on(showRequests), renderError },
-  { method: 'POST', path: REQUESTS_PATH, body: FORM, handle: on(decideRequest), renderError },
+const approvalRoutes = ({ client, page, form }: Makers): Route[] => [
+  client(PATHS.bcAuthorize, authenticateByBackchannel, { step: 'backchannel_authentication' }),
+  page(REQUESTS_PATH, showRequests),
+  form(REQUESTS_PATH, decideRequest),
 ]
 
 /** The routes of the OpenID provider. */
-function openIdRoutes({ admission }: App, on: On, renderError: Route['renderError']): Route[] {
-  const [about, leave] = [on(userinfo), on(logoutByClient)]
-  const body = { ...LOGOUT_FORM, optional: true } as const
+function openIdRoutes({ admission }: App, { get, post, page, form }: Makers): Route[] {
   const verifies = { cors: true, admission } as const
   return [
-    { method: 'POST', path: PATHS.authorize, body: FORM, step: 'authorize', handle: on(authorizeByForm), renderError },
-    { method: 'GET', path: PATHS.userinfo, ...verifies, handle: about },
-    {
-      method: 'POST',
-      path: PATHS.userinfo,
-      ...verifies,
-      body: { ...FORM, type: 'any', optional: true },
-      handle: about,
-    },
-    { method: 'GET', path: PATHS.endSession, hasEffects: true, handle: leave, renderError },
-    { method: 'POST', path: PATHS.endSession, body, handle: leave, renderError },
+    form(PATHS.authorize, authorizeByForm, { step: 'authorize' }),
+    get(PATHS.userinfo, userinfo, verifies),
+    post(PATHS.userinfo, userinfo, { ...verifies, body: { ...FORM, type: 'any', optional: true } }),
+    page(PATHS.endSession, logoutByClient, { hasEffects: true }),
+    form(PATHS.endSession, logoutByClient, { body: { ...LOGOUT_FORM, optional: true } }),
   ]
 }
 

@@ -5,7 +5,7 @@ import type { App } from '../context.ts'
 import { cookieOf, type Request, type RequestHead } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
 import { equalSecrets, isId, newId } from '../lib/id.ts'
-import { newAuditEvent, sentBy } from '../oauth/audit.ts'
+import { type AuditActor, newAuditEvent, sentBy } from '../oauth/audit.ts'
 import { type BrowserKey, browserKey } from '../oauth/sign_in/pending_login.ts'
 import { loginForOf } from '../oauth/sign_in/required_login.ts'
 import { needsFactor } from '../oauth/sign_in/second_factor.ts'
@@ -22,6 +22,9 @@ export type SignedIn = NonNullable<ResultOf<'findSession'>> & {
   /** The key of the browser, if it has one. It lasts longer than the session. */
   browser?: string
 }
+
+/** The signed-in user of a request, for the audit trail. */
+export const actorOf = (request: Request, { user }: SignedIn): AuditActor => ({ actor_id: user.id, ...sentBy(request) })
 
 /**
  * The session of the browser that sent a request. Undefined also while it lacks the second factor that its user needs: only the page that
@@ -136,8 +139,7 @@ export async function endSession(
   client_id?: string,
 ): Promise<string> {
   if (signedIn) {
-    const actor = { actor_id: signedIn.user.id, ...sentBy(request) }
-    const event = newAuditEvent(app, { ...actor, action: 'user_logout', client_id })
+    const event = newAuditEvent(app, { ...actorOf(request, signedIn), action: 'user_logout', client_id })
     await app.store.recorded('deleteSession', { id: signedIn.session.id }, event)
   }
   return setCookie(app, sessionName(app), '', 0)

@@ -1,12 +1,13 @@
 // The applications that have access to the account. Removing one ends its consent and its tokens at once.
 import type { Params } from '../../http/message.ts'
 import { html, isolated, type Markup } from '../../lib/html.ts'
-import { newAuditEvent, sentBy } from '../../oauth/audit.ts'
+import { newAuditEvent } from '../../oauth/audit.ts'
 import { scopeNames } from '../../oauth/tokens/resource.ts'
 import type { Application } from '../../records/application.ts'
 import type { Messages } from '../messages/en.ts'
 import { dayIn } from '../pages/language.ts'
 import { descriptionOf } from '../pages/scope_text.ts'
+import { actorOf } from '../session.ts'
 import { type AccountRequest, type AccountSection, itemList, sectionForm, timesOf } from './section.ts'
 
 const ID = 'applications'
@@ -55,13 +56,8 @@ const scopesOf = (messages: Messages, scope: string, resource: Application['reso
 async function removeAccess({ app, request, signedIn }: AccountRequest, { client_id, resource_id }: Params) {
   const user_id = signedIn.user.id
   if (client_id === undefined) return {}
-  const event = newAuditEvent(app, {
-    action: 'consent_revoked',
-    actor_id: user_id,
-    client_id,
-    ...sentBy(request),
-    detail: { user_id, ...(resource_id ? { resource_id } : {}) },
-  })
+  const detail = { user_id, ...(resource_id ? { resource_id } : {}) }
+  const event = newAuditEvent(app, { ...actorOf(request, signedIn), action: 'consent_revoked', client_id, detail })
   // When another tab or an operator was first, the access has ended, and there is no event.
   await app.store.recorded('endApplication', { user_id, client_id, resource_id, now: app.clock.now() }, event)
   return {}

@@ -2,14 +2,15 @@
 import { MAX_PASSWORD_BYTES } from '../../crypto/passwords.ts'
 import type { Params } from '../../http/message.ts'
 import { html, isolated, type Markup } from '../../lib/html.ts'
-import { audit, newAuditEvent, sentBy } from '../../oauth/audit.ts'
-import { MIN_PASSWORD, newPassword } from '../../oauth/sign_in/new_password.ts'
+import { audit, newAuditEvent } from '../../oauth/audit.ts'
+import { MIN_PASSWORD, passwordFault } from '../../oauth/sign_in/new_password.ts'
 import { verifyPassword } from '../../oauth/sign_in/password_kinds.ts'
 import type { User } from '../../records/user.ts'
 import type { Messages } from '../messages/en.ts'
 import { waitIn } from '../pages/language.ts'
 import { secretField } from '../pages/secret_field.ts'
-import { beginLogin, delayLogin, endLogin, type LoginResult, loginAttempt } from '../sign_in/login_limit.ts'
+import { actorOf } from '../session.ts'
+import { limitedLogin, loginAttempt } from '../sign_in/login_limit.ts'
 import { type AccountRequest, type AccountSection, type FormProblem, type Submitted, sectionForm } from './section.ts'
 
 const ID = 'password'
@@ -57,25 +58,21 @@ async function changePassword(account: AccountRequest, form: Params): Promise<Su
   const { user } = signedIn
   const next = form.new_password ?? ''
   if (!isLocal(user)) return {}
-  if (!newPassword.safeParse(next).success)
-    return refuse([...next].length < MIN_PASSWORD ? t.tooShort(MIN_PASSWORD) : t.tooLong)
-  if (next !== form.new_password_again) return refuse(t.differs)
-  const attempt = loginAttempt(app, request.remote, user.email)
-  const wait = await beginLogin(app, attempt)
-  if (wait > 0) return tooMany(messages, wait)
-  let result: LoginResult = 'undecided'
-  try {
-    const delay = await delayLogin(app, attempt)
-    if (delay > 0) return tooMany(messages, delay)
-    result = (await isCurrent(account, form.current_password)) ? 'success' : 'failure'
-    if (result === 'success') return (await replace(account, next)) ? {} : refuse(t.stale, 409)
-    await record(account, 'user_password_change_failed')
-    return refuse(t.wrong)
-  } finally {
-    const began = await endLogin(app, attempt, result, user.id)
-    if (began.address) await record(account, 'auth_locked_out')
-    if (began.account) await record(account, 'account_throttled')
-  }
+  const fault = passwordFault(next, form.new_password_again)
+  if (fault) return refuse(fault === 'tooShort' ? t.tooShort(MIN_PASSWORD) : t[fault])
+  const user_id = user.id
+  return limitedLogin<Submitted>(app, loginAttempt(app, request.remote, user.email), {
+    ...{ request, actor_id: user_id, refuse: (wait) => tooMany(messages, wait) },
+    async prove() {
+      if (await isCurrent(account, form.current_password))
+        return {
+          ...{ result: 'success', user_id },
+          answer: async () => ((await replace(account, next)) ? {} : refuse(t.stale, 409)),
+        }
+      await audit(app, { action: 'user_password_change_failed', ...actorOf(request, signedIn) })
+      return { result: 'failure', user_id, answer: () => refuse(t.wrong) }
+    },
+  })
 }
 
 /** Guesses of the current password count as failed logins, of the address and of the account. */
@@ -93,19 +90,7 @@ async function replace(account: AccountRequest, next: string): Promise<boolean> 
   const { user, session } = signedIn
   const to = await app.crypto.hashPassword(next)
   const change = { user_id: user.id, id: session.id, from: user.password_hash ?? '', to, now: app.clock.now() }
-  const event = newAuditEvent(app, {
-    action: 'user_password_changed',
-    actor_id: user.id,
-    ...sentBy(request),
-    detail: { user_id: user.id },
-  })
+  const detail = { user_id: user.id }
+  const event = newAuditEvent(app, { ...actorOf(request, signedIn), action: 'user_password_changed', detail })
   return (await app.store.recorded('changePassword', change, event)) !== undefined
-}
-
-const record = (
-  { app, request, signedIn: { user } }: AccountRequest,
-  action: 'user_password_change_failed' | 'auth_locked_out' | 'account_throttled',
-): Promise<void> => {
-  const detail = action === 'account_throttled' ? { user_id: user.id } : {}
-  return audit(app, { action, actor_id: user.id, ...sentBy(request), detail })
 }

@@ -2,10 +2,10 @@
 import type { Params } from '../../http/message.ts'
 import { html, type Markup } from '../../lib/html.ts'
 import { isId } from '../../lib/id.ts'
-import { newAuditEvent, sentBy } from '../../oauth/audit.ts'
+import { newAuditEvent } from '../../oauth/audit.ts'
 import type { Session } from '../../records/session.ts'
 import { browserName } from '../pages/language.ts'
-import { endSession } from '../session.ts'
+import { actorOf, endSession } from '../session.ts'
 import { type AccountRequest, type AccountSection, itemList, type Submitted, sectionForm, timesOf } from './section.ts'
 
 const ID = 'sign-ins'
@@ -45,12 +45,8 @@ ${sectionForm(
 async function endSignIns(account: AccountRequest, { others, session_id = '' }: Params): Promise<Submitted> {
   const { app, request, signedIn } = account
   const user_id = signedIn.user.id
-  const event = newAuditEvent(app, {
-    action: 'user_sessions_ended',
-    actor_id: user_id,
-    ...sentBy(request),
-    detail: { user_id, sessions: 1 },
-  })
+  const detail = { user_id, sessions: 1 }
+  const event = newAuditEvent(app, { ...actorOf(request, signedIn), action: 'user_sessions_ended', detail })
   if (others !== undefined) {
     await app.store.recorded('endOtherSessions', { user_id, id: signedIn.session.id }, event)
     return {}

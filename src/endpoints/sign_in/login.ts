@@ -24,7 +24,7 @@ import { signedOutPage } from '../pages/signed_out.ts'
 import { ACCOUNT_PATH, basePath, pathAndQuery, readTarget, safeRedirect } from '../pages/urls.ts'
 import { browserOf, endSession, findSignedIn, isOwnLogin, loginToken, startSession } from '../session.ts'
 import { wantedBy } from '../wanted_sign_in.ts'
-import { beginLogin, delayLogin, endLogin, type LoginResult, loginAttempt } from './login_limit.ts'
+import { limitedLogin, loginAttempt } from './login_limit.ts'
 import { MAX_EMAIL, proveLogin } from './login_proof.ts'
 
 /**
@@ -173,45 +173,25 @@ export async function login(app: App, request: Request): Promise<Reply> {
   return form.passkey ? attemptPasskey(app, request, form, refuse) : attemptLogin(app, request, form, refuse)
 }
 
-/** Verifies the credentials of a form within the limits of failed logins. */
-async function attemptLogin(
-  app: App,
-  request: Request,
-  form: Params,
-  refuse: (problem: Problem) => Promise<Reply>,
-): Promise<Reply> {
-  const refuseFor = (seconds: number) =>
-    refuse({
-      result: 'locked_out',
-      status: 429,
-      email: form.email,
-      wait: seconds,
-    })
-  const email = form.email?.trim() ?? ''
-  const attempt = loginAttempt(app, request.remote, email.length > MAX_EMAIL ? undefined : email)
-  const wait = await beginLogin(app, attempt)
-  if (wait > 0) return refuseFor(wait)
+type Refuse = (problem: Problem) => Promise<Reply>
 
-  let result: LoginResult = 'undecided'
-  let named: User | undefined
-  try {
-    const delay = await delayLogin(app, attempt)
-    if (delay > 0) return refuseFor(delay)
-    const { user, how, wait = 0, checked } = await proveLogin(app, request, form)
-    named = user
-    if (wait > 0) return refuseFor(wait)
-    result = how ? 'success' : 'failure'
-    if (!user || !how) {
-      await record(app, request, 'user_login_failed', { user_id: user?.id })
-      return refuse({ result: 'failure', status: 422, email: form.email, checked })
-    }
-    return enter(app, request, form, user, how)
-  } finally {
-    const began = await endLogin(app, attempt, result, named?.id)
-    if (began.address) await record(app, request, 'auth_locked_out')
-    // Also for an email without an account: the response must not reveal by its time whether the account exists.
-    if (began.account) await record(app, request, 'account_throttled', { user_id: named?.id })
-  }
+/** Verifies the credentials of a form within the limits of failed logins. */
+function attemptLogin(app: App, request: Request, form: Params, refuse: Refuse): Promise<Reply> {
+  const { email: entered } = form
+  const email = entered?.trim() ?? ''
+  const refuseFor = (wait: number) => refuse({ result: 'locked_out', status: 429, email: entered, wait })
+  return limitedLogin<Reply>(app, loginAttempt(app, request.remote, email.length > MAX_EMAIL ? undefined : email), {
+    ...{ request, actor_id: '', refuse: refuseFor },
+    async prove() {
+      const { user, how, wait = 0, checked } = await proveLogin(app, request, form)
+      const user_id = user?.id
+      if (wait > 0) return { result: 'undecided', user_id, answer: () => refuseFor(wait) }
+      if (user && how) return { result: 'success', user_id, answer: () => enter(app, request, form, user, how) }
+      await recordFailure(app, request, { user_id })
+      const problem = { result: 'failure', status: 422, email: entered, checked } as const
+      return { result: 'failure', user_id, answer: () => refuse(problem) }
+    },
+  })
 }
 
 /** Starts the session of a user who has signed in. */
@@ -224,27 +204,16 @@ async function enter(app: App, request: Request, form: Params, user: User, how: 
 }
 
 /** Verifies the answer of a passkey. Wrong answers count as failed logins of their address. */
-async function attemptPasskey(
-  app: App,
-  request: Request,
-  form: Params,
-  refuse: (problem: Problem) => Promise<Reply>,
-): Promise<Reply> {
-  const attempt = loginAttempt(app, request.remote, undefined)
-  const wait = await beginLogin(app, attempt)
-  if (wait > 0) return refuse({ result: 'locked_out', status: 429, wait })
-  let result: LoginResult = 'undecided'
-  try {
-    const user = await signedInByPasskey(app, browserOf(app, request).key, form.passkey ?? '')
-    result = user ? 'success' : 'failure'
-    if (user) return enter(app, request, form, user, WITH_PASSKEY)
-    await record(app, request, 'user_login_failed', {})
-    return refuse({ result: 'passkeyFailed', status: 422 })
-  } finally {
-    const began = await endLogin(app, attempt, result)
-    if (began.address) await record(app, request, 'auth_locked_out')
-  }
-}
+const attemptPasskey = (app: App, request: Request, form: Params, refuse: Refuse): Promise<Reply> =>
+  limitedLogin<Reply>(app, loginAttempt(app, request.remote, undefined), {
+    ...{ request, actor_id: '', refuse: (wait) => refuse({ result: 'locked_out', status: 429, wait }) },
+    async prove() {
+      const user = await signedInByPasskey(app, browserOf(app, request).key, form.passkey ?? '')
+      if (user) return { result: 'success', answer: () => enter(app, request, form, user, WITH_PASSKEY) }
+      await recordFailure(app, request, {})
+      return { result: 'failure', answer: () => refuse({ result: 'passkeyFailed', status: 422 }) }
+    },
+  })
 
 /** The submitted form; undefined when it is malformed. */
 function readForm(request: Request): Params | undefined {
@@ -256,12 +225,8 @@ function readForm(request: Request): Params | undefined {
   }
 }
 
-const record = <A extends 'user_login_failed' | 'auth_locked_out' | 'account_throttled'>(
-  app: App,
-  request: Request,
-  action: A,
-  detail?: DetailOf<A>,
-) => audit(app, { action, actor_id: '', detail, ...sentBy(request) })
+const recordFailure = (app: App, request: Request, detail: DetailOf<'user_login_failed'>): Promise<void> =>
+  audit(app, { action: 'user_login_failed', actor_id: '', detail, ...sentBy(request) })
 
 /** Signs the user out: ends the session of the browser. `then=page` is the logout that an application asked for, which ends at a page of its own. */
 export async function logout(app: App, request: Request): Promise<Reply> {

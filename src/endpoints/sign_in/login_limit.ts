@@ -1,16 +1,58 @@
 // The limits of failed logins. All instances share the counts. An address is locked out; the logins to an account only wait, because otherwise
 // any attacker could lock its user out.
 import type { App } from '../../context.ts'
+import type { Request } from '../../http/message.ts'
 import { subscriber } from '../../http/rate_limit.ts'
 import { comparableEmail } from '../../lib/email.ts'
 import { HOUR } from '../../lib/time.ts'
+import { audit, sentBy } from '../../oauth/audit.ts'
 import type { FailureKey } from '../../store/people/login_failures.ts'
 
-/** The outcome of an attempt; `undecided` when it was aborted. */
-export type LoginResult = 'success' | 'failure' | 'undecided'
+/** What an attempt came to. */
+export interface TriedLogin<R> {
+  /** `undecided` when it was aborted. */
+  result: 'success' | 'failure' | 'undecided'
+  /** The account that it named, if that exists. */
+  user_id?: string
+  answer: () => R | Promise<R>
+}
+
+interface LimitedLogin<R> {
+  request: Request
+  /** Who causes the events of lockouts; empty when that is not known. */
+  actor_id: string
+  /** The answer to an attempt that must wait. */
+  refuse: (wait: number) => R | Promise<R>
+  prove: () => Promise<TriedLogin<R>>
+}
+
+/** Answers an attempt within the limits, and records the lockouts that it began. */
+export async function limitedLogin<R>(
+  app: App,
+  attempt: LoginAttempt,
+  { request, actor_id, refuse, prove }: LimitedLogin<R>,
+): Promise<R> {
+  const wait = await beginLogin(app, attempt)
+  if (wait > 0) return refuse(wait)
+  let tried: Omit<TriedLogin<R>, 'answer'> = { result: 'undecided' }
+  try {
+    const delay = await delayLogin(app, attempt)
+    if (delay > 0) return refuse(delay)
+    const { answer, ...decided } = await prove()
+    tried = decided
+    return answer()
+  } finally {
+    const { result, user_id } = tried
+    const began = await endLogin(app, attempt, result, user_id)
+    const by = { actor_id, ...sentBy(request) }
+    if (began.address) await audit(app, { action: 'auth_locked_out', ...by })
+    // Also for an email without an account: the response must not reveal by its time whether the account exists.
+    if (began.account) await audit(app, { action: 'account_throttled', ...by, detail: { user_id } })
+  }
+}
 
 /** A login attempt: where it comes from, and the account that it names, whether or not that exists. */
-export interface LoginAttempt {
+interface LoginAttempt {
   address: string
   /** MACs of the email with each session secret, because users sometimes type a password into its field. Empty when no account can have the email. */
   accounts: readonly string[]
@@ -32,7 +74,7 @@ const limitsOf = ({ config: { rate_limit } }: App) => ({
 })
 
 /** Starts a login attempt. Returns 0 when it is allowed, otherwise the number of seconds to wait. Attempts in progress count as failures. */
-export async function beginLogin(app: App, { address }: LoginAttempt): Promise<number> {
+async function beginLogin(app: App, { address }: LoginAttempt): Promise<number> {
   const { max, window } = limitsOf(app).address
   if (max === 0) return 0
   let allowed = false
@@ -54,7 +96,7 @@ export async function beginLogin(app: App, { address }: LoginAttempt): Promise<n
  * Lets an attempt wait when its account had too many failures. The attempts of one address wait for each other, those of other addresses do
  * not. Returns 0 afterwards, or the number of seconds to wait when too many attempts of the address wait already.
  */
-export async function delayLogin(app: App, { address, accounts }: LoginAttempt): Promise<number> {
+async function delayLogin(app: App, { address, accounts }: LoginAttempt): Promise<number> {
   const { max, window } = limitsOf(app).account
   if (max === 0) return 0
   const now = app.clock.now()
@@ -67,10 +109,10 @@ export async function delayLogin(app: App, { address, accounts }: LoginAttempt):
 }
 
 /** Ends an attempt that beginLogin() allowed. Returns whether it began a lockout of the address or of the account. */
-export async function endLogin(
+async function endLogin(
   app: App,
   { address, accounts: [account] }: LoginAttempt,
-  result: LoginResult,
+  result: TriedLogin<unknown>['result'],
   user_id?: string,
 ): Promise<{ address: boolean; account: boolean }> {
   const limits = limitsOf(app)

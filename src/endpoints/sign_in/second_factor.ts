@@ -6,7 +6,7 @@ import { type Params, parseForm, parseParams, type Reply, type Request, redirect
 import { OAuthError } from '../../lib/error.ts'
 import { html, isolated, type Markup } from '../../lib/html.ts'
 import { isId, newId } from '../../lib/id.ts'
-import { newAuditEvent, sentBy } from '../../oauth/audit.ts'
+import { newAuditEvent } from '../../oauth/audit.ts'
 import type { AuditAction, DetailOf } from '../../oauth/audit_events.ts'
 import { appUri, newAppFactor, newAppSecret, newRecoveryCodes, stepOfCode } from '../../oauth/sign_in/codes.ts'
 import { newPasskey } from '../../oauth/sign_in/passkey.ts'
@@ -25,7 +25,7 @@ import {
 import { messagesOf } from '../pages/language.ts'
 import { page } from '../pages/pages.ts'
 import { ACCOUNT_PATH, basePath, FACTOR_PATH, loginUrl, readTarget, safeRedirect } from '../pages/urls.ts'
-import { checkForm, findAnySession, lacksFactor, noteWaiting, type SignedIn } from '../session.ts'
+import { actorOf, checkForm, findAnySession, lacksFactor, noteWaiting, type SignedIn } from '../session.ts'
 
 /** Seconds after a sign-in in which factors can be changed. */
 const RECENT_SECONDS = 600
@@ -180,4 +180,4 @@ function withFactor({ session }: SignedIn, { amr = [], acr }: Proven): Proven {
 }
 
 const eventOf = <A extends AuditAction>({ app, request, signedIn }: FactorRequest, action: A, detail?: DetailOf<A>) =>
-  newAuditEvent(app, { action, actor_id: signedIn.user.id, ...sentBy(request), detail })
+  newAuditEvent(app, { ...actorOf(request, signedIn), action, detail })

@@ -14,3 +14,9 @@ export const newPassword = z
     (value) => Buffer.byteLength(value.normalize('NFC')) <= MAX_PASSWORD_BYTES,
     `must have at most ${MAX_PASSWORD_BYTES} bytes`,
   )
+
+/** What is wrong with a new password that was entered twice, by its message in the catalogue. */
+export function passwordFault(next: string, again: string | undefined): 'tooShort' | 'tooLong' | 'differs' | undefined {
+  if (!newPassword.safeParse(next).success) return [...next].length < MIN_PASSWORD ? 'tooShort' : 'tooLong'
+  return next === again ? undefined : 'differs'
+}
