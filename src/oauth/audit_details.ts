@@ -112,3 +112,10 @@ export const DETAIL = {
   version: 'Number of times that the user has connected, starting at 1',
   webhook_id: 'Id of the webhook',
 } as const
+
+export interface DeclaredEvent {
+  /** One sentence that describes the event. */
+  readonly doc: string
+  /** The members its detail may have. */
+  readonly detail: readonly (keyof typeof DETAIL)[]
+}

@@ -1,20 +1,13 @@
 // Every action of the audit trail; any other action does not compile. Operators depend on the names.
 
-import type { DETAIL } from './audit_details.ts'
-import { POLLED_EVENTS } from './polled_events.ts'
+import type { DeclaredEvent } from './audit_details.ts'
+import { LONE_EVENTS } from './lone_events.ts'
 
-interface Declared {
-  /** One sentence that describes the event. */
-  readonly doc: string
-  /** The members its detail may have. */
-  readonly detail: readonly (keyof typeof DETAIL)[]
-}
-
+const approval = ['approval_id', 'user_id', 'resource', 'scope'] as const
 const apiKey = ['api_key_id', 'name', 'capability', 'provider'] as const
 const changed = ['fields', 'changes'] as const
 const consent = ['scope', 'resource'] as const
 const connection = ['grant_id', 'user_id', 'provider'] as const
-const failedSignIn = ['provider', 'reason', 'expected', 'found', 'federated_subject', 'email', 'user_id'] as const
 const idp = ['idp_id', 'issuer'] as const
 const issued = ['jti', 'grant_type', 'scope', 'resource', 'provider', 'family', 'parent'] as const
 const link = ['source', 'target', 'scope_map'] as const
@@ -30,34 +23,19 @@ const webhook = ['webhook_id', 'host'] as const
 
 /** By name. `token_issued` and `upstream_token_issued` are read from the issuances. */
 export const AUDIT_EVENTS = {
-  access_refused: {
-    doc: 'A user was refused because the user may not use the resource, or may have none of the scopes. If the request was a refresh, the token family is revoked.',
-    detail: ['user_id', 'resource', 'rule'],
-  },
-  account_throttled: {
-    doc: 'An account had `rate_limit.account_fail_max` failed logins within an hour. Each further login to it waits until an hour after the last failure. `user_id` is absent if no account has the email.',
-    detail: ['user_id'],
-  },
-  admin_ui_login: {
-    doc: 'An operator signed in to the admin page, with a key or as a person at a provider.',
-    detail: ['provider', 'user_id'],
-  },
-  admin_ui_login_failed: {
-    doc: 'A sign-in of a person to the admin page failed. Only sign-ins that were started in the same browser are recorded.',
-    detail: failedSignIn,
-  },
-  admin_ui_logout: { doc: 'An operator signed out of the admin page.', detail: ['user_id'] },
+  ...LONE_EVENTS,
   api_key_created: { doc: 'An operator created a key of the admin API.', detail: apiKey },
   api_key_revoked: { doc: 'An operator revoked a key of the admin API.', detail: apiKey },
-  ...POLLED_EVENTS,
+  approval_denied: { doc: 'The person who was asked, or an operator, denied an approval (CIBA).', detail: approval },
+  approval_expired: { doc: 'An approval expired, because the person did not decide in time (CIBA).', detail: approval },
+  approval_granted: { doc: 'The person who was asked allowed an approval (CIBA), or a part of it.', detail: approval },
+  approval_requested: {
+    doc: 'A client asked a person for an approval (CIBA). `link` leads to the page where the person decides. `user_id` is absent if the client named no person who could.',
+    detail: [...approval, 'link'],
+  },
   auth_code_reused: {
     doc: 'An authorization code (with its verifier) or a device code was used a second time. The tokens of the first use are revoked.',
     detail: [],
-  },
-  auth_locked_out: { doc: 'Too many failed logins from this address.', detail: [] },
-  broker_connect_failed: {
-    doc: 'A user returned from a provider and could not be connected: the provider refused, or its response was not usable.',
-    detail: ['provider', 'user_id', 'reason'],
   },
   broker_grant_created: {
     doc: 'A user was connected to a provider.',
@@ -71,24 +49,12 @@ export const AUDIT_EVENTS = {
   broker_provider_deleted: { doc: 'A provider was deleted.', detail: [...provider, 'cascade'] },
   broker_provider_updated: { doc: 'A provider was changed.', detail: [...provider, ...changed] },
   client_approved: { doc: 'An operator approved a client that asked for it.', detail: ['client_name'] },
-  client_authentication_failed: {
-    doc: 'The assertion of a client was refused. If one client fails many times in a short time, only some failures are recorded.',
-    detail: ['reason', 'issuer', 'subject'],
-  },
   client_created: { doc: 'An operator created a client.', detail: ['client_name', 'grant_types'] },
-  client_credentials_denied: {
-    doc: 'A client_credentials request of an authenticated client was refused.',
-    detail: ['reason'],
-  },
   client_deleted: { doc: 'A client was deleted.', detail: ['force', ...toll] },
   client_denied: { doc: 'An operator denied a client that asked for approval.', detail: ['client_name'] },
   client_document_changed: {
     doc: 'The metadata document of a stored client has changed.',
     detail: ['fields', 'client_name', 'redirect_uris'],
-  },
-  client_document_fetched: {
-    doc: 'An operator requested a new fetch of a client metadata document.',
-    detail: ['usable'],
   },
   client_document_refreshed: {
     doc: 'An operator replaced the metadata document of a client with the one at its URL.',
@@ -120,14 +86,6 @@ export const AUDIT_EVENTS = {
     doc: 'An operator or the user revoked the access of a client: the consent, or the sign-ins without a resource, and every token that depended on it.',
     detail: ['consent_id', 'user_id', 'resource_id', 'families'],
   },
-  config_reloaded: {
-    doc: 'The configuration was read again, and changed keys were applied.',
-    detail: ['applied', 'needs_restart'],
-  },
-  data_exported: {
-    doc: 'An operator exported the audit trail or the issued tokens (`admin.audit_exports`).',
-    detail: ['exported', 'filters'],
-  },
   dcr_mode_updated: { doc: 'The client registration mode was changed.', detail: ['mode', 'before'] },
   factor_added: { doc: 'A user added a second factor.', detail: ['kind'] },
   factor_removed: { doc: 'A user removed a second factor.', detail: ['kind'] },
@@ -149,25 +107,15 @@ export const AUDIT_EVENTS = {
   },
   idp_created: { doc: 'An identity provider was created; its assertions are accepted.', detail: idp },
   idp_deleted: { doc: 'An identity provider was deleted.', detail: [...idp, 'policies', 'subject_mappings'] },
-  idp_keys_refreshed: { doc: 'The keys of an identity provider were fetched again.', detail: [...idp, 'keys'] },
   idp_updated: { doc: 'An identity provider was changed.', detail: [...idp, ...changed] },
-  incident_handled: {
-    doc: 'An operator ended what an incident reaches. Each step has its own event, with the same request_id.',
-    detail: ['incident', 'jti', 'family', 'user_id', 'kid', 'api_key_id', 'steps', 'refused_steps'],
-  },
   issuance_revoked: {
     doc: 'An operator revoked a token and all tokens that were exchanged from it.',
     detail: ['jti', 'tokens'],
-  },
-  jwt_bearer_denied: {
-    doc: 'An assertion of an authenticated client was refused.',
-    detail: ['reason'],
   },
   key_revoked: {
     doc: 'A compromised signing key was removed from the JWKS, and the tokens that it signed were revoked.',
     detail: ['kid', 'current_kid', 'tokens', 'clients'],
   },
-  key_rotated: { doc: 'The signing key was rotated.', detail: ['current_kid', 'previous_kid'] },
   lockout_deleted: {
     doc: 'An operator ended the lockout of an address or of an account.',
     detail: ['address', 'user_id'],
@@ -190,30 +138,11 @@ export const AUDIT_EVENTS = {
   },
   stream_created: { doc: 'A stream of security events was created.', detail: stream },
   stream_deleted: { doc: 'A stream of security events was deleted.', detail: stream },
-  stream_redelivered: {
-    doc: 'An operator pushed an event to a stream once more.',
-    detail: [...stream, 'event_id'],
-  },
   stream_updated: { doc: 'A stream of security events was changed.', detail: [...stream, 'fields', 'status'] },
-  stream_verification_requested: {
-    doc: 'A receiver requested a verification event, which follows on its stream.',
-    detail: [...stream, 'state'],
-  },
   subject_mapping_created: { doc: 'A subject of an identity provider was mapped to a user.', detail: mapping },
   subject_mapping_deleted: { doc: 'A subject mapping was deleted.', detail: mapping },
-  token_examined: {
-    doc: 'An operator examined a token or an assertion.',
-    detail: ['ours', 'jti', 'family', 'api_key_id', 'assertion', 'reason'],
-  },
-  token_exchange_denied: { doc: 'A token exchange of an authenticated client was refused.', detail: ['reason'] },
-  token_issue_denied: { doc: 'An authorization code of an authenticated client was refused.', detail: ['reason'] },
   token_issued: { doc: 'A token was issued.', detail: [...issued, 'retry'] },
-  token_refresh_denied: { doc: 'A refresh token of an authenticated client was refused.', detail: ['reason'] },
   token_revoked: { doc: 'A client revoked a token, or an operator a sign-in of a user at a client.', detail: revoked },
-  token_tried: {
-    doc: 'An operator requested a token as a client; if the request was granted, the token was issued.',
-    detail: ['granted', 'reason'],
-  },
   tokens_revoked: {
     doc: 'An operator revoked every token that matches a filter.',
     detail: ['client_id', 'user_id', 'agent', 'kid', 'resource', 'since', 'until', ...toll],
@@ -230,10 +159,6 @@ export const AUDIT_EVENTS = {
   },
   user_enabled: { doc: 'A disabled user was enabled.', detail: ['user_id', 'provider'] },
   user_login: { doc: 'A user signed in with a password.', detail: [] },
-  user_login_failed: {
-    doc: 'A sign-in with a password failed. The event names the user of the account if there is one. It never contains the input.',
-    detail: ['user_id'],
-  },
   user_password_link_created: {
     doc: 'An operator made a one-time link with which a user sets a password. The event never has the link.',
     detail: ['user_id'],
@@ -256,14 +181,6 @@ export const AUDIT_EVENTS = {
     detail: ['user_id', 'provider', 'fields', 'added', 'removed'],
   },
   user_oidc_login: { doc: 'A user signed in at an upstream provider.', detail: ['created', 'provider'] },
-  user_oidc_login_failed: {
-    doc: 'A sign-in at an upstream provider failed. Only sign-ins that were started in the same browser are recorded.',
-    detail: failedSignIn,
-  },
-  user_password_change_failed: {
-    doc: 'A user entered a wrong current password on the account page.',
-    detail: [],
-  },
   user_password_changed: {
     doc: 'A user changed their password on the account page. All other sessions of the user ended.',
     detail: ['user_id', 'sessions'],
@@ -283,16 +200,14 @@ export const AUDIT_EVENTS = {
   },
   webhook_created: { doc: 'A webhook was created.', detail: webhook },
   webhook_deleted: { doc: 'A webhook was deleted.', detail: webhook },
-  webhook_redelivered: { doc: 'An operator sent an event to a webhook once more.', detail: [...webhook, 'event_id'] },
-  webhook_tested: { doc: 'An operator sent a test event to a webhook.', detail: webhook },
   webhook_updated: { doc: 'A webhook was changed, or received a new secret.', detail: [...webhook, 'fields'] },
   xaa_policy_created: { doc: 'A policy for assertions was created.', detail: policy },
   xaa_policy_deleted: { doc: 'A policy for assertions was deleted.', detail: policy },
   xaa_policy_updated: { doc: 'A policy for assertions was changed.', detail: [...policy, ...changed] },
-} as const satisfies Readonly<Record<string, Declared>>
+} as const satisfies Readonly<Record<string, DeclaredEvent>>
 
 export type AuditAction = keyof typeof AUDIT_EVENTS
-export const AUDIT_ACTIONS = Object.keys(AUDIT_EVENTS) as [AuditAction, ...AuditAction[]]
+export const AUDIT_ACTIONS = Object.keys(AUDIT_EVENTS).sort() as [AuditAction, ...AuditAction[]]
 
 /** The detail of an action: only the members that are declared for it. */
 export type DetailOf<A extends AuditAction> = A extends AuditAction

@@ -1,6 +1,6 @@
 // Generates docs/reference/audit-events.md from the declaration of the events.
 import { DETAIL } from '../../src/oauth/audit_details.ts'
-import { AUDIT_EVENTS } from '../../src/oauth/audit_events.ts'
+import { AUDIT_ACTIONS, AUDIT_EVENTS } from '../../src/oauth/audit_events.ts'
 import { code, page, table } from './markdown.ts'
 
 const INTRO = `\`GET /admin/audit\` lists them, \`GET /admin/audit/export\` streams them as JSON lines ([HTTP API](http-api.md)). Every event has \`id\` (ordered by time),
@@ -19,7 +19,7 @@ export const renderAuditEvents = (): string =>
     INTRO,
     table(
       ['Action', 'What happened', 'Detail'],
-      Object.entries(AUDIT_EVENTS).map(([name, { doc, detail }]) => [code(name), doc, detail.map(code).join(', ')]),
+      AUDIT_ACTIONS.map((name) => [code(name), AUDIT_EVENTS[name].doc, AUDIT_EVENTS[name].detail.map(code).join(', ')]),
     ),
     '## Members of the detail',
     table(
