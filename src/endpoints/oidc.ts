@@ -85,12 +85,9 @@ async function signIn(
 }
 
 /** What the provider says about the sign-in. A logout token may name its session. */
-function upstreamSession(
-  app: App,
-  { settings }: OidcProvider,
-  { issuer, claims: { sid, auth_time, amr, acr } }: OidcIdentity,
-): Authenticated {
+function upstreamSession(app: App, { settings }: OidcProvider, { issuer, claims }: OidcIdentity): Authenticated {
   const now = app.clock.now()
+  const { sid, auth_time } = claims
   return {
     oidc_issuer: issuer,
     oidc_sid: isShort(sid) ? sid : undefined,
@@ -99,17 +96,10 @@ function upstreamSession(
       typeof auth_time === 'number' && auth_time <= now + CLOCK_SKEW.sign_in
         ? Math.min(Math.floor(auth_time), now)
         : undefined,
-    ...provenUpstream(
-      {
-        amr: Array.isArray(amr) && amr.length <= MAX_AMR && amr.every(isShort) ? amr : undefined,
-        acr: isShort(acr) ? acr : undefined,
-      },
-      settings.mfa_values,
-    ),
+    ...provenUpstream(claims, settings.mfa_values, isShort),
   }
 }
 const MAX_SHORT = 255
-const MAX_AMR = 10
 const isShort = (value: unknown): value is string => typeof value === 'string' && value.length <= MAX_SHORT
 
 /** With SameSite=Strict a redirect would not send the session cookie, because the navigation started at the provider. A page starts a new one. */

@@ -17,5 +17,9 @@ export function isForeign({ config }: Pick<App, 'config'>, request: RequestHead)
   return !isFurtherName || !URL.canParse(origin) || new URL(origin).host !== host.toLowerCase()
 }
 
+/** Whether a page of this origin led to a page, or the browser does not say. A link from elsewhere must not say that something was done. */
+export const isFromHere = ({ headers }: RequestHead): boolean =>
+  ['same-origin', undefined].includes(headers['sec-fetch-site'])
+
 /** Whether a browser sends cookies. Every page with a form sets one. */
 export const hasCookies = ({ headers }: RequestHead): boolean => (headers.cookie ?? '') !== ''

@@ -2,15 +2,13 @@
 import type { ChartLine, ChartMark } from '../parts/chart.tsx'
 import { get } from './api.ts'
 import { type LoadedAnswer, useLoad } from './load.ts'
+import { isRange, type RangeName } from './range.ts'
 import { usePlace } from './router.ts'
 import { type ChartSeries, latencyLines, linesOf, mostFrequent, NO_GRANT, NO_REASON, readSeries } from './series.ts'
 import type { HistoryAnswer } from './types.ts'
 
 type Point = HistoryAnswer['points'][number]
 
-/** The ranges, in seconds. */
-export const RANGES = { '1h': 3600, '24h': 86_400, '7d': 604_800, '30d': 2_592_000 } as const
-export type RangeName = keyof typeof RANGES
 const EVERY_MS = 30_000
 const LIVE_MS = 10_000
 /** The period that has not ended is drawn after this time: before, few requests would make a wrong rate. */
@@ -19,7 +17,7 @@ const LEAST_SECONDS = 60
 /** The range in the address, or the given one. */
 export function useRange(otherwise: RangeName): RangeName {
   const { range = '' } = usePlace().query
-  return range in RANGES ? (range as RangeName) : otherwise
+  return isRange(range) ? range : otherwise
 }
 
 /** Whose requests: those of one client, resource or user, or all. */

@@ -1,8 +1,9 @@
 // Home: what needs attention, traffic and unsafe settings.
 import type { ComponentChildren } from 'preact'
 import { compact, formatBytes, latency, number, quantity, span } from '../lib/format.ts'
-import { type Charted, RANGES, type RangeName, useCharts, useRange } from '../lib/history.ts'
+import { type Charted, useCharts, useRange } from '../lib/history.ts'
 import { useGet, useLoad } from '../lib/load.ts'
+import { RANGES, type RangeName } from '../lib/range.ts'
 import { href } from '../lib/router.ts'
 import { type ChartSeries, readSeries } from '../lib/series.ts'
 import type { InstanceAnswer, Keys, Stats, Status } from '../lib/types.ts'

@@ -1,11 +1,13 @@
 // Requests and tokens over time: the choice of the range, the marks, and the card of one client, resource or user.
 import { compact, number, quantity } from '../lib/format.ts'
-import { RANGES, type RangeName, useHistory, useRange } from '../lib/history.ts'
+import { useHistory, useRange } from '../lib/history.ts'
+import { RANGES, type RangeName } from '../lib/range.ts'
 import { go, href, usePlace } from '../lib/router.ts'
 import { Chart, type ChartMark } from './chart.tsx'
 import { Card, ProblemNote, Time } from './text.tsx'
 
-const NAMES: Readonly<Record<RangeName, string>> = { '1h': '1 h', '24h': '24 h', '7d': '7 d', '30d': '30 d' }
+/** `24 h`. */
+const nameOf = (range: RangeName) => range.replace(/\D/, ' $&')
 
 /** Buttons for the range of the charts of a page. It is in the address, so that a view can be shared. */
 export function RangeChoice({ range }: { range: RangeName }) {
@@ -20,7 +22,7 @@ export function RangeChoice({ range }: { range: RangeName }) {
           aria-pressed={each === range}
           onClick={() => go(href(segments, { ...query, range: each }), { replace: true })}
         >
-          {NAMES[each]}
+          {nameOf(each)}
         </button>
       ))}
     </fieldset>
@@ -65,7 +67,7 @@ export function ActivityCard(of: ActivityProps) {
           <p class="body soft small">
             {data.all.length === 0
               ? 'Nothing was measured in this time.'
-              : `${quantity(sum('issued'), 'token')}${isClient ? `, ${number(sum('refused'))} refused` : ''} in ${NAMES[range]}`}
+              : `${quantity(sum('issued'), 'token')}${isClient ? `, ${number(sum('refused'))} refused` : ''} in ${nameOf(range)}`}
           </p>
           <Chart
             label="Requests in each period"

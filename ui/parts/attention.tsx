@@ -3,7 +3,7 @@ import { quantity } from '../lib/format.ts'
 import { href } from '../lib/router.ts'
 import type { Status } from '../lib/types.ts'
 import { fullTime } from '../lib/zone.ts'
-import { Card, Time } from './text.tsx'
+import { Card, Concern, Time } from './text.tsx'
 
 /** What the page shows while the server does not answer. */
 export const Stale = ({ at, retry }: { at?: number; retry: () => void }) => (
@@ -25,18 +25,15 @@ export const AttentionCard = ({ of }: { of: Status['attention'] }) => (
     {of.length > 0 && (
       <ul class="concerns" aria-label="Needs attention">
         {of.map(({ severity, text, page, since }) => (
-          <li key={text}>
-            <span class={`dot ${severity}`} />
-            <div>
-              {text}{' '}
-              {since && (
-                <span class="soft">
-                  <Time at={since} />
-                </span>
-              )}{' '}
-              {page !== 'home' && <a href={href(page.split('/').map(decodeURIComponent))}>Look</a>}
-            </div>
-          </li>
+          <Concern key={text} tone={severity}>
+            {text}{' '}
+            {since && (
+              <span class="soft">
+                <Time at={since} />
+              </span>
+            )}{' '}
+            {page !== 'home' && <a href={href(page.split('/').map(decodeURIComponent))}>Look</a>}
+          </Concern>
         ))}
       </ul>
     )}
@@ -49,13 +46,10 @@ export function Concerns({ of }: { of: NonNullable<Status['concerns']> }) {
     <Card title="Unsafe, because…">
       <ul class="concerns">
         {of.map(({ key, severity, because, instead }) => (
-          <li key={key + because}>
-            <span class={`dot ${severity}`} />
-            <div>
-              {because} <code class="soft">{key}</code>
-              <div class="soft small">Instead: {instead}</div>
-            </div>
-          </li>
+          <Concern key={key + because} tone={severity}>
+            {because} <code class="soft">{key}</code>
+            <div class="soft small">Instead: {instead}</div>
+          </Concern>
         ))}
       </ul>
     </Card>

@@ -6,7 +6,7 @@ import { useGet } from '../lib/load.ts'
 import type { ClientAnswer, ClientFailureAnswer } from '../lib/types.ts'
 import { useChanged } from './changed.ts'
 import { ConfirmButton } from './dialog.tsx'
-import { Card, Copy, Facts, Lines, ProblemNote, Time } from './text.tsx'
+import { Card, Concern, Copy, Facts, Lines, ProblemNote, Time } from './text.tsx'
 import { say } from './toast.tsx'
 
 type Sent = Pick<ClientFailureAnswer, 'parameter' | 'sent' | 'allowed'>
@@ -57,38 +57,34 @@ export function FailuresCard({ client }: { client: ClientAnswer }) {
           {data.map((failure) => {
             const uri = addable(client, failure)
             return (
-              <li key={failure.first_at + failure.reason + failure.sent}>
-                <span class="dot bad" />
-                <div>
-                  {stepName(failure.step)}: {explain(failure.reason, failure.detail).why}{' '}
-                  <span class="soft">
-                    {quantity(failure.count, 'time')}, last <Time at={failure.last_at} /> from{' '}
-                    <code>{failure.address}</code>
-                  </span>
-                  <p class="small">
-                    The client received <code>{failure.error}</code>: {failure.detail} (<code>{failure.reason}</code>){' '}
-                    <Copy text={failure.request_id} what="request id" />
-                  </p>
-                  <SentBeside of={failure} />
-                  {uri !== undefined && (
-                    <ConfirmButton
-                      operation="client.update"
-                      label="Add this URI"
-                      verb="Add"
-                      title="Register this redirect URI?"
-                      run={() => add(uri)}
-                      after={() => {
-                        changed()
-                        reload()
-                      }}
-                    >
-                      <code>{uri}</code> may then receive authorization codes of the client. A request with this
-                      client_id proves nothing about its sender, so add only an address that you know to be the
-                      client's.
-                    </ConfirmButton>
-                  )}
-                </div>
-              </li>
+              <Concern key={failure.first_at + failure.reason + failure.sent} tone="bad">
+                {stepName(failure.step)}: {explain(failure.reason, failure.detail).why}{' '}
+                <span class="soft">
+                  {quantity(failure.count, 'time')}, last <Time at={failure.last_at} /> from{' '}
+                  <code>{failure.address}</code>
+                </span>
+                <p class="small">
+                  The client received <code>{failure.error}</code>: {failure.detail} (<code>{failure.reason}</code>){' '}
+                  <Copy text={failure.request_id} what="request id" />
+                </p>
+                <SentBeside of={failure} />
+                {uri !== undefined && (
+                  <ConfirmButton
+                    operation="client.update"
+                    label="Add this URI"
+                    verb="Add"
+                    title="Register this redirect URI?"
+                    run={() => add(uri)}
+                    after={() => {
+                      changed()
+                      reload()
+                    }}
+                  >
+                    <code>{uri}</code> may then receive authorization codes of the client. A request with this client_id
+                    proves nothing about its sender, so add only an address that you know to be the client's.
+                  </ConfirmButton>
+                )}
+              </Concern>
             )
           })}
         </ol>

@@ -126,6 +126,14 @@ export const Caution = ({ of }: { of: string | undefined }) =>
 /** A refusal as a sentence; names of fields keep their case. */
 export const sentence = (text: string) => `${text.replace(/^[a-z](?=[a-z]* )/, (first) => first.toUpperCase())}.`
 
+/** An item of a list of concerns. */
+export const Concern = ({ tone, children }: Children & { tone: string }) => (
+  <li>
+    <span class={`dot ${tone}`} />
+    <div>{children}</div>
+  </li>
+)
+
 /** A link: its text and its address. */
 export type Way = readonly [text: string, address: string]
 /** Links that look like buttons. */

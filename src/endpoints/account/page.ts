@@ -4,6 +4,7 @@ import { parseForm, parseParams, type Reply, type Request, redirect } from '../.
 import { OAuthError } from '../../lib/error.ts'
 import { html, isolated, type Markup } from '../../lib/html.ts'
 import { accountName } from '../../records/user.ts'
+import { isFromHere } from '../origin.ts'
 import { messagesOf } from '../pages/language.ts'
 import { page } from '../pages/pages.ts'
 import { ACCOUNT_PATH, basePath, pathAndQuery, toLogin } from '../pages/urls.ts'
@@ -46,9 +47,9 @@ export async function submitAccount(app: App, request: Request): Promise<Reply> 
   return redirect(basePath(app) + place, { 'set-cookie': cookies })
 }
 
-/** The section whose form was accepted. A link from elsewhere must not say that something was changed. */
-const doneOf = ({ headers, query }: Request): string | undefined =>
-  ['same-origin', undefined].includes(headers['sec-fetch-site']) ? parseParams(query).done : undefined
+/** The section whose form was accepted. */
+const doneOf = (request: Request): string | undefined =>
+  isFromHere(request) ? parseParams(request.query).done : undefined
 
 async function accountOf(app: App, request: Request): Promise<AccountRequest | undefined> {
   const signedIn = await findSignedIn(app, request)

@@ -1,7 +1,7 @@
 // The password of a local account. A change requires the current password, and ends all other sign-ins.
 import { MAX_PASSWORD_BYTES } from '../../crypto/passwords.ts'
 import type { Params } from '../../http/message.ts'
-import { html, isolated, type Markup } from '../../lib/html.ts'
+import { html, type Markup } from '../../lib/html.ts'
 import { audit, newAuditEvent } from '../../oauth/audit.ts'
 import { MIN_PASSWORD, passwordFault } from '../../oauth/sign_in/new_password.ts'
 import { verifyPassword } from '../../oauth/sign_in/password_kinds.ts'
@@ -11,7 +11,14 @@ import { waitIn } from '../pages/language.ts'
 import { secretField } from '../pages/secret_field.ts'
 import { actorOf } from '../session.ts'
 import { limitedLogin, loginAttempt } from '../sign_in/login_limit.ts'
-import { type AccountRequest, type AccountSection, type FormProblem, type Submitted, sectionForm } from './section.ts'
+import {
+  type AccountRequest,
+  type AccountSection,
+  type FormProblem,
+  providerHost,
+  type Submitted,
+  sectionForm,
+} from './section.ts'
 
 const ID = 'password'
 
@@ -25,11 +32,8 @@ export const passwordSection = {
 
 const isLocal = ({ provider, password_hash }: User): boolean => provider === 'local' && password_hash !== undefined
 
-function elsewhere({ signedIn, messages }: AccountRequest): Markup {
-  const { provider_issuer } = signedIn.user
-  const place = provider_issuer === undefined ? '' : new URL(provider_issuer).host
-  return html`<p class="note">${messages.account.password.elsewhere(isolated(place))}</p>`
-}
+const elsewhere = ({ signedIn, messages }: AccountRequest): Markup =>
+  html`<p class="note">${messages.account.password.elsewhere(providerHost(signedIn.user))}</p>`
 
 function passwordForm(account: AccountRequest, problem: FormProblem | undefined): Markup {
   const t = account.messages.account.password

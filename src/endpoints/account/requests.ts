@@ -11,6 +11,7 @@ import type { Resource } from '../../records/resource.ts'
 import { personOf } from '../../records/user.ts'
 import type { PolledApproval } from '../../store/tokens/approvals.ts'
 import { answerIn, isWithin, recordAllowed, recordDenied, requestOf, shownOf } from '../decision.ts'
+import { isFromHere } from '../origin.ts'
 import { messagesOf } from '../pages/language.ts'
 import { approvalForm, type Hurdle, type PageNote, requestsPage, type ShownApproval } from '../pages/requests_page.ts'
 import { basePath, pathAndQuery, REQUESTS_PATH, toLogin } from '../pages/urls.ts'
@@ -29,9 +30,7 @@ export async function showRequests(app: App, http: Request): Promise<Reply> {
   const asked = confirm === undefined ? undefined : await findOwn(app, signedIn, confirm)
   if (asked?.hurdle === 'confirm') return signInAgain(app, http, signedIn, asked)
   const { requests: t } = messagesOf(http)
-  // A link from elsewhere must not say that something was decided.
-  const isOurs = ['same-origin', undefined].includes(http.headers['sec-fetch-site'])
-  const said = isOurs && (done === 'allowed' || done === 'denied') ? { text: t[done] } : undefined
+  const said = isFromHere(http) && (done === 'allowed' || done === 'denied') ? { text: t[done] } : undefined
   return showAll(app, http, signedIn, said)
 }
 

@@ -1,7 +1,8 @@
 // What the sections of the account page share: their input, and their forms.
 import type { App } from '../../context.ts'
 import type { Params, Request } from '../../http/message.ts'
-import { html, type Markup } from '../../lib/html.ts'
+import { html, isolated, type Markup } from '../../lib/html.ts'
+import type { User } from '../../records/user.ts'
 import type { Messages } from '../messages/en.ts'
 import { timeIn } from '../pages/language.ts'
 import { ACCOUNT_PATH, basePath } from '../pages/urls.ts'
@@ -49,6 +50,10 @@ export const sectionForm = ({ app, signedIn }: AccountRequest, id: string, body:
 <input type="hidden" name="csrf_token" value="${formToken(app, signedIn, purposeOf(id))}">
 ${body}
 </form>`
+
+/** The host of the provider where a user signs in. */
+export const providerHost = ({ provider_issuer }: User): Markup =>
+  isolated(provider_issuer === undefined ? '' : new URL(provider_issuer).host)
 
 /** A list, or the text that says that it is empty. */
 export const itemList = (items: readonly Markup[], none: string): Markup =>

@@ -26,15 +26,8 @@ export interface FederatedSubject {
 }
 
 /** What the claims of a token say of the sign-in, as far as it counts here (`oidc.mfa_values`). */
-export const provenIn = ({ config }: Pick<App, 'config'>, { acr, amr }: Record<string, unknown>): Proven =>
-  provenUpstream(
-    {
-      acr: isClaimText(acr) ? acr : undefined,
-      amr: Array.isArray(amr) && amr.length <= MAX_AMR && amr.every(isClaimText) ? amr : undefined,
-    },
-    config.oidc.mfa_values,
-  )
-const MAX_AMR = 10
+export const provenIn = ({ config }: Pick<App, 'config'>, claims: Record<string, unknown>): Proven =>
+  provenUpstream(claims, config.oidc.mfa_values, isClaimText)
 
 /** A kind of token of an identity provider. */
 export interface IdpTokenKind {

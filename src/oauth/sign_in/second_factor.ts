@@ -31,8 +31,15 @@ export const reachableClasses = (config: Pick<Config, 'webauthn' | 'server'>): (
 export const needsFactor = ({ mfa }: Pick<Config, 'mfa'>, { provider, role }: User): boolean =>
   provider === 'local' && (mfa.required === 'always' || (mfa.required === 'admins' && role === 'admin'))
 
-/** What a provider says of a sign-in, with `mfa` exactly if one of its values counts as two factors here (`mfa_values`). */
-export function provenUpstream({ amr, acr }: Proven, mfa_values: readonly string[]): Proven {
+const MAX_AMR = 10
+type IsText = (value: unknown) => value is string
+
+/** What the claims of a provider say of a sign-in, with `mfa` exactly if one of them counts as two factors here (`oidc.mfa_values`). `isText` says which texts are read. */
+export function provenUpstream(claims: Record<string, unknown>, mfa_values: readonly string[], isText: IsText): Proven {
+  const acr = isText(claims['acr']) ? claims['acr'] : undefined
+  const said = claims['amr']
+  const isRead = Array.isArray(said) && said.length <= MAX_AMR && said.every(isText)
+  const amr = isRead ? said : undefined
   const counts = [acr, ...(amr ?? [])].some((value) => value !== undefined && mfa_values.includes(value))
   const methods = [...(amr ?? []).filter((value) => value !== 'mfa'), ...(counts ? ['mfa'] : [])]
   const stated = acr === 'mfa' && !counts ? undefined : acr
