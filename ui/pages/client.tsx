@@ -18,6 +18,7 @@ import {
   Card,
   Caution,
   Copy,
+  type Fact,
   Facts,
   JsonText,
   Lines,
@@ -196,40 +197,39 @@ const methodsOf = (client: ClientAnswer) =>
 /** A key as its type and its kid. */
 const keyText = ({ kty, crv, kid }: Record<string, unknown>) => [crv ?? kty, kid ?? 'without kid'].map(String).join(' ')
 
-const factsOf = (client: ClientAnswer) =>
-  [
-    ['client_id', <Copy key="id" text={client.client_id} what="client_id" />],
-    ['Source', SOURCES[client.registration_source]],
-    client.document_source && (['Document', <Fetched key="document" of={client} />] as const),
-    ['Grant types', <Lines key="grants" of={client.grant_types} />],
-    ['Redirect URIs', <Lines key="uris" of={client.redirect_uris} />],
-    client.post_logout_redirect_uris &&
-      (['After a logout', <Lines key="returns" of={client.post_logout_redirect_uris} />] as const),
-    client.backchannel_logout_uri !== undefined &&
-      (['Notified of logouts', <Mono key="logouts" of={client.backchannel_logout_uri} />] as const),
-    client.id_token_signed_response_alg && (['ID tokens', client.id_token_signed_response_alg] as const),
-    ['Scope', <Mono key="scope" of={client.scope} or="none of its own" />],
-    client.default_resource !== undefined &&
-      (['Default resource', <Mono key="default" of={client.default_resource} />] as const),
-    client.limits && (['Limits', limitsText(client.limits)] as const),
-    ['Authentication', <Lines key="auth" of={methodsOf(client)} />],
-    client.jwks !== undefined && (['Keys', <Lines key="keys" of={client.jwks.keys.map(keyText)} />] as const),
-    client.jwks_uri !== undefined && (['Keys', <Mono key="keys" of={client.jwks_uri} />] as const),
-    client.federated_credentials &&
-      ([
-        'Workload identities',
-        <Lines key="workloads" of={client.federated_credentials.map(credentialLine)} />,
-      ] as const),
-    ['Application type', client.application_type],
-    ['DPoP', client.dpop_bound_access_tokens ? 'only bound tokens' : 'bound when the client sends a proof'],
-    client.agent && (['Agent', client.agent_description || 'no description'] as const),
-    ['Created', <Time key="made" at={client.issued_at} />],
-    ['Changed', <Time key="changed" at={client.updated_at} />],
-    ['Last token', <Time key="used" at={client.last_used_at} or="none in the record" />],
-  ] as const
+const factsOf = (client: ClientAnswer): readonly Fact[] => [
+  ['client_id', <Copy key="id" text={client.client_id} what="client_id" />],
+  ['Source', SOURCES[client.registration_source]],
+  client.document_source && ['Document', <Fetched key="document" of={client} />],
+  ['Grant types', <Lines key="grants" of={client.grant_types} />],
+  ['Redirect URIs', <Lines key="uris" of={client.redirect_uris} />],
+  client.post_logout_redirect_uris && ['After a logout', <Lines key="returns" of={client.post_logout_redirect_uris} />],
+  client.backchannel_logout_uri !== undefined && [
+    'Notified of logouts',
+    <Mono key="logouts" of={client.backchannel_logout_uri} />,
+  ],
+  client.id_token_signed_response_alg && ['ID tokens', client.id_token_signed_response_alg],
+  ['Scope', <Mono key="scope" of={client.scope} or="none of its own" />],
+  client.default_resource !== undefined && ['Default resource', <Mono key="default" of={client.default_resource} />],
+  client.limits && ['Limits', limitsText(client.limits)],
+  ['Authentication', <Lines key="auth" of={methodsOf(client)} />],
+  client.jwks !== undefined && ['Keys', <Lines key="keys" of={client.jwks.keys.map(keyText)} />],
+  client.jwks_uri !== undefined && ['Keys', <Mono key="keys" of={client.jwks_uri} />],
+  client.federated_credentials && [
+    'Workload identities',
+    <Lines key="workloads" of={client.federated_credentials.map(credentialLine)} />,
+  ],
+  ['Application type', client.application_type],
+  ['DPoP', client.dpop_bound_access_tokens ? 'only bound tokens' : 'bound when the client sends a proof'],
+  client.agent && ['Agent', client.agent_description || 'no description'],
+  ['Created', <Time key="made" at={client.issued_at} />],
+  ['Changed', <Time key="changed" at={client.updated_at} />],
+  ['Last token', <Time key="used" at={client.last_used_at} or="none in the record" />],
+]
 
 function Actions({ client, path }: { client: ClientAnswer; path: string }) {
   const { client_id, client_name } = client
+  const isActive = client.status === 'active'
   return (
     <>
       <EditButton
@@ -240,27 +240,17 @@ function Actions({ client, path }: { client: ClientAnswer; path: string }) {
         fields={editable(client)}
         options={{ grant_types: grantOptions('client') }}
       />
-      {client.status === 'active' ? (
-        <ConfirmButton
-          operation="client.suspend"
-          label="Suspend"
-          title={`Suspend ${client_name || 'this client'}?`}
-          run={() => call('PATCH', `${path}/suspend`)}
-        >
-          It gets no new tokens and cannot refresh. Introspection reports its tokens as inactive at once; a resource
-          server that only checks signatures accepts them until they expire. Reactivating undoes it.
-        </ConfirmButton>
-      ) : (
-        <ConfirmButton
-          operation="client.reactivate"
-          label="Reactivate"
-          harmless
-          title="Reactivate the client?"
-          run={() => call('PATCH', `${path}/reactivate`)}
-        >
-          It may get tokens again.
-        </ConfirmButton>
-      )}
+      <ConfirmButton
+        operation={isActive ? 'client.suspend' : 'client.reactivate'}
+        label={isActive ? 'Suspend' : 'Reactivate'}
+        harmless={!isActive}
+        title={isActive ? `Suspend ${client_name || 'this client'}?` : 'Reactivate the client?'}
+        run={() => call('PATCH', `${path}/${isActive ? 'suspend' : 'reactivate'}`)}
+      >
+        {isActive
+          ? 'It gets no new tokens and cannot refresh. Introspection reports its tokens as inactive at once; a resource server that only checks signatures accepts them until they expire. Reactivating undoes it.'
+          : 'It may get tokens again.'}
+      </ConfirmButton>
       <DeleteButton
         operation="client.delete"
         what={client_name || 'this client'}

@@ -7,7 +7,6 @@ import { ConfirmButton } from '../parts/dialog.tsx'
 import { actionsColumn, Entries } from '../parts/entity.tsx'
 import type { Column } from '../parts/list.tsx'
 import { Badge, Caution, Copy, Lines, Main, Name } from '../parts/text.tsx'
-import { say } from '../parts/toast.tsx'
 
 /** The identity providers as options, and the name of one. */
 export function useIdps() {
@@ -67,18 +66,14 @@ const ACTIONS = actionsColumn<IdpAnswer>({
         verb="Fetch now"
         harmless
         title="Fetch its keys now?"
-        run={() => refreshKeys(idp)}
+        run={() => call('POST', `/admin/idps/${segment(idp.id)}/refresh-keys`)}
+        said="The keys are fetched."
       >
         The cached keys are removed, and the keys are fetched from <code>{idp.jwks_uri}</code>.
       </ConfirmButton>
     </>
   ),
 })
-
-async function refreshKeys({ id }: IdpAnswer): Promise<void> {
-  await call('POST', `/admin/idps/${segment(id)}/refresh-keys`)
-  say('The keys are fetched.')
-}
 
 /** Identity providers. */
 export const Idps = () => (

@@ -8,7 +8,6 @@ import { ConfirmButton } from '../parts/dialog.tsx'
 import { ItemPage } from '../parts/entity.tsx'
 import { NamedId } from '../parts/event_parts.tsx'
 import { Badge, Card, Copy, Facts, IdLink, JsonText, Mono, PageHead, Time } from '../parts/text.tsx'
-import { say } from '../parts/toast.tsx'
 
 const from = ['Issuances', href(['issuances'])] as const
 
@@ -39,30 +38,30 @@ export function IssuancePage({ id }: { id: string }) {
   )
 }
 
-function TokenHead({ token, path }: { token: Detail; path: string }) {
-  const revoke = async () => {
-    await call('DELETE', path)
-    say('The token is revoked.')
-  }
-  return (
-    <PageHead
-      from={from}
-      title={
-        <>
-          Token of <code>{token.client_id}</code> <StateBadge of={token} />
-        </>
-      }
-    >
-      {token.active && (
-        <ConfirmButton operation="issuance.revoke" label="Revoke" title="Revoke this token?" run={revoke}>
-          Introspection reports it, and every token that was exchanged from it, as inactive at once. A resource server
-          that only checks signatures accepts it until it expires.{' '}
-          {token.parent_jti && 'It was issued by an exchange; its subject token stays valid.'}
-        </ConfirmButton>
-      )}
-    </PageHead>
-  )
-}
+const TokenHead = ({ token, path }: { token: Detail; path: string }) => (
+  <PageHead
+    from={from}
+    title={
+      <>
+        Token of <code>{token.client_id}</code> <StateBadge of={token} />
+      </>
+    }
+  >
+    {token.active && (
+      <ConfirmButton
+        operation="issuance.revoke"
+        label="Revoke"
+        title="Revoke this token?"
+        run={() => call('DELETE', path)}
+        said="The token is revoked."
+      >
+        Introspection reports it, and every token that was exchanged from it, as inactive at once. A resource server
+        that only checks signatures accepts it until it expires.{' '}
+        {token.parent_jti && 'It was issued by an exchange; its subject token stays valid.'}
+      </ConfirmButton>
+    )}
+  </PageHead>
+)
 
 /** The state of a token of a provider is not known. */
 function StateBadge({ of: { active, revoked_at } }: { of: Detail }) {
@@ -81,9 +80,11 @@ const TokenFacts = ({ token }: { token: Detail }) => (
         ['Bound', token.jkt ? <Copy key="jkt" text={token.jkt} what="thumbprint" /> : 'no: every holder can use it'],
         ['Issued', <Time key="at" at={token.issued_at} />],
         ['Expires', <Time key="exp" at={token.expires_at} />],
-        token.revoked_at !== undefined && (['Revoked', <Time key="rev" at={token.revoked_at} />] as const),
-        token.parent_jti !== undefined &&
-          (['Exchanged from', <IdLink key="parent" page="issuances" id={token.parent_jti} />] as const),
+        token.revoked_at !== undefined && ['Revoked', <Time key="rev" at={token.revoked_at} />],
+        token.parent_jti !== undefined && [
+          'Exchanged from',
+          <IdLink key="parent" page="issuances" id={token.parent_jti} />,
+        ],
         ['Signed with', <code key="kid">{token.kid}</code>],
         ['Requested from', <code key="ip">{token.ip}</code>],
       ]}

@@ -212,11 +212,10 @@ const PolicyCard = ({ of: { exchange, runtime, connect } }: { of: ResourceAnswer
       of={[
         ['May exchange tokens for it', <Lines key="exchange" of={exchange.allowed_client_ids} or="none" />],
         ['Its resource servers', <Lines key="runtime" of={runtime.client_ids} or="none" />],
-        connect &&
-          ([
-            'Connect flow may return to',
-            <Lines key="connect" of={connect.allowed_return_urls} or="nowhere" />,
-          ] as const),
+        connect && [
+          'Connect flow may return to',
+          <Lines key="connect" of={connect.allowed_return_urls} or="nowhere" />,
+        ],
       ]}
     />
   </Card>

@@ -3,13 +3,11 @@ import { PUSH, STREAM_EVENTS } from '../../src/events/event_types.ts'
 import { call, segment } from '../lib/api.ts'
 import { href } from '../lib/router.ts'
 import type { StreamAnswer } from '../lib/types.ts'
-import { useChanged } from '../parts/changed.ts'
 import { Deliveries, waitingColumn } from '../parts/deliveries.tsx'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { DeleteButton, EditButton, Entries } from '../parts/entity.tsx'
 import { acts, type Column } from '../parts/list.tsx'
 import { Badge, Caution, Lines, Name, Time } from '../parts/text.tsx'
-import { say } from '../parts/toast.tsx'
 
 const PATH = '/admin/streams'
 const FIELDS = ['delivery', 'events_requested', 'description']
@@ -42,7 +40,6 @@ const LastDelivery = ({ of }: { of: StreamAnswer }) => {
 }
 
 const Actions = ({ of }: { of: StreamAnswer }) => {
-  const changed = useChanged()
   const isPaused = of.status !== 'enabled'
   return (
     <div class="actions">
@@ -53,10 +50,7 @@ const Actions = ({ of }: { of: StreamAnswer }) => {
         harmless
         title="Send a verification event?"
         run={() => call('POST', `${pathOf(of)}/verify`)}
-        after={() => {
-          say('The receiver gets a verification event.')
-          changed()
-        }}
+        said="The receiver gets a verification event."
       >
         The receiver gets an event that causes nothing. It shows whether the stream works.
       </ConfirmButton>

@@ -9,6 +9,7 @@ import { useChanged } from './changed.ts'
 import { TextField } from './forms/text_field.tsx'
 import { OperationButton } from './operation_button.tsx'
 import { ProblemNote } from './text.tsx'
+import { say } from './toast.tsx'
 
 /** A dialog over the page. Escape closes it, unless it `stays`. */
 export function Dialog({
@@ -123,6 +124,7 @@ export function ConfirmButton({
   label,
   verb = label,
   off,
+  said,
   after,
   ...ask
 }: Omit<ConfirmProps, 'onClose' | 'verb'> & {
@@ -132,6 +134,8 @@ export function ConfirmButton({
   verb?: string
   /** Why it cannot be pressed now. */
   off?: string
+  /** What the page says when it is done. */
+  said?: string
   /** Default: what the button is in is read again. */
   after?: () => void
 }) {
@@ -139,6 +143,7 @@ export function ConfirmButton({
   const changed = useChanged()
   const run = async () => {
     await ask.run()
+    if (said) say(said)
     ;(after ?? changed)()
   }
   return (

@@ -6,7 +6,7 @@ import { call, segment } from '../lib/api.ts'
 import { useGet } from '../lib/load.ts'
 import { href } from '../lib/router.ts'
 import { dayOf } from '../lib/zone.ts'
-import { ChangedContext, useChanged } from './changed.ts'
+import { ChangedContext } from './changed.ts'
 import { ConfirmButton } from './dialog.tsx'
 import { FormButton, type FormButtonProps } from './forms/form.tsx'
 import type { Pairs } from './forms/values.ts'
@@ -100,29 +100,24 @@ interface DeleteProps {
   children: ComponentChildren
 }
 /** A button that deletes an item after a confirmation. */
-export function DeleteButton({ operation, what, path, word, revokes, onGone, children }: DeleteProps) {
-  const changed = useChanged()
-  return (
-    <ConfirmButton
-      operation={operation}
-      label="Delete"
-      title={`Delete ${what}?`}
-      word={word}
-      run={() => call('DELETE', path)}
-      after={() => {
-        say('Deleted.')
-        ;(onGone ?? changed)()
-      }}
-    >
-      {children}
-      {revokes && (
-        <p>
-          Revoked with it: <RevocationToll of={revokes} />.
-        </p>
-      )}
-    </ConfirmButton>
-  )
-}
+export const DeleteButton = ({ operation, what, path, word, revokes, onGone, children }: DeleteProps) => (
+  <ConfirmButton
+    operation={operation}
+    label="Delete"
+    title={`Delete ${what}?`}
+    word={word}
+    run={() => call('DELETE', path)}
+    said="Deleted."
+    after={onGone}
+  >
+    {children}
+    {revokes && (
+      <p>
+        Revoked with it: <RevocationToll of={revokes} />.
+      </p>
+    )}
+  </ConfirmButton>
+)
 
 /** The last sentence of a confirmation. */
 export const Restorable = ({ without }: { without: string }) => (

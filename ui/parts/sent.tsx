@@ -7,7 +7,6 @@ import type { ClientAnswer, ClientFailureAnswer } from '../lib/types.ts'
 import { useChanged } from './changed.ts'
 import { ConfirmButton } from './dialog.tsx'
 import { Card, Concern, Copy, Facts, Lines, ProblemNote, Time } from './text.tsx'
-import { say } from './toast.tsx'
 
 type Sent = Pick<ClientFailureAnswer, 'parameter' | 'sent' | 'allowed'>
 
@@ -42,10 +41,8 @@ export function FailuresCard({ client }: { client: ClientAnswer }) {
   const changed = useChanged()
   const { client_id } = client
   const { data, error, reload } = useGet<ClientFailureAnswer[]>('/admin/connections/failures', { client_id }, EVERY_MS)
-  const add = async (uri: string) => {
-    await call('PATCH', `/admin/clients/${segment(client_id)}`, { redirect_uris: [...client.redirect_uris, uri] })
-    say('The redirect URI is registered.')
-  }
+  const add = (uri: string) =>
+    call('PATCH', `/admin/clients/${segment(client_id)}`, { redirect_uris: [...client.redirect_uris, uri] })
   return (
     <Card title="Last failures">
       <ProblemNote error={error} />
@@ -75,6 +72,7 @@ export function FailuresCard({ client }: { client: ClientAnswer }) {
                     verb="Add"
                     title="Register this redirect URI?"
                     run={() => add(uri)}
+                    said="The redirect URI is registered."
                     after={() => {
                       changed()
                       reload()

@@ -147,12 +147,10 @@ export const Ways = ({ of }: { of: readonly Way[] }) => (
   </>
 )
 
+/** A name and its value, or nothing. */
+export type Fact = readonly [name: ComponentChildren, value: ComponentChildren] | false | undefined
 /** Names and values. */
-export const Facts = ({
-  of,
-}: {
-  of: readonly (readonly [name: ComponentChildren, value: ComponentChildren] | false | undefined)[]
-}) => (
+export const Facts = ({ of }: { of: readonly Fact[] }) => (
   <dl class="facts">
     {of
       .filter((each) => each !== false && each !== undefined)

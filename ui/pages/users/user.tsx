@@ -10,7 +10,7 @@ import { DeleteButton, EditButton, ItemPage, RelatedPages } from '../../parts/en
 import { History } from '../../parts/history.tsx'
 import { acts, type Column } from '../../parts/list.tsx'
 import { TableCard } from '../../parts/table_card.tsx'
-import { Badge, Card, Copy, Facts, Name, PageHead, Time } from '../../parts/text.tsx'
+import { Badge, Card, Copy, type Fact, Facts, Name, PageHead, Time } from '../../parts/text.tsx'
 import { say } from '../../parts/toast.tsx'
 import { GroupLinks } from '../groups.tsx'
 import { PasswordLinkButton } from '../password_link.tsx'
@@ -68,23 +68,27 @@ const PROFILE = [
   ['locale', 'Language'],
 ] as const
 
-const factsOf = (user: UserInFull) => [
-  ['Name', <Name key="name" of={user.name} />] as const,
-  ...PROFILE.flatMap(([member, label]) => (user[member] ? [[label, user[member]] as const] : [])),
-  ['ID', <Copy key="id" text={user.id} what="id" />] as const,
-  ['Email', user.email_verified ? 'verified' : 'not verified'] as const,
-  ['Role', user.role] as const,
+const factsOf = (user: UserInFull): readonly Fact[] => [
+  ['Name', <Name key="name" of={user.name} />],
+  ...PROFILE.flatMap(([member, label]): Fact[] => (user[member] ? [[label, user[member]]] : [])),
+  ['ID', <Copy key="id" text={user.id} what="id" />],
+  ['Email', user.email_verified ? 'verified' : 'not verified'],
+  ['Role', user.role],
   ...groupFacts(user),
-  ['Signs in with', user.provider === 'local' ? 'a password' : 'an identity provider'] as const,
-  ['Created', <Time key="made" at={user.created_at} />] as const,
-  ['Changed', <Time key="changed" at={user.updated_at} />] as const,
+  ['Signs in with', user.provider === 'local' ? 'a password' : 'an identity provider'],
+  ['Created', <Time key="made" at={user.created_at} />],
+  ['Changed', <Time key="changed" at={user.updated_at} />],
 ]
 
 /** A user of an identity provider has groups of operators and of the provider. Operators change only their own. */
-const groupFacts = ({ provider, groups, operator_groups = groups, provider_groups = [] }: UserAnswer) => [
-  ['Groups', <GroupLinks key="groups" of={operator_groups} />] as const,
-  provider === 'oidc' &&
-    (['Groups from the identity provider', <GroupLinks key="theirs" of={provider_groups} />] as const),
+const groupFacts = ({
+  provider,
+  groups,
+  operator_groups = groups,
+  provider_groups = [],
+}: UserAnswer): readonly Fact[] => [
+  ['Groups', <GroupLinks key="groups" of={operator_groups} />],
+  provider === 'oidc' && ['Groups from the identity provider', <GroupLinks key="theirs" of={provider_groups} />],
 ]
 
 function Actions({ user, path }: { user: UserAnswer; path: string }) {
