@@ -3,7 +3,7 @@ import { quantity } from '../lib/format.ts'
 import { href } from '../lib/router.ts'
 import type { Status } from '../lib/types.ts'
 import { fullTime } from '../lib/zone.ts'
-import { Card, Concern, Time } from './text.tsx'
+import { Card, DotItem, Time } from './text.tsx'
 
 /** What the page shows while the server does not answer. */
 export const Stale = ({ at, retry }: { at?: number; retry: () => void }) => (
@@ -25,7 +25,7 @@ export const AttentionCard = ({ of }: { of: Status['attention'] }) => (
     {of.length > 0 && (
       <ul class="concerns" aria-label="Needs attention">
         {of.map(({ severity, text, page, since }) => (
-          <Concern key={text} tone={severity}>
+          <DotItem key={text} tone={severity}>
             {text}{' '}
             {since && (
               <span class="soft">
@@ -33,7 +33,7 @@ export const AttentionCard = ({ of }: { of: Status['attention'] }) => (
               </span>
             )}{' '}
             {page !== 'home' && <a href={href(page.split('/').map(decodeURIComponent))}>Look</a>}
-          </Concern>
+          </DotItem>
         ))}
       </ul>
     )}
@@ -46,10 +46,10 @@ export function Concerns({ of }: { of: NonNullable<Status['concerns']> }) {
     <Card title="Unsafe, because…">
       <ul class="concerns">
         {of.map(({ key, severity, because, instead }) => (
-          <Concern key={key + because} tone={severity}>
+          <DotItem key={key + because} tone={severity}>
             {because} <code class="soft">{key}</code>
             <div class="soft small">Instead: {instead}</div>
-          </Concern>
+          </DotItem>
         ))}
       </ul>
     </Card>

@@ -6,7 +6,7 @@ import { useGet } from '../lib/load.ts'
 import type { ClientAnswer, ClientFailureAnswer } from '../lib/types.ts'
 import { useChanged } from './changed.ts'
 import { ConfirmButton } from './dialog.tsx'
-import { Card, Concern, Copy, Facts, Lines, ProblemNote, Time } from './text.tsx'
+import { Card, Copy, DotItem, Facts, Lines, ProblemNote, Time } from './text.tsx'
 
 type Sent = Pick<ClientFailureAnswer, 'parameter' | 'sent' | 'allowed'>
 
@@ -54,7 +54,7 @@ export function FailuresCard({ client }: { client: ClientAnswer }) {
           {data.map((failure) => {
             const uri = addable(client, failure)
             return (
-              <Concern key={failure.first_at + failure.reason + failure.sent} tone="bad">
+              <DotItem key={failure.first_at + failure.reason + failure.sent} tone="bad">
                 {stepName(failure.step)}: {explain(failure.reason, failure.detail).why}{' '}
                 <span class="soft">
                   {quantity(failure.count, 'time')}, last <Time at={failure.last_at} /> from{' '}
@@ -82,7 +82,7 @@ export function FailuresCard({ client }: { client: ClientAnswer }) {
                     proves nothing about its sender, so add only an address that you know to be the client's.
                   </ConfirmButton>
                 )}
-              </Concern>
+              </DotItem>
             )
           })}
         </ol>

@@ -127,7 +127,7 @@ export const Caution = ({ of }: { of: string | undefined }) =>
 export const sentence = (text: string) => `${text.replace(/^[a-z](?=[a-z]* )/, (first) => first.toUpperCase())}.`
 
 /** An item of a list of concerns. */
-export const Concern = ({ tone, children }: Children & { tone: string }) => (
+export const DotItem = ({ tone, children }: Children & { tone: string }) => (
   <li>
     <span class={`dot ${tone}`} />
     <div>{children}</div>
