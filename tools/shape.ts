@@ -47,9 +47,14 @@ const FORBIDDEN: readonly { what: string; pattern: RegExp; within: RegExp; excep
   {
     // V8 makes a new hidden class each time, and all code that reads the object stays slow: 12 us of each signature (docs/performance.md).
     what: 'an object that begins with a spread and has further members',
-    pattern: /\{ \.\.\.[\w.]+(\([^{}]*\))?, \w|^\s*\.\.\.\{ /,
+    pattern: /\{ \.\.\.[\w.]+(\([^{}]*\))?, \w/,
     within:
       /^(src\/grants\/|src\/crypto\/(batch|signing_work)\.|src\/oauth\/tokens\/(issue|commit)\.|src\/store\/sqlite\.|workers\/)/,
+  },
+  {
+    what: 'a literal that is spread into another one: write its members on lines of their own',
+    pattern: /^\s*\.\.\.\{ /m,
+    within: /^(src|ui|workers|bench|packages)\//,
   },
   {
     what: 'an outgoing request',

@@ -22,7 +22,12 @@ export async function checkPlan(
   const sloMs = report.settings.slo_p99_ms
   const planFor = (rate: number) =>
     plan(report, {
-      ...{ mix, rate, average: rate, sloMs, store, alg },
+      mix,
+      rate,
+      average: rate,
+      sloMs,
+      store,
+      alg,
       cores: report.machine.cores,
       frontThreads: 1,
       headroom: HEADROOM,

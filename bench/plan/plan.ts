@@ -35,7 +35,8 @@ export function plan(report: Report, input: PlanInput): Plan {
   const { machine, calibration } = report
   const shares = sumOf(mix)
   const parts = mix.map(({ work, share }) => ({
-    ...{ work: work.name, share: share / shares },
+    work: work.name,
+    share: share / shares,
     samples: keptOf(report, work.name, input),
   }))
   const knees = parts.map(({ samples, ...each }) => ({ ...each, sample: samples.at(-1) as Sample }))
@@ -71,8 +72,11 @@ export function plan(report: Report, input: PlanInput): Plan {
   }
   return {
     parts: atRate.map(({ work, share, samples, costs }, i) => ({
-      ...{ work, share, knee_per_s: samples.at(-1)?.per_s ?? 0 },
-      ...{ costs_at_knee: atKnees[i]?.costs ?? costs, costs },
+      work,
+      share,
+      knee_per_s: samples.at(-1)?.per_s ?? 0,
+      costs_at_knee: atKnees[i]?.costs ?? costs,
+      costs,
     })),
     costs_at_knee: costsAtKnee,
     costs,

@@ -129,7 +129,9 @@ export const issuances: AdminResource = {
       status: 204,
       audit: 'issuance_revoked',
       tool: {
-        ...{ name: 'revoke_token', title: 'Revoke one token', destructive: 'get' },
+        name: 'revoke_token',
+        title: 'Revoke one token',
+        destructive: 'get',
         params: { id: { name: 'jti', doc: 'Id of the token: its jti.' } },
       },
       async run({ store, clock }, { params: { id } }, by) {

@@ -70,7 +70,9 @@ export const keys: AdminResource = {
       needs: 'admin',
       long: true,
       tool: {
-        ...{ name: 'revoke_signing_key', title: 'Revoke a signing key', destructive: true },
+        name: 'revoke_signing_key',
+        title: 'Revoke a signing key',
+        destructive: true,
         params: { kid: { name: 'kid', doc: 'Id of the key, from signing_keys or the header of a token.' } },
       },
       audit: 'key_revoked',

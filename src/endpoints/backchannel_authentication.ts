@@ -64,13 +64,24 @@ async function startApproval(app: App, _grant: Grant, input: GrantInput, uses: r
     notification: notification_token && (await sealerFor(auth_req_id.value).seal({ token: notification_token })),
   }
   const polled = {
-    ...{ id, hash: auth_req_id.hash, user_code_hash: auth_req_id.hash, client_id: client.client_id, ...asked },
-    ...{ dpop_jkt: proof?.jkt, ...sentFrom(request), wait: interval, approval },
-    ...{ created_at: now, expires_at: now + expires_in },
+    id,
+    hash: auth_req_id.hash,
+    user_code_hash: auth_req_id.hash,
+    client_id: client.client_id,
+    ...asked,
+    dpop_jkt: proof?.jkt,
+    ...sentFrom(request),
+    wait: interval,
+    approval,
+    created_at: now,
+    expires_at: now + expires_in,
   }
   const { detail, ...about } = eventOf(polled)
   const event = newAuditEvent(app, {
-    ...{ action: 'approval_requested', actor_id: client.client_id, ...sentBy(request), ...about },
+    action: 'approval_requested',
+    actor_id: client.client_id,
+    ...sentBy(request),
+    ...about,
     detail: { ...detail, link: app.config.server.issuer + REQUESTS_PATH },
   })
   const wait = await app.store.recorded('createApproval', { ...polled, uses, bounds: BOUNDS }, event)

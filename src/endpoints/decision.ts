@@ -180,11 +180,13 @@ function eventOf(
   const detail = { scope, ...(resource ? { resource: resource.uri } : {}) }
   if (polled?.approval)
     return newAuditEvent(app, {
-      ...{ ...about, action: `approval_${outcome}` },
+      ...about,
+      action: `approval_${outcome}`,
       detail: { ...detail, approval_id: id, user_id },
     })
   return newAuditEvent(app, {
-    ...{ ...about, action: `consent_${outcome}` },
+    ...about,
+    action: `consent_${outcome}`,
     detail: { ...detail, ...(polled ? { device_address: polled.ip } : {}) },
   })
 }

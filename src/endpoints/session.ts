@@ -119,7 +119,10 @@ async function saveUpstreamSession(app: App, session: Session): Promise<void> {
   const { oidc_issuer: issuer, oidc_sid: sid, user_id, expires_at } = session
   if (issuer === undefined || sid === undefined) return
   await app.store.saveFederatedSession({
-    ...{ id: newId(), issuer, sid, user_id },
+    id: newId(),
+    issuer,
+    sid,
+    user_id,
     expires_at: expires_at + app.config.dcr.default_refresh_expiry,
   })
 }

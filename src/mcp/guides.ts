@@ -92,7 +92,9 @@ const PROMPTS: readonly Prompt[] = [
 /** The prompts as lists show them. */
 export const promptList = () =>
   PROMPTS.map(({ name, title, description, argument }) => ({
-    ...{ name, title, description },
+    name,
+    title,
+    description,
     arguments: [{ ...argument, required: true }],
   }))
 

@@ -92,11 +92,17 @@ function toolOf(resource: AdminResource, action: Action): Tool | undefined {
   const next = NEXT[name]
   const item = resource.name.replaceAll(' ', '_')
   return {
-    ...{ name, rule, needs, action, item, args },
+    name,
+    rule,
+    needs,
+    action,
+    item,
+    args,
     words: resultSchema(wordSchema, { action, rule, look, item }),
     ...(look ? { look } : {}),
     listed: {
-      ...{ name, title },
+      name,
+      title,
       description: `${rule.doc ?? action.doc}${next ? ` ${next}` : ''}`,
       inputSchema: schema,
       outputSchema: resultSchema(answerSchema, { action, rule, look, item }),

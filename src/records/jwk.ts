@@ -20,8 +20,12 @@ export const KEY_KINDS: Readonly<Record<VerifiedAlg, { kty: 'EC' | 'RSA' | 'OKP'
   ES256: { kty: 'EC', crv: 'P-256' },
   ES384: { kty: 'EC', crv: 'P-384' },
   ES512: { kty: 'EC', crv: 'P-521' },
-  ...{ RS256: { kty: 'RSA' }, RS384: { kty: 'RSA' }, RS512: { kty: 'RSA' } },
-  ...{ PS256: { kty: 'RSA' }, PS384: { kty: 'RSA' }, PS512: { kty: 'RSA' } },
+  RS256: { kty: 'RSA' },
+  RS384: { kty: 'RSA' },
+  RS512: { kty: 'RSA' },
+  PS256: { kty: 'RSA' },
+  PS384: { kty: 'RSA' },
+  PS512: { kty: 'RSA' },
   EdDSA: { kty: 'OKP', crv: ED25519 },
 }
 

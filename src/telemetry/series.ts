@@ -114,7 +114,10 @@ const quantilesOf = (durations: Histogram): Pick<Point, 'p50' | 'p99'> =>
 /** A period as sums for the store. */
 function sumsOf(tokens: Record<string, number>, errors: Record<string, number>, durations: Histogram): ActivitySum[] {
   const sum = (kind: ActivityKind, name: string, counts: Partial<ActivitySum>) => ({
-    ...{ requests: 0, refused: 0, limited: 0, issued: 0 },
+    requests: 0,
+    refused: 0,
+    limited: 0,
+    issued: 0,
     ...counts,
     kind,
     name,

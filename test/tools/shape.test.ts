@@ -39,9 +39,9 @@ describe('the other rules', () => {
       'src/crypto/batch.ts:1: an object that begins with a spread and has further members is not allowed here',
     ],
     [
-      'members in a spread literal there',
+      'members in a literal that is spread',
       file('src/grants/ciba.ts', '    ...{ client, sub },\n'),
-      'src/grants/ciba.ts:1: an object that begins with a spread and has further members is not allowed here',
+      'src/grants/ciba.ts:1: a literal that is spread into another one: write its members on lines of their own is not allowed here',
     ],
   ])('%s is reported', (_, source, fault) => {
     expect(faultsOf([source], [])).toEqual([expect.stringContaining(fault)])

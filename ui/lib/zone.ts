@@ -10,15 +10,22 @@ export const showTimesInUtc = (is: boolean): void =>
 /** A time in full, with its zone. */
 export const fullTime = (time: string): string =>
   new Date(time).toLocaleString('en-GB', {
-    ...{ day: 'numeric', month: 'short', year: 'numeric' },
-    ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', timeZoneName: 'short' },
+    day: 'numeric',
+    month: 'short',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    timeZoneName: 'short',
     ...(timesInUtc() ? { timeZone: 'UTC' } : {}),
   } as const)
 
 /** The day of a time, such as `Sat 5 Dec`. */
 export const dayOf = (time: string | number): string =>
   new Date(time).toLocaleDateString('en-GB', {
-    ...{ weekday: 'short', day: 'numeric', month: 'short' },
+    weekday: 'short',
+    day: 'numeric',
+    month: 'short',
     ...(timesInUtc() ? { timeZone: 'UTC' } : {}),
   } as const)
 

@@ -48,7 +48,9 @@ export function ApiKeys() {
         title="API keys"
         about="Keys of the admin API, and of identity providers that manage their people over SCIM. The audit trail names the key that made a change. The keys of the configuration are on the page Settings."
         create={{
-          ...{ label: 'New API key', title: 'New API key', operation: 'api-key.create' },
+          label: 'New API key',
+          title: 'New API key',
+          operation: 'api-key.create',
           fields: ['name', 'capability', 'provider'],
           onDone: setMade,
         }}

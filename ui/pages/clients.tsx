@@ -116,7 +116,9 @@ export function ClientList() {
         title="Clients"
         about="Programs that may request tokens: applications, agents and machines."
         create={{
-          ...{ label: 'New client', title: 'New client', operation: 'client.create' },
+          label: 'New client',
+          title: 'New client',
+          operation: 'client.create',
           fields: FIELDS,
           options: { grant_types: grantOptions('client') },
           onDone: done,

@@ -17,7 +17,9 @@ export function FrontingPage() {
       about="A gateway may exchange a token that was issued for it for a token of a resource behind it, scope by scope."
       label="Fronting links"
       create={{
-        ...{ label: 'Create link', title: 'Create a fronting link', operation: 'fronting.create' },
+        label: 'Create link',
+        title: 'Create a fronting link',
+        operation: 'fronting.create',
         fields: ['source', 'target', 'scope_map'],
       }}
       none="No link yet"

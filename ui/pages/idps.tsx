@@ -81,7 +81,9 @@ export const Idps = () => (
     title="Identity providers"
     about="The issuers whose assertions (ID-JAG) are accepted (Enterprise-Managed Authorization). If subject tokens are enabled, tokens of their users can also be exchanged."
     create={{
-      ...{ label: 'Register provider', title: 'Register an identity provider', operation: 'idp.create' },
+      label: 'Register provider',
+      title: 'Register an identity provider',
+      operation: 'idp.create',
       fields: ['issuer', 'jwks_uri', 'audience', 'name', 'subject_tokens', 'audiences'],
       verb: 'Register',
     }}

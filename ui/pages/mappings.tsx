@@ -12,7 +12,9 @@ export function Mappings() {
       title="Subject mappings"
       about="The local subject of a subject of an identity provider. A subject without a mapping becomes issuer:subject, or is refused when xaa.subject_mode is strict."
       create={{
-        ...{ label: 'Create mapping', title: 'Map a subject', operation: 'mapping.create' },
+        label: 'Create mapping',
+        title: 'Map a subject',
+        operation: 'mapping.create',
         fields: ['idp_id', 'federated_subject', 'local_subject'],
         options: { idp_id: idps.pairs },
       }}

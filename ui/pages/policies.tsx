@@ -17,7 +17,9 @@ export function Policies() {
       title="Policies"
       about="What assertions may be redeemed for. The oldest matching policy decides. Without a matching policy, no token is issued."
       create={{
-        ...{ label: 'Create policy', title: 'Create a policy', operation: 'policy.create' },
+        label: 'Create policy',
+        title: 'Create a policy',
+        operation: 'policy.create',
         fields: ['idp_id', ...fields],
         options: { idp_id: idps.pairs },
       }}

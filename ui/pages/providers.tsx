@@ -11,7 +11,9 @@ export const Providers = () => (
     title="Providers"
     about="Upstream providers of tokens for broker resources. Secrets stay in environment variables and are never stored."
     create={{
-      ...{ label: 'Create provider', title: 'Create a broker provider', operation: 'provider.create' },
+      label: 'Create provider',
+      title: 'Create a broker provider',
+      operation: 'provider.create',
       fields: FIELDS,
     }}
     none="No provider yet"

@@ -47,7 +47,9 @@ export const ResourceList = () => (
     title="Resources"
     about="MCP servers and other APIs that tokens are for. A token is valid for one of them."
     create={{
-      ...{ label: 'Create resource', title: 'Create a resource', operation: 'resource.create' },
+      label: 'Create resource',
+      title: 'Create a resource',
+      operation: 'resource.create',
       fields: FIELDS,
       start: { backend_kind: 'mint' },
       onDone: ({ slug }: ResourceAnswer) => go(href(['resources', slug])),

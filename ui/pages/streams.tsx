@@ -107,7 +107,9 @@ export const Streams = () => (
     title="Streams"
     about="Security events for the servers of resources: they refuse revoked tokens at once (OpenID Shared Signals)."
     create={{
-      ...{ label: 'Create stream', title: 'Create a stream', operation: 'stream.create' },
+      label: 'Create stream',
+      title: 'Create a stream',
+      operation: 'stream.create',
       fields: ['client_id', ...FIELDS],
       options: OPTIONS,
     }}

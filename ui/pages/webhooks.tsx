@@ -89,7 +89,9 @@ export function Webhooks() {
         title="Webhooks"
         about="URLs that receive audit events as they happen. Every event is signed, and sent again until it is accepted."
         create={{
-          ...{ label: 'Create webhook', title: 'Create a webhook', operation: 'webhook.create' },
+          label: 'Create webhook',
+          title: 'Create a webhook',
+          operation: 'webhook.create',
           fields: FIELDS,
           onDone: setMade,
         }}

@@ -12,8 +12,12 @@ export const inWords = (action: string) => action.replaceAll('_', ' ')
 const PAGES: Readonly<Record<string, string>> = { client: 'clients', user: 'users', resource: 'resources' }
 /** Members that are ids, and the page of each. */
 export const ID_PAGES: Readonly<Record<string, string>> = {
-  ...{ user_id: 'users', client_id: 'clients', resource_id: 'resources' },
-  ...{ local_subject: 'users', jti: 'issuances', parent: 'issuances' },
+  user_id: 'users',
+  client_id: 'clients',
+  resource_id: 'resources',
+  local_subject: 'users',
+  jti: 'issuances',
+  parent: 'issuances',
 }
 
 /** An id as its name, with a link to its page. */

@@ -50,8 +50,16 @@ async function subjectToken(app: App, { request, sub, user_version }: Scene, res
   const times = { iat: now, exp: now + 1 }
   const claims = { iss: app.config.server.issuer, sub, ...times, jti: '', client_id, scope, amr: ['mfa'], ...aud }
   const issuance = {
-    ...{ id: '', grant_type: 'authorization_code', client_id, sub, scope },
-    ...{ issued_at: now, expires_at: now + 1, kid: '', is_agent, ip: '' },
+    id: '',
+    grant_type: 'authorization_code',
+    client_id,
+    sub,
+    scope,
+    issued_at: now,
+    expires_at: now + 1,
+    kid: '',
+    is_agent,
+    ip: '',
   }
   return { claims, issuance, exchanges: 0, user_version }
 }

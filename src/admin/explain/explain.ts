@@ -33,8 +33,13 @@ async function explain(app: App, request: ExplainedRequest, grant: Grant) {
   if (!explained.signIn && uri === undefined) throw invalid('resource is required for this grant', 'missing_resource')
   // The rules add the client, and what stands in for a code, token or assertion.
   const scene = Object.assign({} as Scene, {
-    ...{ ...NOTHING, request: { ...request, resource: uri }, grant, uri, asked: request.scope },
-    ...{ sub: request.client_id, has_openid: app.config.oauth.openid },
+    ...NOTHING,
+    request: { ...request, resource: uri },
+    grant,
+    uri,
+    asked: request.scope,
+    sub: request.client_id,
+    has_openid: app.config.oauth.openid,
     asked_details: request.authorization_details && JSON.stringify(request.authorization_details),
   })
   const rules: readonly GrantRule<Scene>[] = [...explained.before, ...grant.rules]
@@ -64,7 +69,11 @@ async function explain(app: App, request: ExplainedRequest, grant: Grant) {
 
 /** What no rule has found. */
 const NOTHING = {
-  ...{ names: [], scope: '', user_status: undefined, consent_revoked: false, granted: { scope: '' } },
+  names: [],
+  scope: '',
+  user_status: undefined,
+  consent_revoked: false,
+  granted: { scope: '' },
   refuse: (reason: 'user_inactive' | 'consent_revoked') =>
     new OAuthError('invalid_grant', 'the code or token is not valid', { reason }),
 }
@@ -75,10 +84,19 @@ function claimsFor(app: App, scene: Scene) {
   const now = app.clock.now()
   const scope = EXPLAINED_GRANTS.get(grant.type)?.signIn ? scene.scope : names.join(' ')
   const issuance = {
-    ...{ id: newId(), grant_type: grant.name, client_id: client.client_id, sub },
-    ...{ resource: resource && nameOf(resource), scope, act, issued_at: now },
+    id: newId(),
+    grant_type: grant.name,
+    client_id: client.client_id,
+    sub,
+    resource: resource && nameOf(resource),
+    scope,
+    act,
+    issued_at: now,
     authorization_details: scene.authorization_details,
-    ...{ expires_at: now + Math.floor(grant.lifetime(app.config)), kid: '', is_agent: client.is_agent, ip: '' },
+    expires_at: now + Math.floor(grant.lifetime(app.config)),
+    kid: '',
+    is_agent: client.is_agent,
+    ip: '',
   }
   const issuer = issuerOf(app.config)
   const key = app.keyring.current(resource?.access_token_typ)

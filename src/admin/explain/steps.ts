@@ -81,7 +81,9 @@ export const ASSERTED_USER: GrantRule<Scene> = {
   async check(app, scene) {
     const user = await findUser(app, scene)
     Object.assign(scene, {
-      ...{ user, sub: user?.id ?? newUserId(), user_version: user?.version },
+      user,
+      sub: user?.id ?? newUserId(),
+      user_version: user?.version,
       proven: { amr: ['mfa'] },
     })
   },

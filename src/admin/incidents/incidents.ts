@@ -19,7 +19,11 @@ type ShownStep = Shown['steps'][number]
 type Progress = Recorder['onProgress']
 
 const shownStep = ({ step, operation, effect, action, suggested, counts }: Step): ShownStep => ({
-  ...{ step, operation, effect, needs: neededFor(action), suggested },
+  step,
+  operation,
+  effect,
+  needs: neededFor(action),
+  suggested,
   ...counts,
   result: 'possible',
 })

@@ -53,7 +53,9 @@ export const revokeStep = (
   description: Record<string, string>,
 ): Step =>
   stepOf(revocations, 'create', {
-    ...{ step, effect, suggested },
+    step,
+    effect,
+    suggested,
     inputs: [{ params: {}, query: {}, body: description }],
     ends: description,
   })

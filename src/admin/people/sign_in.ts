@@ -43,7 +43,9 @@ export function signInRoutes(app: App, { guard, operatorOf, operatorOfSession }:
     return json(200, { operator: shown(found && operatorOfSession(found)), providers: shownProviders(app) }, NO_STORE)
   }
   const guarded = (method: 'POST' | 'DELETE', path: string, handle: typeof signOut): Route => ({
-    ...{ method, path, guard: guard('viewer') },
+    method,
+    path,
+    guard: guard('viewer'),
     handle: (request) => handle(app, request, operatorOf(request)),
   })
   return [
@@ -59,7 +61,9 @@ export function signInRoutes(app: App, { guard, operatorOf, operatorOfSession }:
 const LOCAL_PATH = `${SIGN_IN_PATH}/local`
 /** A step of a sign-in, which a navigation of the browser takes. */
 const step = (path: string, handle: Route['handle']): Route => ({
-  ...{ method: 'GET', path, handle },
+  method: 'GET',
+  path,
+  handle,
   hasEffects: true,
   renderError,
 })

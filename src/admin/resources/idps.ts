@@ -147,7 +147,9 @@ export const idps: AdminResource = {
       body: patchable,
       needs: 'admin',
       tool: {
-        ...{ name: 'switch_provider', title: 'Enable or disable an identity provider', only: ['enabled'] },
+        name: 'switch_provider',
+        title: 'Enable or disable an identity provider',
+        only: ['enabled'],
         doc: 'Enables or disables an identity provider. The assertions and subject tokens of a disabled one are refused.',
         params: inStatus,
       },
@@ -173,7 +175,8 @@ export const idps: AdminResource = {
       doc: 'Fetches the keys of an identity provider now, and replaces the cached ones.',
       answer: refreshed,
       tool: {
-        ...{ name: 'refresh_provider_keys', title: 'Fetch the keys of an identity provider' },
+        name: 'refresh_provider_keys',
+        title: 'Fetch the keys of an identity provider',
         params: inStatus,
       },
       audit: 'idp_keys_refreshed',

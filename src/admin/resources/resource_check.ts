@@ -13,7 +13,8 @@ import { conflict, invalid } from '../outcome.ts'
 export const checkedResource = {
   answer: resourceCheck,
   tool: {
-    ...{ name: 'check_resource', title: 'Check a resource server' },
+    name: 'check_resource',
+    title: 'Check a resource server',
     params: { id: { name: 'resource', doc: 'Slug, URI or id of the resource.' } },
   },
 }

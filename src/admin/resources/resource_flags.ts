@@ -77,6 +77,8 @@ export const providerFlag = { 'broker-provider': { field: 'broker_provider_slug'
 /** The flags that set the members of a resource. */
 export const resourceFlags = {
   ...providerFlag,
-  ...{ scopes: scopesFlag, 'scope-map': scopeMapFlag, access: accessFlag },
+  scopes: scopesFlag,
+  'scope-map': scopeMapFlag,
+  access: accessFlag,
   'details-type': jsonListFlag('authorization_details_types', 'A type of authorization details'),
 }

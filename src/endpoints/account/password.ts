@@ -66,11 +66,14 @@ async function changePassword(account: AccountRequest, form: Params): Promise<Su
   if (fault) return refuse(fault === 'tooShort' ? t.tooShort(MIN_PASSWORD) : t[fault])
   const user_id = user.id
   return limitedLogin<Submitted>(app, loginAttempt(app, request.remote, user.email), {
-    ...{ request, actor_id: user_id, refuse: (wait) => tooMany(messages, wait) },
+    request,
+    actor_id: user_id,
+    refuse: (wait) => tooMany(messages, wait),
     async prove() {
       if (await isCurrent(account, form.current_password))
         return {
-          ...{ result: 'success', user_id },
+          result: 'success',
+          user_id,
           answer: async () => ((await replace(account, next)) ? {} : refuse(t.stale, 409)),
         }
       await audit(app, { action: 'user_password_change_failed', ...actorOf(request, signedIn) })

@@ -181,7 +181,9 @@ function attemptLogin(app: App, request: Request, form: Params, refuse: Refuse):
   const email = entered?.trim() ?? ''
   const refuseFor = (wait: number) => refuse({ result: 'locked_out', status: 429, email: entered, wait })
   return limitedLogin<Reply>(app, loginAttempt(app, request.remote, email.length > MAX_EMAIL ? undefined : email), {
-    ...{ request, actor_id: '', refuse: refuseFor },
+    request,
+    actor_id: '',
+    refuse: refuseFor,
     async prove() {
       const { user, how, wait = 0, checked } = await proveLogin(app, request, form)
       const user_id = user?.id
@@ -206,7 +208,9 @@ async function enter(app: App, request: Request, form: Params, user: User, how: 
 /** Verifies the answer of a passkey. Wrong answers count as failed logins of their address. */
 const attemptPasskey = (app: App, request: Request, form: Params, refuse: Refuse): Promise<Reply> =>
   limitedLogin<Reply>(app, loginAttempt(app, request.remote, undefined), {
-    ...{ request, actor_id: '', refuse: (wait) => refuse({ result: 'locked_out', status: 429, wait }) },
+    request,
+    actor_id: '',
+    refuse: (wait) => refuse({ result: 'locked_out', status: 429, wait }),
     async prove() {
       const user = await signedInByPasskey(app, browserOf(app, request).key, form.passkey ?? '')
       if (user) return { result: 'success', answer: () => enter(app, request, form, user, WITH_PASSKEY) }

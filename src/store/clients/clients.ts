@@ -229,7 +229,11 @@ export function* deleteClient(w: {
   const streams = yield* all('SELECT id FROM event_receivers WHERE client_id = ?', client_id)
   const lost = [...named.map((slug) => `policy of ${slug}`), ...streams.map(({ id }) => `stream ${str(id)}`)]
   yield* keepDeleted('client', client, {
-    ...{ name: client_id, label: client.client_name, deleted_at: now, deleted_by: by, lost },
+    name: client_id,
+    label: client.client_name,
+    deleted_at: now,
+    deleted_by: by,
+    lost,
   })
   for (const { id } of streams) yield* deleteReceiver({ id: str(id) })
   // A document client that was denied stays so when it asks again.

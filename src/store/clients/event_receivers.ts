@@ -50,8 +50,13 @@ export function* createReceiver(w: {
   if (isFull || num(counts?.n) >= MAX_RECEIVERS) return 'too_many'
   yield* RECEIVERS.add(r)
   yield* CURSORS.add({
-    ...{ receiver_id: r.id, feed_order: start, event_id: LAST_ID },
-    ...{ acknowledged: [], attempts: 0, retry_at: 0, recent: [] },
+    receiver_id: r.id,
+    feed_order: start,
+    event_id: LAST_ID,
+    acknowledged: [],
+    attempts: 0,
+    retry_at: 0,
+    recent: [],
   })
   return 'created'
 }

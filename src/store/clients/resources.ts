@@ -156,7 +156,11 @@ export function* deleteResource(w: {
   yield* change('DELETE FROM connect_states WHERE resource_id = ?', id)
   const lost = links.map(({ source_slug, target_slug }) => `fronting link from ${source_slug} to ${target_slug}`)
   yield* keepDeleted('resource', resource, {
-    ...{ name: id, label: resource.slug, deleted_at: now, deleted_by: by, lost },
+    name: id,
+    label: resource.slug,
+    deleted_at: now,
+    deleted_by: by,
+    lost,
   })
   yield* change('DELETE FROM resources WHERE id = ?', id)
   return { outcome: 'deleted', links }

@@ -236,7 +236,9 @@ function* changePeople(people: ReadonlySet<string>, provider: string, now: numbe
   return changed.map(({ before, after }) => ({
     action: 'user_claims_changed',
     detail: {
-      ...{ user_id: after.id, provider, fields: ['provider_groups'] },
+      user_id: after.id,
+      provider,
+      fields: ['provider_groups'],
       ...nameChange(before.provider_groups, after.provider_groups),
     },
   }))

@@ -152,7 +152,10 @@ async function readKeys(): Promise<LeakedKey[]> {
   return [
     ...signing.keys.map(({ kid, status, created_at }) => ({ subject: 'key', id: kid, name: kid, status, created_at })),
     ...api.map(({ id, name, capability, created_at }) => ({
-      ...{ subject: 'api_key', id, name, created_at },
+      subject: 'api_key',
+      id,
+      name,
+      created_at,
       status: `API key, ${capability}`,
     })),
   ]

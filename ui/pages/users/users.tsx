@@ -61,7 +61,9 @@ export function UserList() {
       title="Users"
       about="People who sign in here and decide what clients may do for them."
       create={{
-        ...{ label: 'Create user', title: 'Create a user', operation: 'user.create' },
+        label: 'Create user',
+        title: 'Create a user',
+        operation: 'user.create',
         fields: [
           ...['email', 'name', 'password', 'role', 'groups', 'email_verified'],
           ...['given_name', 'family_name', 'preferred_username', 'locale'],
