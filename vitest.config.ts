@@ -4,22 +4,22 @@ import { defineConfig } from 'vitest/config'
 
 /** Slow, and right beside each other: they draw many pages, start many processes, or build a package. */
 const BESIDE = [
-  'test/attacks/i_hostile_documents.test.ts',
-  'test/cli/{long_revocation,prune,purge,setup,setup_deletions}.test.ts',
+  'test/attacks/{i_hostile_documents,w_revocations}.test.ts',
+  'test/cli/{first_steps,long_revocation,prune,purge,setup,setup_deletions}.test.ts',
   // The commands of every page, each with a server.
   'test/docs/commands.test.ts',
   'test/faults/**/*.test.ts',
   'test/http/silent_connections.test.ts',
   // Clients in other languages, where their tool chains are, and balancers.
   'test/interop/{agents,balancers,dex,go,java,keycloak,keycloak_events,keycloak_scim,mcp_conformance,pyjwt,python,python_servers,revocations,rust,scim,single_actions,spire,standard_webhooks,typescript}.test.ts',
-  'test/flows/{broker_instances,broker_sequences,client_limits_process,feature_pairs,instances_history,single_actions_instances,transit}.test.ts',
+  'test/flows/{broker_instances,broker_sequences,client_limits_process,feature_pairs,front_threads,instances_history,single_actions_instances,transit}.test.ts',
   'test/fuzz/**/*.test.ts',
   // Every page in every width and both colour schemes.
   'test/{pages,ui}/appearance.test.ts',
   // They print how long it takes.
   'test/scim/{import,leaving}_time.test.ts',
-  'test/store/postgres_{connection,faults,instances,partitions}.test.ts',
-  'test/telemetry/alerts.test.ts',
+  'test/store/postgres_{connection,faults,instances,migrate,partitions}.test.ts',
+  'test/telemetry/{alerts,deploy}.test.ts',
   'test/tools/{api_document,deploy_tools,image,image_files,package}.test.ts',
   // The fast lane has the pages of a sign-in, and the gate of the admin page.
   'test/pages/{branding,oidc,passkeys,password_link,tabs}.test.ts',

@@ -29,6 +29,17 @@ test('keys that are used once do not evict a key in use', () => {
   expect(cache.find('ES256', jwk, name)).toBe(kept)
 })
 
+test('as many keys in use as the maximum are all kept', () => {
+  const keys = Array.from({ length: 50 }, newKey)
+  const cache = createKeyCache(keys.length)
+  const findAll = () => keys.map(([jwk, name]) => cache.find('ES256', jwk, name))
+  findAll()
+  const kept = findAll()
+  findAll().forEach((key, i) => {
+    expect(key).toBe(kept[i])
+  })
+})
+
 test('of more keys in use than the maximum, the least recently used key is parsed again', () => {
   const cache = createKeyCache(2)
   const keys = [newKey(), newKey(), newKey()]
