@@ -25,12 +25,11 @@ export function readStages(scrape: string): StageCounts {
 
 /** The sum of two counts, or with -1 their difference. */
 export const combineStages = (a: StageCounts, b: StageCounts, sign: 1 | -1): StageCounts =>
-  Object.fromEntries(
-    Object.entries(a).map(([name, buckets]) => [
-      name,
-      Object.fromEntries(Object.entries(buckets).map(([le, count]) => [le, count + sign * (b[name]?.[le] ?? 0)])),
-    ]),
-  )
+  joined(a, b, (one = {}, other = {}) => joined(one, other, (x = 0, y = 0) => x + sign * y))
+
+/** Joins the members of two records, each of which may lack some. */
+const joined = <T>(a: Record<string, T>, b: Record<string, T>, join: (a?: T, b?: T) => T): Record<string, T> =>
+  Object.fromEntries(Object.keys({ ...a, ...b }).map((name) => [name, join(a[name], b[name])]))
 
 /** The percentiles of counts. */
 export const stageTimes = (counts: StageCounts): StageTimes =>

@@ -4,7 +4,7 @@ import { Lru } from '../lib/lru.ts'
 import type { Jwk, VerifiedAlg } from '../records/jwk.ts'
 import { importKey } from './jws.ts'
 
-/** A parsed key, most of which is outside of the heap, and at most as much for its name in the cache. */
+/** The bytes of a parsed key, most of which are outside of the heap, and room for its name and its entry in the cache. */
 const [KEY_BYTES, NAME_BYTES] = [4096, 512]
 
 export interface KeyCache {

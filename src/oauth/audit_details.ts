@@ -113,6 +113,9 @@ export const DETAIL = {
   webhook_id: 'Id of the webhook',
 } as const
 
+/** The members that name a stream, and a webhook. */
+export const [STREAM, WEBHOOK] = [['stream_id'], ['webhook_id', 'host']] as const
+
 export interface DeclaredEvent {
   /** One sentence that describes the event. */
   readonly doc: string

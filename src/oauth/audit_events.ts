@@ -1,6 +1,6 @@
 // Every action of the audit trail; any other action does not compile. Operators depend on the names.
 
-import type { DeclaredEvent } from './audit_details.ts'
+import { type DeclaredEvent, STREAM, WEBHOOK } from './audit_details.ts'
 import { LONE_EVENTS } from './lone_events.ts'
 
 const approval = ['approval_id', 'user_id', 'resource', 'scope'] as const
@@ -18,8 +18,6 @@ const resource = ['resource_id', 'slug'] as const
 const toll = ['tokens', 'families', 'requests', 'clients'] as const
 const revoked = ['token_type', 'jti', 'family'] as const
 const scimGroup = ['group_id', 'group', 'provider'] as const
-const stream = ['stream_id'] as const
-const webhook = ['webhook_id', 'host'] as const
 
 /** By name. `token_issued` and `upstream_token_issued` are read from the issuances. */
 export const AUDIT_EVENTS = {
@@ -136,9 +134,9 @@ export const AUDIT_EVENTS = {
     doc: 'A resource, or one of the lists of its policy, was changed.',
     detail: [...resource, ...changed, 'policy', 'added', 'removed', 'narrowed'],
   },
-  stream_created: { doc: 'A stream of security events was created.', detail: stream },
-  stream_deleted: { doc: 'A stream of security events was deleted.', detail: stream },
-  stream_updated: { doc: 'A stream of security events was changed.', detail: [...stream, 'fields', 'status'] },
+  stream_created: { doc: 'A stream of security events was created.', detail: STREAM },
+  stream_deleted: { doc: 'A stream of security events was deleted.', detail: STREAM },
+  stream_updated: { doc: 'A stream of security events was changed.', detail: [...STREAM, 'fields', 'status'] },
   subject_mapping_created: { doc: 'A subject of an identity provider was mapped to a user.', detail: mapping },
   subject_mapping_deleted: { doc: 'A subject mapping was deleted.', detail: mapping },
   token_issued: { doc: 'A token was issued.', detail: [...issued, 'retry'] },
@@ -198,9 +196,9 @@ export const AUDIT_EVENTS = {
     doc: 'An operator created users with the password hashes of another system. One event for each batch.',
     detail: ['users', 'skipped'],
   },
-  webhook_created: { doc: 'A webhook was created.', detail: webhook },
-  webhook_deleted: { doc: 'A webhook was deleted.', detail: webhook },
-  webhook_updated: { doc: 'A webhook was changed, or received a new secret.', detail: [...webhook, 'fields'] },
+  webhook_created: { doc: 'A webhook was created.', detail: WEBHOOK },
+  webhook_deleted: { doc: 'A webhook was deleted.', detail: WEBHOOK },
+  webhook_updated: { doc: 'A webhook was changed, or received a new secret.', detail: [...WEBHOOK, 'fields'] },
   xaa_policy_created: { doc: 'A policy for assertions was created.', detail: policy },
   xaa_policy_deleted: { doc: 'A policy for assertions was deleted.', detail: policy },
   xaa_policy_updated: { doc: 'A policy for assertions was changed.', detail: [...policy, ...changed] },

@@ -1,5 +1,5 @@
 // The audit events that are recorded on their own.
-import type { DeclaredEvent } from './audit_details.ts'
+import { type DeclaredEvent, STREAM, WEBHOOK } from './audit_details.ts'
 
 const failedSignIn = ['provider', 'reason', 'expected', 'found', 'federated_subject', 'email', 'user_id'] as const
 
@@ -70,11 +70,11 @@ export const LONE_EVENTS = {
   key_rotated: { doc: 'The signing key was rotated.', detail: ['current_kid', 'previous_kid'] },
   stream_redelivered: {
     doc: 'An operator pushed an event to a stream once more.',
-    detail: ['stream_id', 'event_id'],
+    detail: [...STREAM, 'event_id'],
   },
   stream_verification_requested: {
     doc: 'A receiver requested a verification event, which follows on its stream.',
-    detail: ['stream_id', 'state'],
+    detail: [...STREAM, 'state'],
   },
   token_examined: {
     doc: 'An operator examined a token or an assertion.',
@@ -105,9 +105,9 @@ export const LONE_EVENTS = {
   },
   webhook_redelivered: {
     doc: 'An operator sent an event to a webhook once more.',
-    detail: ['webhook_id', 'host', 'event_id'],
+    detail: [...WEBHOOK, 'event_id'],
   },
-  webhook_tested: { doc: 'An operator sent a test event to a webhook.', detail: ['webhook_id', 'host'] },
+  webhook_tested: { doc: 'An operator sent a test event to a webhook.', detail: WEBHOOK },
 } as const satisfies Readonly<Record<string, DeclaredEvent>>
 
 export type LoneAction = keyof typeof LONE_EVENTS

@@ -165,7 +165,7 @@ export const HISTOGRAMS = {
     labels: ['method', 'path', 'status'],
   },
   ext_lane_seconds: {
-    help: 'Where the time of the batches of a queue goes: until the first job leaves the queue (waiting), until a worker has done the batch (working), and the way to the worker and back (crossing)',
+    help: 'Where the time of the batches of the queues of signatures and of the storage goes: until the first job leaves the queue (waiting), until a worker has done the batch (working), and the way to the worker and back (crossing)',
     labels: ['lane', 'stage'],
     bounds: [0.0002, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 1, 5],
   },

@@ -20,6 +20,14 @@ test('the percentiles are those of the batches between two scrapes', () => {
   expect(stageTimes(combineStages(before, before, -1))).toEqual({})
 })
 
+test('a queue that only one of two instances has is in their sum', () => {
+  const one = { 'crypto waiting': { '1': 2, '+Inf': 3 } }
+  const both = { 'crypto waiting': { '1': 1, '+Inf': 1 }, 'store waiting': { '+Inf': 4 } }
+  const sum = { 'crypto waiting': { '1': 3, '+Inf': 4 }, 'store waiting': { '+Inf': 4 } }
+  expect(combineStages(one, both, 1)).toEqual(sum)
+  expect(combineStages(both, one, 1)).toEqual(sum)
+})
+
 test('the scrape of a service has the stages of its queues', async () => {
   const metrics = new Metrics()
   const lanes = openCrypto({ threads: 1, onStage: stagesIn(metrics) }, silentLog)

@@ -158,6 +158,33 @@ describe('batches', () => {
     expect(seconds.waiting).toBeGreaterThan(0.01)
   })
 
+  test('the wait of a batch begins with its own first job, also while the queue is never empty', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    try {
+      const waits: number[] = []
+      const { lane, release } = heldLane({
+        maxBatch: 1,
+        onStage: (_, stage, seconds) => stage === 'waiting' && waits.push(seconds),
+      })
+      const pushed = [lane.push('a'), lane.push('b')]
+      for (let i = 0; i < 5; i++) {
+        pushed.push(lane.push('c'))
+        await turn()
+        vi.advanceTimersByTime(1000)
+        release()
+        await turn()
+      }
+      for (let i = 0; i < 2; i++) {
+        release()
+        await turn()
+      }
+      await Promise.all(pushed)
+      expect(waits).toEqual([0, 1, 2, 2, 2, 2, 1])
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   test('the present batch of a worker counts as busy time before its result arrives', async () => {
     const { lane } = heldLane({ workers: 2, maxBatch: 1 })
     vi.useFakeTimers({ toFake: ['performance'] })

@@ -25,6 +25,7 @@ export interface LaneOptions<J, R> {
    * that the worker needed, which is less than the time until the result arrives.
    */
   run(jobs: J[], worked: (ms: number) => void): Promise<Outcome<R>[]>
+  /** Receives the stages of each batch. */
   onStage?: StageListener | undefined
 }
 
@@ -54,6 +55,7 @@ interface Waiting<J, R> {
   resolve: (value: R) => void
   reject: (error: unknown) => void
   onBatch?: BatchListener
+  pushedMs: number
 }
 
 /** Called with the size of the batch when its jobs leave the queue. */
@@ -73,8 +75,6 @@ export class Lane<J, R> {
   private jobMs = 0
   /** The start times of the batches in progress. */
   private sinceMs = 0
-  /** When the first of the waiting jobs was pushed. */
-  private pushedMs = 0
 
   /** Created once, because under overload this is most of the work. */
   private readonly full: OAuthError
@@ -122,8 +122,7 @@ export class Lane<J, R> {
     return new Promise((resolve, reject) => {
       const refusal = this.refusal()
       if (refusal) return reject(refusal)
-      if (this.queue.length === 0) this.pushedMs = performance.now()
-      this.queue.push({ job, resolve, reject, onBatch })
+      this.queue.push({ job, resolve, reject, onBatch, pushedMs: performance.now() })
       this.stats.waiting = this.queue.length
       // Under overload a turn may take up to a second: neither a full batch nor an idle worker waits for its end.
       if (this.queue.length >= this.worth && this.hasRoom) void this.dispatch(this.take(this.batchSize))
@@ -180,7 +179,7 @@ export class Lane<J, R> {
     if (this.stats.running++ === 0) this.sinceMs = startedMs
     this.stats.batches++
     this.stats.jobs += batch.length
-    const waitedMs = startedMs - this.pushedMs
+    const waitedMs = startedMs - (batch[0]?.pushedMs ?? startedMs)
     let workedMs: number | undefined
     for (const { onBatch } of batch) onBatch?.(batch.length)
     try {

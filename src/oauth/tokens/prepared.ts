@@ -45,12 +45,12 @@ export const openPrepared = (): App['prepared'] =>
 
 /** The parameters that a prepared token depends on. A request with another one is not prepared. */
 const PARAMS = new Set(['grant_type', 'client_id', 'client_secret', 'scope', 'resource'])
-/** A request that lacks this is not looked for, so that it costs no hash. */
-const GRANT = Buffer.from('grant_type=client_credentials')
+/** A request without the first or with the second text is never prepared, and costs no hash. */
+const [GRANT, ASSERTION] = ['grant_type=client_credentials', 'client_assertion'] as const
 
 /** The text of a request as a hash, because the text has a secret. Of a DPoP proof it has the header, which names the key. Undefined when such a request is never prepared. */
 function keyOf({ headers: { authorization = '', dpop = '' }, trace, body }: Request): string | undefined {
-  if (trace || !body.includes(GRANT)) return undefined
+  if (trace || !body.includes(GRANT) || body.includes(ASSERTION)) return undefined
   return digest(`${authorization}\n${dpop.slice(0, dpop.indexOf('.') + 1)}\n${body.toString('latin1')}`)
 }
 
@@ -95,12 +95,12 @@ export function keepPrepared(
   resources: number,
 ): void {
   const { client, resource } = authorization
-  const name = keyOf(request)
   const secret = secretOf(request, form, client)
   const key = app.keyring.current(resource?.access_token_typ)
-  if (name === undefined || !secret || !resource || isRemote(key)) return
+  if (!secret || !resource || isRemote(key)) return
+  const name = keyOf(request)
   // The decision of an operator on a client that registered itself is a record of its own.
-  if (needsApproval(app.config, client) || resources !== resourcesVersion(app)) return
+  if (name === undefined || needsApproval(app.config, client) || resources !== resourcesVersion(app)) return
   app.prepared.set(name, {
     authorization,
     key,
