@@ -41,7 +41,8 @@ function watchWorkers(): Worker[] {
   const workers: Worker[] = []
   const { on } = Worker.prototype
   vi.spyOn(Worker.prototype, 'on').mockImplementation(function (this: Worker, ...args: Parameters<Worker['on']>) {
-    if (args[0] === 'exit') workers.push(this)
+    // The pools of the app may start threads meanwhile.
+    if (args[0] === 'exit' && new Error().stack?.includes('front_worker')) workers.push(this)
     return on.apply(this, args)
   } as Worker['on'])
   return workers
