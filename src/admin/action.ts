@@ -98,8 +98,8 @@ export interface Caller {
 
 /** The caller, and how a change is made: with the audit event of the operation, in one transaction. */
 export interface Recorder extends Caller {
-  /** Runs an operation of the store, and records the event with it if it changed something. */
-  record<K extends RecordedOp>(op: K, input: InputOf<K>, change: Change): Promise<ResultOf<K>>
+  /** Runs an operation of the store, and records the event with it if it changed something. When another write came first, `run` begins again. */
+  record<K extends RecordedOp>(op: K, input: InputOf<K>, change: Change): Promise<Exclude<ResultOf<K>, 'stale'>>
   /** The event of an operation that records it in its own way. */
   event(change: Change): AuditEvent
   /** Tells how far a long operation is. */

@@ -34,16 +34,6 @@ export function parsed<S extends z.ZodType>(schema: S, value: unknown): z.output
   throw badInput(issuesOf(result.error).map(({ path, message }) => `${path} ${message}`))
 }
 
-const ATTEMPTS = 5
-/** Repeats read, decide and write while another write comes first. Throws conflict after a few attempts. */
-export async function retryStale<T>(attempt: () => Promise<T | 'stale'>): Promise<T> {
-  for (let left = ATTEMPTS; left > 0; left--) {
-    const result = await attempt()
-    if (result !== 'stale') return result
-  }
-  throw conflict('other requests are changing it now; try again', 'stale')
-}
-
 /** The names of the members of a patch that differ from what is stored. */
 export const changedFields = (stored: object, patch: object): string[] =>
   Object.entries(patch)

@@ -1,8 +1,10 @@
 // Runs an admin operation: parses the input, runs it, writes the audit event, counts. REST and the command line share it.
+
 import { z } from 'zod'
 import type { App } from '../context.ts'
 import { clip } from '../lib/bounded.ts'
 import { issuesOf } from '../lib/field.ts'
+import { notStale, retryStale } from '../lib/stale.ts'
 import { audit, newAuditEvent } from '../oauth/audit.ts'
 import { isLone } from '../oauth/lone_events.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
@@ -43,9 +45,10 @@ export async function perform(
     const recorded = event(change)
     const result = await app.store.recorded(op, input, recorded)
     isChanged ||= eventsOfChange(op, result, recorded).length > 0
-    return result
+    return notStale(result)
   }
-  const result = await action.run(app, readInput(action, raw), { ...caller, event, record, onProgress })
+  const input = readInput(action, raw)
+  const result = await retryStale(() => action.run(app, input, { ...caller, event, record, onProgress }))
   const { noted, ...rest } = result ?? {}
   if ((isChanged || noted) && action.count) app.metrics.count(...action.count)
   if (noted && action.audit) {

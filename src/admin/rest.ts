@@ -2,7 +2,7 @@
 import type { App } from '../context.ts'
 import { compressed } from '../http/compressed.ts'
 import { empty, json, NO_STORE, parseJson, parseParams, type Reply, type Request } from '../http/message.ts'
-import type { Method, Route } from '../http/route.ts'
+import { METHODS, type Route } from '../http/route.ts'
 import { OAuthError } from '../lib/error.ts'
 import { sentBy } from '../oauth/audit.ts'
 import type { Capability } from '../records/api_key.ts'
@@ -18,7 +18,6 @@ import { signInRoutes } from './people/sign_in.ts'
 import { perform, type RawInput } from './perform.ts'
 
 const MAX_BODY = 1024 * 1024
-const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /** The routes of the admin listener that the configuration enables. */
 export function adminRoutes(app: App): Route[] {

@@ -18,7 +18,7 @@ import {
 } from './answers/event_answers.ts'
 import * as answers from './answers/events.ts'
 import { tryForm } from './forms/resource_form.ts'
-import { changedFields, invalid, notFound, retryStale } from './outcome.ts'
+import { changedFields, invalid, notFound } from './outcome.ts'
 
 const creatable = z.strictObject({
   client_id: name(2048).describe('The client of the resource server: one on the runtime list of a resource.'),
@@ -122,19 +122,18 @@ export const streams: AdminResource = {
       needs: 'admin',
       audit: 'stream_updated',
       cli: { flags: { delivery: deliveryFlag } },
-      run: (app, { params, body: { status, reason, ...input } }, by) =>
-        retryStale(async () => {
-          const stored = await getStream(app, params.id)
-          const next = await withInput(app, stored, input)
-          const settings = { ...next.settings, ...(reason === undefined ? {} : { status_reason: reason }) }
-          const written = { ...next, settings, status: status ?? stored.status }
-          const { updated_at: _, ...before } = stored
-          const fields = changedFields(before, { ...written, updated_at: undefined })
-          if (fields.length === 0) return { shown: await shownStream(app, stored) }
-          const named = Object.keys({ ...input, ...(status ? { status } : {}), ...(reason ? { reason } : {}) })
-          if ((await by.record('updateReceiver', written, changed(written, named))) === 'stale') return 'stale'
-          return { shown: await shownStream(app, written) }
-        }),
+      async run(app, { params, body: { status, reason, ...input } }, by) {
+        const stored = await getStream(app, params.id)
+        const next = await withInput(app, stored, input)
+        const settings = { ...next.settings, ...(reason === undefined ? {} : { status_reason: reason }) }
+        const written = { ...next, settings, status: status ?? stored.status }
+        const { updated_at: _, ...before } = stored
+        const fields = changedFields(before, { ...written, updated_at: undefined })
+        if (fields.length === 0) return { shown: await shownStream(app, stored) }
+        const named = Object.keys({ ...input, ...(status ? { status } : {}), ...(reason ? { reason } : {}) })
+        await by.record('updateReceiver', written, changed(written, named))
+        return { shown: await shownStream(app, written) }
+      },
     }),
     verify: action('POST /admin/streams/{id}/verify', {
       doc: 'Sends a verification event on a stream, which shows whether its receiver gets events.',

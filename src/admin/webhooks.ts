@@ -28,7 +28,7 @@ import {
   redeliver,
 } from './answers/event_answers.ts'
 import * as answers from './answers/events.ts'
-import { badInput, changedFields, conflict, existing, notFound, retryStale } from './outcome.ts'
+import { badInput, changedFields, conflict, existing, notFound } from './outcome.ts'
 
 const fields = {
   url: endpoint().describe('Where events are sent. https, unless events.allow_hosts has the host.'),
@@ -85,21 +85,21 @@ function checkFields({ config }: App, { url, events }: { url?: string; events?: 
 /** Audit detail. The path of a URL may be a secret. */
 const facts = ({ id, url = '' }: EventReceiver) => ({ webhook_id: id, host: new URL(url).host })
 
-/** Changes a webhook that was read, until no other change comes first. `fields` are the members that the event names. */
-const changeWebhook = (
+/** Changes a webhook. `fields` are the members that the event names. */
+async function changeWebhook(
   app: App,
   id: string,
   by: Recorder,
   fields: readonly string[],
   decide: (receiver: EventReceiver) => EventReceiver | Promise<EventReceiver>,
-) =>
-  retryStale(async () => {
-    const receiver = await getWebhook(app, id)
-    const next = await decide(receiver)
-    if (next === receiver) return receiver
-    const change = { detail: { ...facts(next), fields } }
-    return (await by.record('updateReceiver', next, change)) === 'stale' ? 'stale' : next
-  })
+) {
+  const receiver = await getWebhook(app, id)
+  const next = await decide(receiver)
+  if (next === receiver) return receiver
+  const change = { detail: { ...facts(next), fields } }
+  await by.record('updateReceiver', next, change)
+  return next
+}
 
 export const webhooks: AdminResource = {
   name: 'webhook',

@@ -8,7 +8,7 @@ import { rfc3339 } from '../lib/time.ts'
 import { scopeNames } from '../oauth/tokens/resource.ts'
 import type { BrokerGrant } from '../records/broker_grant.ts'
 import type { BrokerProvider } from '../records/broker_provider.ts'
-import { isForeign } from './origin.ts'
+import { crossSite, isForeign } from './origin.ts'
 import { ACCOUNT_PATH, basePath } from './pages/urls.ts'
 import { actorOf, findSignedIn, type SignedIn } from './session.ts'
 
@@ -62,8 +62,7 @@ function connectionsPage(app: App, { query }: Request): string {
 export async function deleteConnection(app: App, request: Request): Promise<Reply> {
   const signedIn = await findSignedIn(app, request)
   if (!signedIn) throw notSignedIn()
-  if (isForeign(app, request))
-    throw new OAuthError('access_denied', 'cross-site requests are not allowed', { reason: 'cross_site' })
+  if (isForeign(app, request)) throw crossSite()
   if (await disconnectFrom(app, request, signedIn, request.params['provider'] ?? '')) return empty(204, NO_STORE)
   throw new OAuthError('not_found', 'there is no such connection')
 }

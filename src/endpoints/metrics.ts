@@ -2,8 +2,8 @@
 import type { App } from '../context.ts'
 import type { RequestHead } from '../http/message.ts'
 import type { Route } from '../http/route.ts'
-import { OAuthError } from '../lib/error.ts'
 import { isCrossSite } from '../lib/url.ts'
+import { crossSite } from './origin.ts'
 
 /** The route of the Prometheus endpoint; none when it belongs to the other listener or is disabled. */
 export function scrapeRoutes({ config, scrape }: Pick<App, 'config' | 'scrape'>, on: 'admin' | 'public'): Route[] {
@@ -18,6 +18,5 @@ export function scrapeRoutes({ config, scrape }: Pick<App, 'config' | 'scrape'>,
 
 /** Refuses requests of other web sites: a page that an operator has open could otherwise scrape continuously. */
 function refuseCrossSite(head: RequestHead): undefined {
-  if (isCrossSite(head))
-    throw new OAuthError('access_denied', 'cross-site requests are not allowed', { reason: 'cross_site' })
+  if (isCrossSite(head)) throw crossSite()
 }

@@ -1,6 +1,7 @@
 // Where a form comes from. Every form for users, and every request that changes something for a cookie, is checked here.
 import type { App } from '../context.ts'
 import type { RequestHead } from '../http/message.ts'
+import { OAuthError } from '../lib/error.ts'
 import { isCrossSite } from '../lib/url.ts'
 
 /**
@@ -16,6 +17,10 @@ export function isForeign({ config }: Pick<App, 'config'>, request: RequestHead)
   const isFurtherName = host.toLowerCase() !== own.host
   return !isFurtherName || !URL.canParse(origin) || new URL(origin).host !== host.toLowerCase()
 }
+
+/** The refusal of a request that another site makes, for a caller that is not shown a page. */
+export const crossSite = (): OAuthError =>
+  new OAuthError('access_denied', 'cross-site requests are not allowed', { reason: 'cross_site' })
 
 /** Whether a page of this origin led to a page, or the browser does not say. A link from elsewhere must not say that something was done. */
 export const isFromHere = ({ headers }: RequestHead): boolean =>

@@ -8,7 +8,7 @@ import { newAuditEvent, sentBy } from '../oauth/audit.ts'
 import { MIN_PASSWORD, passwordFault } from '../oauth/sign_in/new_password.ts'
 import { PASSWORD_PATH, parsePasswordLink } from '../oauth/sign_in/password_link.ts'
 import type { User } from '../records/user.ts'
-import { isForeign } from './origin.ts'
+import { crossSite, isForeign } from './origin.ts'
 import { messagesOf } from './pages/language.ts'
 import { page, waysOn } from './pages/pages.ts'
 import { secretField } from './pages/secret_field.ts'
@@ -24,7 +24,7 @@ export async function showPasswordLink(app: App, request: Request): Promise<Repl
 
 /** Sets the password of the form. Everything about the form is checked before the link is used up. */
 export async function setPassword(app: App, request: Request): Promise<Reply> {
-  if (isForeign(app, request)) throw new OAuthError('access_denied', 'cross-site request', { reason: 'cross_site' })
+  if (isForeign(app, request)) throw crossSite()
   const { token = '', new_password = '', new_password_again = '' } = parseForm(request)
   const link = parsePasswordLink(token)
   const user = link && (await app.store.findLinkedUser({ ...link, now: app.clock.now() }))

@@ -1,4 +1,5 @@
 // The transmitter of shared signals (OpenID SSF 1.0): its configuration, and the streams of a client that serves a resource.
+
 import { z } from 'zod'
 import { issuerOf } from '../config/issuer.ts'
 import type { App } from '../context.ts'
@@ -19,6 +20,7 @@ import { listProblems } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { issuesOf, jsonBool, jsonInt, listOf, text, word } from '../lib/field.ts'
 import type { Reason } from '../lib/reasons/index.ts'
+import { notStale, retryStale } from '../lib/stale.ts'
 import { audit, newAuditEvent, sentBy } from '../oauth/audit.ts'
 import { authenticateClient } from '../oauth/clients/client_auth.ts'
 import { checkToken } from '../oauth/tokens/access_token.ts'
@@ -115,14 +117,13 @@ async function changeOwn(
   stream_id: string,
   decide: (stream: EventReceiver) => EventReceiver | Promise<EventReceiver>,
 ): Promise<EventReceiver> {
-  for (let left = 5; left > 0; left--) {
+  return retryStale(async () => {
     const next = await decide(await ownStream(app, client_id, stream_id))
     const detail = { stream_id, status: next.status }
     const entry = { action: 'stream_updated', actor_id: client_id, client_id, ...sentBy(request), detail } as const
-    if ((await app.store.recorded('updateReceiver', next, newAuditEvent(app, entry))) === 'updated')
-      return { ...next, version: next.version + 1 }
-  }
-  throw new OAuthError('conflict', 'others are changing the stream at the moment; try again', { reason: 'stale' })
+    notStale(await app.store.recorded('updateReceiver', next, newAuditEvent(app, entry)))
+    return { ...next, version: next.version + 1 }
+  })
 }
 
 /** PATCH and PUT /ssf/streams. A replacement has the defaults of the members that it does not name. */

@@ -4,7 +4,9 @@ import type { ActivityStep } from '../telemetry/client_activity.ts'
 import type { Admission } from './admission.ts'
 import type { Reply, Request, RequestHead } from './message.ts'
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+/** The methods that routes have. */
+export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+export type Method = (typeof METHODS)[number]
 
 export interface Route {
   method: Method

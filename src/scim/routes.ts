@@ -1,14 +1,13 @@
 // The routes of SCIM and of global token revocation, while scim.enabled is true. What answers them is loaded with the first request.
 import type { App } from '../context.ts'
 import type { Reply, Request } from '../http/message.ts'
-import type { Method, Route } from '../http/route.ts'
+import { METHODS, type Method, type Route } from '../http/route.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { scimError } from './message.ts'
 
 /** Maximum bytes of a body. A group with 10,000 members has about one megabyte. */
 export const MAX_SCIM_BODY = 8 * 1024 * 1024
 const BODY = { type: 'any', limit: MAX_SCIM_BODY, optional: true } as const
-const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /** The routes that the configuration enables. */
 export function scimRoutes(app: App): Route[] {

@@ -1,10 +1,11 @@
 // /Users: the people of the provider of a key.
+
 import { longestLife } from '../config/lifetimes.ts'
 import type { App } from '../context.ts'
 import { empty, NO_STORE, type Reply, type Request } from '../http/message.ts'
 import { EMAIL_ADDRESS } from '../lib/email.ts'
-import { OAuthError } from '../lib/error.ts'
 import { idFloor } from '../lib/id.ts'
+import { notStale, retryStale } from '../lib/stale.ts'
 import { newUserId } from '../oauth/clients/client_metadata.ts'
 import { primaryEmail, profileOfName, type ScimPerson, type ScimUser } from '../records/scim.ts'
 import type { User } from '../records/user.ts'
@@ -109,8 +110,6 @@ export function patchPersonById(app: App, request: Request, caller: ScimCaller):
   }))
 }
 
-const ATTEMPTS = 5
-
 async function writePerson(
   app: App,
   request: Request,
@@ -118,7 +117,7 @@ async function writePerson(
   next: (known: ScimUser) => ScimPerson & { active: boolean },
 ): Promise<Reply> {
   const id = request.params['id'] ?? ''
-  for (let left = ATTEMPTS; left > 0; left--) {
+  return retryStale(async () => {
     const known = await getPerson(app, id, caller)
     const { active, ...person } = next(known)
     const change = {
@@ -131,12 +130,11 @@ async function writePerson(
       now: app.clock.now(),
       live_from: liveFrom(app),
     }
-    const done = await app.store.recorded('updateScimUser', change, caller.event())
+    const done = notStale(await app.store.recorded('updateScimUser', change, caller.event()))
     if (done === undefined) throw notThere('user')
-    if (typeof done === 'object') return showPerson(app, request, id, caller)
-    if (done !== 'stale') throw taken(done)
-  }
-  throw new OAuthError('conflict', 'other requests are changing it now; try again', { reason: 'stale' })
+    if (typeof done !== 'object') throw taken(done)
+    return showPerson(app, request, id, caller)
+  })
 }
 
 /** Deletes a person with the account. */

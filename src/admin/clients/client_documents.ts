@@ -15,7 +15,7 @@ import {
 import type { Client } from '../../records/client.ts'
 import { action } from '../action.ts'
 import * as answers from '../answers/client_answers.ts'
-import { changedFields, conflict, invalid, notFound, retryStale } from '../outcome.ts'
+import { changedFields, conflict, invalid, notFound } from '../outcome.ts'
 import { checkClientChange } from '../rights.ts'
 import { creatable } from './client_members.ts'
 import { getClient } from './client_record.ts'
@@ -115,19 +115,18 @@ export const refreshDocument = action('POST /admin/clients/{client_id}/refresh-d
     const before = await getClient(app, client_id)
     if (before.registration_source !== 'cimd') throw noDocument()
     const { client: fetched, document } = await described(app, client_id, undefined)
-    return retryStale(async () => {
-      const client = await getClient(app, client_id)
-      const changed = documentChanges(client, fetched)
-      if (dry_run) return { shown: { dry_run, changed } }
-      const kept_document = client.document_source === 'stored' ? document : undefined
-      const next = { ...withDocument(client, fetched), kept_document, updated_at: app.clock.now() }
-      if (changed.length === 0 && !isGivenAnew(client, next)) {
-        await app.store.noteDocument({ client_id, fetched_at: next.document_fetched_at })
-        return { shown: { dry_run, changed } }
-      }
-      await checkClientChange(app, by, next, client)
-      const change = { client_id, detail: { fields: changed, ...auditedFields(next) } }
-      return (await by.record('updateClient', next, change)) === 'stale' ? 'stale' : { shown: { dry_run, changed } }
-    })
+    const client = await getClient(app, client_id)
+    const changed = documentChanges(client, fetched)
+    if (dry_run) return { shown: { dry_run, changed } }
+    const kept_document = client.document_source === 'stored' ? document : undefined
+    const next = { ...withDocument(client, fetched), kept_document, updated_at: app.clock.now() }
+    if (changed.length === 0 && !isGivenAnew(client, next)) {
+      await app.store.noteDocument({ client_id, fetched_at: next.document_fetched_at })
+      return { shown: { dry_run, changed } }
+    }
+    await checkClientChange(app, by, next, client)
+    const change = { client_id, detail: { fields: changed, ...auditedFields(next) } }
+    await by.record('updateClient', next, change)
+    return { shown: { dry_run, changed } }
   },
 })

@@ -17,7 +17,7 @@ import { type ActionResult, type AdminResource, action, type Recorder } from '..
 import * as answers from '../answers/answers.ts'
 import { clientForm, newClientForm } from '../forms/client_form.ts'
 import { AFTER, cursorOf, paging, pieces, q, search } from '../lists.ts'
-import { changedFields, changesOf, conflict, invalid, retryStale } from '../outcome.ts'
+import { changedFields, changesOf, conflict, invalid } from '../outcome.ts'
 import { checkClientChange } from '../rights.ts'
 import { clientsByTokens } from './by_tokens.ts'
 import { clientRestore, removeClient } from './client_deletion.ts'
@@ -148,35 +148,34 @@ export const clients: AdminResource = {
         },
         without: Object.keys(fixed),
       },
-      run: (app, { params, body }, by) =>
-        retryStale(async () => {
-          const client = await getClient(app, params.client_id)
-          const { token_endpoint_auth_method, agent, default_resource, limits, jwks, document, ...rest } = body
-          const patch = withoutNulls(jwks === undefined ? rest : { ...rest, jwks: readKeys(jwks) })
-          const refixed = changedFields(client, { token_endpoint_auth_method, is_agent: agent })
-          if (refixed.length > 0)
-            throw invalid(`${refixed.join(', ')} cannot be changed; create a new client`, 'fixed_field')
-          if (client.registration_source === 'cimd' && (jwks ?? rest.jwks_uri) !== undefined)
-            throw invalid('the keys of this client are those of its metadata document', 'document_keys')
-          checkDocumentMembers(client, rest)
-          const kept = document ? await withKeptDocument(app, client, document) : { next: client, fields: [] }
-          const next = {
-            ...setByOperator(kept.next, patch),
-            updated_at: app.clock.now(),
-            default_resource:
-              default_resource === undefined ? client.default_resource : await defaultResourceOf(app, default_resource),
-            limits: limits === undefined ? client.limits : limitsAfter(client.limits, limits),
-          }
-          const fields = [...new Set([...kept.fields, ...changedByOperator(client, next, Object.keys(patch))])]
-          if (fields.length === 0) return { shown: await shownAlone(app, client) }
-          await checkClientChange(app, by, next, client)
-          checkClient(next, offeredBy(app), client)
-          checkDelivery(app.config, next, client)
-          if (patch.federated_credentials) checkFederated(app.config, next)
-          const change = { client_id: client.client_id, detail: changesOf(client, next, fields) }
-          if ((await by.record('updateClient', next, change)) === 'stale') return 'stale'
-          return { shown: await shownAlone(app, next) }
-        }),
+      async run(app, { params, body }, by) {
+        const client = await getClient(app, params.client_id)
+        const { token_endpoint_auth_method, agent, default_resource, limits, jwks, document, ...rest } = body
+        const patch = withoutNulls(jwks === undefined ? rest : { ...rest, jwks: readKeys(jwks) })
+        const refixed = changedFields(client, { token_endpoint_auth_method, is_agent: agent })
+        if (refixed.length > 0)
+          throw invalid(`${refixed.join(', ')} cannot be changed; create a new client`, 'fixed_field')
+        if (client.registration_source === 'cimd' && (jwks ?? rest.jwks_uri) !== undefined)
+          throw invalid('the keys of this client are those of its metadata document', 'document_keys')
+        checkDocumentMembers(client, rest)
+        const kept = document ? await withKeptDocument(app, client, document) : { next: client, fields: [] }
+        const next = {
+          ...setByOperator(kept.next, patch),
+          updated_at: app.clock.now(),
+          default_resource:
+            default_resource === undefined ? client.default_resource : await defaultResourceOf(app, default_resource),
+          limits: limits === undefined ? client.limits : limitsAfter(client.limits, limits),
+        }
+        const fields = [...new Set([...kept.fields, ...changedByOperator(client, next, Object.keys(patch))])]
+        if (fields.length === 0) return { shown: await shownAlone(app, client) }
+        await checkClientChange(app, by, next, client)
+        checkClient(next, offeredBy(app), client)
+        checkDelivery(app.config, next, client)
+        if (patch.federated_credentials) checkFederated(app.config, next)
+        const change = { client_id: client.client_id, detail: changesOf(client, next, fields) }
+        await by.record('updateClient', next, change)
+        return { shown: await shownAlone(app, next) }
+      },
     }),
     suspend: action('PATCH /admin/clients/{client_id}/suspend', {
       doc: 'Suspends an active client. It gets no new tokens.',

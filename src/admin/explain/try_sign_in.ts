@@ -9,6 +9,7 @@ import { FetchError } from '../../net/error.ts'
 import { type AdminResource, action } from '../action.ts'
 import { triedSignIn } from '../answers/connect.ts'
 import { invalid } from '../outcome.ts'
+import { fetchFix } from '../resources/resource_check.ts'
 import { getResource } from '../resources/resource_record.ts'
 import { mint, TRY_DOC } from './try.ts'
 
@@ -93,11 +94,7 @@ async function called({ fetchers, config }: App, uri: string, token: string): Pr
     return status < 300 ? { step, ok: true, answer } : { step, ok: false, answer, fix: fixOf(status) }
   } catch (error) {
     if (!(error instanceof FetchError)) throw error
-    const fix =
-      error.reason === 'blocked_address'
-        ? 'it is at a private address: add the host to cimd.allow_hosts'
-        : 'check its name, its certificate and that it runs'
-    return { step, ok: false, answer: error.reason, fix }
+    return { step, ok: false, answer: error.reason, fix: fetchFix(error) }
   }
 }
 

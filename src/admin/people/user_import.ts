@@ -3,13 +3,14 @@ import { z } from 'zod'
 import { HASH_FORM, hashProblem } from '../../crypto/password_hash.ts'
 import { comparableEmail } from '../../lib/email.ts'
 import { bool, groupNames, jsonBool, listOf, text, word } from '../../lib/field.ts'
+import { notStale } from '../../lib/stale.ts'
 import { newLocalUser } from '../../oauth/sign_in/local_user.ts'
 import { notePasswordKinds } from '../../oauth/sign_in/password_kinds.ts'
 import type { User } from '../../records/user.ts'
 import { EXISTING, MAX_IMPORTED } from '../../records/user_batches.ts'
 import { action } from '../action.ts'
 import * as answers from '../answers/people.ts'
-import { conflict, retryStale } from '../outcome.ts'
+import { conflict } from '../outcome.ts'
 import { checkAdminUsers } from '../rights.ts'
 import { EMAIL_VERIFIED, email, profileMembers, role } from './user_members.ts'
 
@@ -74,9 +75,9 @@ export const userImport = action('POST /admin/users/import', {
     checkAdminUsers(app, by, ...imported)
     if (!dry_run) await notePasswordKinds({ store, clock }, hashesOf(imported))
     const batch = { users: imported, skip: existing === 'skip', dry_run }
-    const { created, taken } = await retryStale(() =>
-      dry_run ? store.importUsers(batch) : by.record('importUsers', batch, { detail: {} }),
-    )
+    const { created, taken } = dry_run
+      ? notStale(await store.importUsers(batch))
+      : await by.record('importUsers', batch, { detail: {} })
     if (existing === 'refuse' && taken.length > 0) throw emailsTaken(taken)
     const shown = { created, skipped: taken.length }
     return dry_run ? { shown, dry: true } : { shown }

@@ -10,7 +10,7 @@ import * as answers from '../answers/answers.ts'
 import { userInFull } from '../answers/people.ts'
 import { userForm } from '../forms/resource_form.ts'
 import { AFTER, cursorOf, order, paging, pieces, q, search } from '../lists.ts'
-import { changedFields, changesOf, conflict, existing, notFound, retryStale } from '../outcome.ts'
+import { changedFields, changesOf, conflict, existing, notFound } from '../outcome.ts'
 import { checkAdminUsers, checkPasswordChange, checkRoleChange, requireCapability } from '../rights.ts'
 import { factorReset, factorsOf } from './factors.ts'
 import { passwordLink } from './password_link.ts'
@@ -205,7 +205,8 @@ async function changeUser(
   { password, groups, oidc_subject, provider_sub = oidc_subject, ...rest }: z.output<typeof userChange>,
   by: Recorder,
 ): Promise<ActionResult> {
-  const { provider } = await getUser(app, id)
+  const user = await getUser(app, id)
+  const { provider } = user
   if (password !== undefined && provider !== 'local')
     throw conflict('the user signs in at the upstream provider and has no password here', 'user_not_local')
   if (provider_sub !== undefined && provider !== 'oidc')
@@ -213,21 +214,18 @@ async function changeUser(
   if (password !== undefined) await checkPasswordChange(app, by, id)
   const password_hash = password === undefined ? undefined : await app.crypto.hashPassword(password)
   const patch = { ...rest, ...(groups ? { operator_groups: groups } : {}), ...(provider_sub ? { provider_sub } : {}) }
-  return retryStale(async () => {
-    const user = await getUser(app, id)
-    const fields = [...changedFields(user, patch), ...(password_hash ? ['password'] : [])]
-    if (fields.length === 0) return { shown: userJson(user) }
-    checkAdminUsers(app, by, user, { ...user, ...rest })
-    if (fields.includes('role')) await checkRoleChange(app, by, user)
-    const isRelinked = fields.includes('provider_sub')
-    // The person with the new subject becomes this user, with the rights of the subject at the admin page and the connections of the user.
-    if (isRelinked) requireCapability(by, 'admin', 'a new subject of a user')
-    const next = { ...user, ...patch, ...(password_hash ? { password_hash } : {}) }
-    const groupChange = nameChange(user.operator_groups, next.operator_groups)
-    const detail = { user_id: id, ...changesOf(user, next, fields), ...groupChange }
-    const written = await writeUser(app, next, isRelinked || password_hash !== undefined, by, detail)
-    return written === 'stale' ? written : { shown: userJson(written) }
-  })
+  const fields = [...changedFields(user, patch), ...(password_hash ? ['password'] : [])]
+  if (fields.length === 0) return { shown: userJson(user) }
+  checkAdminUsers(app, by, user, { ...user, ...rest })
+  if (fields.includes('role')) await checkRoleChange(app, by, user)
+  const isRelinked = fields.includes('provider_sub')
+  // The person with the new subject becomes this user, with the rights of the subject at the admin page and the connections of the user.
+  if (isRelinked) requireCapability(by, 'admin', 'a new subject of a user')
+  const next = { ...user, ...patch, ...(password_hash ? { password_hash } : {}) }
+  const groupChange = nameChange(user.operator_groups, next.operator_groups)
+  const detail = { user_id: id, ...changesOf(user, next, fields), ...groupChange }
+  const written = await writeUser(app, next, isRelinked || password_hash !== undefined, by, detail)
+  return { shown: userJson(written) }
 }
 
 /** Writes a user that was read before, with the event. Throws conflict when the email is taken. */
@@ -237,21 +235,20 @@ async function writeUser(
   signOut: boolean,
   by: Recorder,
   detail: Change['detail'],
-): Promise<User | 'stale'> {
+): Promise<User> {
   const now = app.clock.now()
   const next = { ...user, updated_at: now }
   const outcome = await by.record('updateUser', { user: next, signOut, now }, { detail })
   if (outcome === 'exists') throw emailTaken()
   if (outcome === 'subject_exists')
     throw conflict('another user has this subject at the provider; delete that user first', 'subject_taken')
-  return outcome === 'stale' ? outcome : next
+  return next
 }
 
-const changeStatus = (app: App, id: string, status: User['status'], by: Recorder): Promise<ActionResult> =>
-  retryStale(async () => {
-    const user = await getUser(app, id)
-    checkAdminUsers(app, by, user)
-    if (user.status === status) throw conflict(`the user is ${status} already`, 'wrong_state')
-    const written = await writeUser(app, { ...user, status }, status === 'disabled', by, { user_id: id })
-    return written === 'stale' ? written : { shown: { status } }
-  })
+async function changeStatus(app: App, id: string, status: User['status'], by: Recorder): Promise<ActionResult> {
+  const user = await getUser(app, id)
+  checkAdminUsers(app, by, user)
+  if (user.status === status) throw conflict(`the user is ${status} already`, 'wrong_state')
+  await writeUser(app, { ...user, status }, status === 'disabled', by, { user_id: id })
+  return { shown: { status } }
+}

@@ -7,7 +7,7 @@ import { FetchError } from '../../net/error.ts'
 import { differences, metadataUrlOf } from '../../oauth/tokens/resource_check.ts'
 import { action } from '../action.ts'
 import { discovered } from '../answers/connect.ts'
-import { fetchMetadata } from './resource_check.ts'
+import { fetchFix, fetchMetadata } from './resource_check.ts'
 
 type Step = z.output<typeof discovered>['steps'][number]
 
@@ -81,11 +81,7 @@ async function challengeOf({ fetchers, config }: App, url: string): Promise<{ st
     return { step: { step, ok: false, answer, fix } }
   } catch (error) {
     if (!(error instanceof FetchError)) throw error
-    const fix =
-      error.reason === 'blocked_address'
-        ? 'it is at a private address: add the host to cimd.allow_hosts'
-        : 'check its name, its certificate and that it runs'
-    return { step: { step, ok: false, answer: error.reason, fix } }
+    return { step: { step, ok: false, answer: error.reason, fix: fetchFix(error) } }
   }
 }
 

@@ -12,7 +12,7 @@ import { type AdminResource, action, type FlagRule, type Recorder } from '../act
 import * as answers from '../answers/answers.ts'
 import { frontingForm } from '../forms/resource_form.ts'
 import { paging } from '../lists.ts'
-import { changedFields, conflict, existing, invalid, notFound, retryStale } from '../outcome.ts'
+import { changedFields, conflict, existing, invalid, notFound } from '../outcome.ts'
 import { checkLinkChange } from '../rights.ts'
 import { asJson } from './resource_flags.ts'
 import { getResource } from './resource_record.ts'
@@ -103,27 +103,25 @@ export const frontingLinks: AdminResource = {
       }),
       audit: 'fronting_link_created',
       cli: { flags: { 'scope-map': scopeMapFlag } },
-      run: (app, { query: { dry_run }, body: { scope_map, ...ends } }, by) =>
-        retryStale(async () => {
-          const now = app.clock.now()
-          const [source_slug, target_slug] = [ends.source, ends.target]
-          const link = {
-            source_slug,
-            target_slug,
-            scope_map,
-            created_by: by.actor_id,
-            created_at: now,
-            updated_at: now,
-          }
-          const write = { link, ends: await checkedEnds(app, by, ends, scope_map), dry_run }
-          const outcome = await (dry_run
-            ? app.store.createFrontingLink(write)
-            : by.record('createFrontingLink', write, { detail: linkDetail(link) }))
-          if (outcome === 'stale') return outcome
-          if (outcome === 'exists') throw conflict('a fronting link between them exists already', 'fronting_exists')
-          if (outcome === 'cycle') throw invalid('the target leads back to the source', 'fronting_cycle')
-          return { shown: linkJson(link), ...(dry_run ? { dry: true } : {}) }
-        }),
+      async run(app, { query: { dry_run }, body: { scope_map, ...ends } }, by) {
+        const now = app.clock.now()
+        const [source_slug, target_slug] = [ends.source, ends.target]
+        const link = {
+          source_slug,
+          target_slug,
+          scope_map,
+          created_by: by.actor_id,
+          created_at: now,
+          updated_at: now,
+        }
+        const write = { link, ends: await checkedEnds(app, by, ends, scope_map), dry_run }
+        const outcome = await (dry_run
+          ? app.store.createFrontingLink(write)
+          : by.record('createFrontingLink', write, { detail: linkDetail(link) }))
+        if (outcome === 'exists') throw conflict('a fronting link between them exists already', 'fronting_exists')
+        if (outcome === 'cycle') throw invalid('the target leads back to the source', 'fronting_cycle')
+        return { shown: linkJson(link), ...(dry_run ? { dry: true } : {}) }
+      },
     }),
     get: action('GET /admin/fronting/{source}/{target}', {
       doc: 'Shows a fronting link.',
@@ -137,17 +135,15 @@ export const frontingLinks: AdminResource = {
       body: z.strictObject({ scope_map: scope_map.optional() }),
       audit: 'fronting_link_updated',
       cli: { flags: { 'scope-map': scopeMapFlag } },
-      run: (app, { params, body }, by) =>
-        retryStale(async () => {
-          const link = await getLink(app, params)
-          if (changedFields(link, body).length === 0) return { shown: linkJson(link) }
-          const next = { ...link, ...body, updated_at: app.clock.now() }
-          const ends = await checkedEnds(app, by, params, next.scope_map, link.scope_map)
-          const outcome = await by.record('updateFrontingLink', { link: next, ends }, { detail: linkDetail(next) })
-          if (outcome === 'stale') return outcome
-          if (!outcome) throw notFound('fronting link')
-          return { shown: linkJson(next) }
-        }),
+      async run(app, { params, body }, by) {
+        const link = await getLink(app, params)
+        if (changedFields(link, body).length === 0) return { shown: linkJson(link) }
+        const next = { ...link, ...body, updated_at: app.clock.now() }
+        const ends = await checkedEnds(app, by, params, next.scope_map, link.scope_map)
+        const outcome = await by.record('updateFrontingLink', { link: next, ends }, { detail: linkDetail(next) })
+        if (!outcome) throw notFound('fronting link')
+        return { shown: linkJson(next) }
+      },
     }),
     delete: action('DELETE /admin/fronting/{source}/{target}', {
       doc: 'Deletes a fronting link. No new tokens are issued through it. Issued tokens stay valid until they expire.',

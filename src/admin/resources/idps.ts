@@ -14,7 +14,7 @@ import { type AdminResource, action } from '../action.ts'
 import { refreshed } from '../answers/answers.ts'
 import * as answers from '../answers/federation.ts'
 import { newIdpForm } from '../forms/provider_forms.ts'
-import { changedFields, changesOf, conflict, existing, invalid, notFound, retryStale } from '../outcome.ts'
+import { changedFields, changesOf, conflict, existing, invalid, notFound } from '../outcome.ts'
 import { withHostWarning } from '../unreachable.ts'
 
 const fields = {
@@ -156,20 +156,19 @@ export const idps: AdminResource = {
       audit: 'idp_updated',
       cli: { without: ['issuer'] },
       count: counted('update'),
-      run: (app, { params, body: { issuer, ...patch } }, by) =>
-        retryStale(async () => {
-          const idp = await getIdp(app, params.id)
-          if (issuer !== undefined && issuer !== idp.issuer) throw invalid('issuer cannot be changed', 'fixed_field')
-          const fields = changedFields(idp, patch)
-          if (fields.length === 0) return { shown: await idpShown(app, idp) }
-          if (fields.includes('jwks_uri')) checkJwksUri(app.config, patch.jwks_uri ?? idp.jwks_uri)
-          const next = { ...idp, ...patch, updated_at: app.clock.now() }
-          checkAudiences(next)
-          const change = { detail: { ...facts(next), ...changesOf(idp, next, fields) } }
-          if ((await by.record('updateIdp', next, change)) === 'stale') return 'stale'
-          if (next.jwks_uri !== idp.jwks_uri) await forgetKeys(app, idp)
-          return { shown: await idpShown(app, next) }
-        }),
+      async run(app, { params, body: { issuer, ...patch } }, by) {
+        const idp = await getIdp(app, params.id)
+        if (issuer !== undefined && issuer !== idp.issuer) throw invalid('issuer cannot be changed', 'fixed_field')
+        const fields = changedFields(idp, patch)
+        if (fields.length === 0) return { shown: await idpShown(app, idp) }
+        if (fields.includes('jwks_uri')) checkJwksUri(app.config, patch.jwks_uri ?? idp.jwks_uri)
+        const next = { ...idp, ...patch, updated_at: app.clock.now() }
+        checkAudiences(next)
+        const change = { detail: { ...facts(next), ...changesOf(idp, next, fields) } }
+        await by.record('updateIdp', next, change)
+        if (next.jwks_uri !== idp.jwks_uri) await forgetKeys(app, idp)
+        return { shown: await idpShown(app, next) }
+      },
     }),
     refreshKeys: action('POST /admin/idps/{id}/refresh-keys', {
       doc: 'Fetches the keys of an identity provider now, and replaces the cached ones.',

@@ -16,7 +16,7 @@ import type { BrokerProvider } from '../../records/broker_provider.ts'
 import { type AdminResource, action, type FlagRule } from '../action.ts'
 import * as answers from '../answers/answers.ts'
 import { newProviderForm, providerForm } from '../forms/provider_forms.ts'
-import { changedFields, changesOf, conflict, existing, invalid, notFound, parsed, retryStale } from '../outcome.ts'
+import { changedFields, changesOf, conflict, existing, invalid, notFound, parsed } from '../outcome.ts'
 import { withHostWarning } from '../unreachable.ts'
 
 const patchable = z.strictObject(providerFields).partial()
@@ -119,19 +119,17 @@ export const providers: AdminResource = {
       needs: 'admin',
       audit: 'broker_provider_updated',
       cli,
-      run: (app, { params, body }, by) =>
-        retryStale(async () => {
-          const stored = await getProvider(app, params.id)
-          const fields = changedFields(stored, body)
-          if (fields.length === 0) return { shown: await providerShown(app, stored) }
-          const next = { ...stored, ...merged(app, stored, body), updated_at: app.clock.now() }
-          const outcome = await by.record('updateProvider', next, {
-            detail: { ...facts(next), ...changesOf(stored, next, fields) },
-          })
-          if (outcome === 'exists') throw taken()
-          if (outcome === 'stale') return outcome
-          return { shown: await providerShown(app, next) }
-        }),
+      async run(app, { params, body }, by) {
+        const stored = await getProvider(app, params.id)
+        const fields = changedFields(stored, body)
+        if (fields.length === 0) return { shown: await providerShown(app, stored) }
+        const next = { ...stored, ...merged(app, stored, body), updated_at: app.clock.now() }
+        const outcome = await by.record('updateProvider', next, {
+          detail: { ...facts(next), ...changesOf(stored, next, fields) },
+        })
+        if (outcome === 'exists') throw taken()
+        return { shown: await providerShown(app, next) }
+      },
     }),
     delete: action('DELETE /admin/broker-providers/{id}', {
       doc: 'Deletes a broker provider that no resource uses. A provider with connected users is deleted only with cascade.',

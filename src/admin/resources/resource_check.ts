@@ -73,10 +73,12 @@ export async function fetchMetadata(
     return { message: `answers ${reply.status} without metadata`, fix: 'serve the metadata there (RFC 9728)' }
   } catch (error) {
     if (!(error instanceof FetchError)) throw error
-    const fix =
-      error.reason === 'blocked_address'
-        ? 'it is at a private address: add the host to cimd.allow_hosts, or use `service doctor` on a machine that reaches it'
-        : 'check its name, its certificate and that it runs'
-    return { message: `cannot be fetched: ${error.reason}`, fix }
+    return { message: `cannot be fetched: ${error.reason}`, fix: fetchFix(error) }
   }
 }
+
+/** What to do when the server of a resource cannot be reached. */
+export const fetchFix = ({ reason }: FetchError): string =>
+  reason === 'blocked_address'
+    ? 'it is at a private address: add the host to cimd.allow_hosts, or use `service doctor` on a machine that reaches it'
+    : 'check its name, its certificate and that it runs'

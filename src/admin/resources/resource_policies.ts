@@ -5,7 +5,7 @@ import { text } from '../../lib/field.ts'
 import type { Resource, ResourcePolicy } from '../../records/resource.ts'
 import { type ActionResult, type AdminResource, action, type Recorder } from '../action.ts'
 import * as answers from '../answers/answers.ts'
-import { invalid, retryStale } from '../outcome.ts'
+import { invalid } from '../outcome.ts'
 import { getResource } from './resource_record.ts'
 import { writeResource } from './resources.ts'
 
@@ -50,23 +50,22 @@ const showList = async (app: App, slug: string, list: PolicyList): Promise<Actio
   shown: shownList(list, await getHolder(app, slug, list)),
 })
 
-const changeList = (
+async function changeList(
   app: App,
   slug: string,
   list: PolicyList,
   op: 'added' | 'removed',
   item: string,
   by: Recorder,
-): Promise<ActionResult> =>
-  retryStale(async () => {
-    const stored = await getHolder(app, slug, list)
-    const items = list.read(stored.policy)
-    if (items.includes(item) === (op === 'added')) return { shown: shownList(list, stored) }
-    const changed = op === 'added' ? [...items, item] : items.filter((each) => each !== item)
-    const next = { ...stored, policy: list.write(stored.policy, changed) }
-    const written = await writeResource(app, stored, next, by, { policy: list.name, [op]: item })
-    return written === 'stale' ? written : { shown: shownList(list, written) }
-  })
+): Promise<ActionResult> {
+  const stored = await getHolder(app, slug, list)
+  const items = list.read(stored.policy)
+  if (items.includes(item) === (op === 'added')) return { shown: shownList(list, stored) }
+  const changed = op === 'added' ? [...items, item] : items.filter((each) => each !== item)
+  const next = { ...stored, policy: list.write(stored.policy, changed) }
+  const written = await writeResource(app, stored, next, by, { policy: list.name, [op]: item })
+  return { shown: shownList(list, written) }
+}
 
 const added = { audit: 'resource_updated', count: ['ext_allowlist_ops_total', { op: 'add' }] } as const
 const removed = { audit: 'resource_updated', count: ['ext_allowlist_ops_total', { op: 'remove' }] } as const

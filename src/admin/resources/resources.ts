@@ -11,7 +11,7 @@ import { type AdminResource, action, type Change, type Recorder } from '../actio
 import * as answers from '../answers/answers.ts'
 import { resourceForm } from '../forms/resource_form.ts'
 import { AFTER, cursorOf, q } from '../lists.ts'
-import { changedFields, changesOf, invalid, parsed, retryStale } from '../outcome.ts'
+import { changedFields, changesOf, invalid, parsed } from '../outcome.ts'
 import { checkResourceChange } from '../rights.ts'
 import { discover } from './discover.ts'
 import { getProvider } from './providers.ts'
@@ -30,7 +30,7 @@ export async function writeResource(
   next: Resource,
   by: Recorder,
   detail: Change['detail'],
-): Promise<Resource | 'stale'> {
+): Promise<Resource> {
   await checkResourceChange(app, by, next, stored)
   await checkClients(app, next.policy, stored.policy)
   await checkDetailsTypes(app, next)
@@ -41,7 +41,7 @@ export async function writeResource(
   const narrowed = narrows(stored, next) ? { narrowed: true } : {}
   const outcome = await by.record('updateResource', written, { detail: { ...factsOf(next), ...detail, ...narrowed } })
   checkCreated(outcome)
-  return outcome === 'stale' ? outcome : changed
+  return changed
 }
 
 /** A policy may only add clients that exist. Clients that it names already may have been deleted since. */
@@ -162,17 +162,16 @@ export const resources: AdminResource = {
         flags: { ...bySlug, ...resourceFlags },
         without: ['policy', 'broker_provider_id', 'slug'],
       },
-      run: (app, { params, body }, by) =>
-        retryStale(async () => {
-          const stored = await getResource(app, params.id)
-          const patched = resourceFieldsOf(mergeResource(stored, await withProvider(app, body)))
-          const fields = changedFields(stored, patched)
-          if (fields.length === 0) return { shown: await resourceJson(app, stored) }
-          await checkLinks(app, stored, patched)
-          const next = { ...stored, ...patched }
-          const written = await writeResource(app, stored, next, by, changesOf(stored, next, fields))
-          return written === 'stale' ? written : { shown: await resourceJson(app, written) }
-        }),
+      async run(app, { params, body }, by) {
+        const stored = await getResource(app, params.id)
+        const patched = resourceFieldsOf(mergeResource(stored, await withProvider(app, body)))
+        const fields = changedFields(stored, patched)
+        if (fields.length === 0) return { shown: await resourceJson(app, stored) }
+        await checkLinks(app, stored, patched)
+        const next = { ...stored, ...patched }
+        const written = await writeResource(app, stored, next, by, changesOf(stored, next, fields))
+        return { shown: await resourceJson(app, written) }
+      },
     }),
     delete: removeResource,
     restore: resourceRestore,

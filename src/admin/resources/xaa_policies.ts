@@ -9,7 +9,7 @@ import { policyDetail } from '../../store/recorded.ts'
 import { type AdminResource, action } from '../action.ts'
 import * as answers from '../answers/federation.ts'
 import { policyForm } from '../forms/resource_form.ts'
-import { changedFields, changesOf, existing, invalid, notFound, retryStale } from '../outcome.ts'
+import { changedFields, changesOf, existing, invalid, notFound } from '../outcome.ts'
 import { withXaa } from './idps.ts'
 
 const fields = {
@@ -81,19 +81,18 @@ export const xaaPolicies: AdminResource = {
       needs: 'admin',
       audit: 'xaa_policy_updated',
       cli: { without: ['idp_id'] },
-      run: (app, { params, body: { idp_id, ...patch } }, by) =>
-        retryStale(async () => {
-          const policy = await getPolicy(app, params.id)
-          if (idp_id !== undefined && idp_id !== policy.idp_id) throw invalid('idp_id cannot be changed', 'fixed_field')
-          const before = { ...policy, scopes: policy.scopes ?? null }
-          const fields = changedFields(before, patch)
-          if (fields.length === 0) return { shown: policyJson(policy) }
-          const written = { ...before, ...patch, updated_at: app.clock.now() }
-          const next = { ...written, scopes: written.scopes ?? undefined }
-          const change = { detail: { ...policyDetail(next), ...changesOf(policy, next, fields) } }
-          if ((await by.record('updatePolicy', next, change)) === 'stale') return 'stale'
-          return { shown: policyJson(next) }
-        }),
+      async run(app, { params, body: { idp_id, ...patch } }, by) {
+        const policy = await getPolicy(app, params.id)
+        if (idp_id !== undefined && idp_id !== policy.idp_id) throw invalid('idp_id cannot be changed', 'fixed_field')
+        const before = { ...policy, scopes: policy.scopes ?? null }
+        const fields = changedFields(before, patch)
+        if (fields.length === 0) return { shown: policyJson(policy) }
+        const written = { ...before, ...patch, updated_at: app.clock.now() }
+        const next = { ...written, scopes: written.scopes ?? undefined }
+        const change = { detail: { ...policyDetail(next), ...changesOf(policy, next, fields) } }
+        await by.record('updatePolicy', next, change)
+        return { shown: policyJson(next) }
+      },
     }),
     delete: action('DELETE /admin/xaa/policies/{id}', {
       doc: 'Deletes a policy.',

@@ -1,10 +1,9 @@
 // The other languages below a page, and POST /language, which keeps the choice of a user in the browser and returns to the page.
 import type { App } from '../../context.ts'
 import { parseForm, type Reply, type Request, redirect } from '../../http/message.ts'
-import { OAuthError } from '../../lib/error.ts'
 import { html, type Markup } from '../../lib/html.ts'
 import type { Messages } from '../messages/en.ts'
-import { isForeign } from '../origin.ts'
+import { crossSite, isForeign } from '../origin.ts'
 import { LANGUAGES, languageCookie } from './language.ts'
 import { basePath, safeRedirect } from './urls.ts'
 
@@ -23,8 +22,7 @@ ${LANGUAGES.filter((each) => each !== messages).map(
 
 /** Keeps the language that a user chose, and returns to the page. It needs no CSRF token, because it changes only the language. */
 export function chooseLanguage(app: App, request: Request): Reply {
-  if (isForeign(app, request))
-    throw new OAuthError('access_denied', 'cross-site requests are not allowed', { reason: 'cross_site' })
+  if (isForeign(app, request)) throw crossSite()
   const { language, redirect: place } = parseForm(request)
   const cookie = languageCookie(app, language)
   return redirect(safeRedirect(app, place), cookie === undefined ? {} : { 'set-cookie': cookie })
