@@ -2,7 +2,7 @@
 import type { App } from '../context.ts'
 import { compressed } from '../http/compressed.ts'
 import { empty, json, NO_STORE, parseJson, parseParams, type Reply, type Request } from '../http/message.ts'
-import { METHODS, type Route } from '../http/route.ts'
+import { ROUTE_METHODS, type Route } from '../http/route.ts'
 import { OAuthError } from '../lib/error.ts'
 import { sentBy } from '../oauth/audit.ts'
 import type { Capability } from '../records/api_key.ts'
@@ -111,7 +111,7 @@ const linesOf = (rows: AsyncIterable<unknown>): Reply => ({
 /** Without a key, a caller cannot learn which paths exist. */
 const unknownPaths = (guard: Route['guard']): Route[] =>
   ['/admin', '/admin/', '/admin/{rest...}'].flatMap((path) =>
-    METHODS.map((method) => ({
+    ROUTE_METHODS.map((method) => ({
       method,
       path,
       guard,

@@ -20,13 +20,13 @@ import { listProblems } from '../lib/bounded.ts'
 import { OAuthError } from '../lib/error.ts'
 import { issuesOf, jsonBool, jsonInt, listOf, text, word } from '../lib/field.ts'
 import type { Reason } from '../lib/reasons/index.ts'
-import { notStale, retryStale } from '../lib/stale.ts'
 import { audit, newAuditEvent, sentBy } from '../oauth/audit.ts'
 import { authenticateClient } from '../oauth/clients/client_auth.ts'
 import { checkToken } from '../oauth/tokens/access_token.ts'
 import { checkBound, useProof } from '../oauth/tokens/dpop.ts'
 import { scopeNames } from '../oauth/tokens/resource.ts'
 import type { EventReceiver } from '../records/event_receiver.ts'
+import { notStale, retryStale } from '../store/stale.ts'
 
 /** GET /.well-known/ssf-configuration. */
 export const ssfConfiguration = ({ config }: App): Reply =>

@@ -5,8 +5,8 @@ import type { Admission } from './admission.ts'
 import type { Reply, Request, RequestHead } from './message.ts'
 
 /** The methods that routes have. */
-export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
-export type Method = (typeof METHODS)[number]
+export const ROUTE_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+export type Method = (typeof ROUTE_METHODS)[number]
 
 export interface Route {
   method: Method

@@ -1,7 +1,7 @@
 // The routes of SCIM and of global token revocation, while scim.enabled is true. What answers them is loaded with the first request.
 import type { App } from '../context.ts'
 import type { Reply, Request } from '../http/message.ts'
-import { METHODS, type Method, type Route } from '../http/route.ts'
+import { type Method, ROUTE_METHODS, type Route } from '../http/route.ts'
 import { PATHS } from '../oauth/metadata.ts'
 import { scimError } from './message.ts'
 
@@ -26,7 +26,7 @@ export function scimRoutes(app: App): Route[] {
     renderProblem: scimError,
   })
   return [
-    ...METHODS.flatMap((method) => [at(PATHS.scim, method), at(`${PATHS.scim}/{rest...}`, method)]),
+    ...ROUTE_METHODS.flatMap((method) => [at(PATHS.scim, method), at(`${PATHS.scim}/{rest...}`, method)]),
     { ...at(PATHS.globalRevocation, 'POST'), body: { type: 'any', limit: 64 * 1024, optional: true } },
   ]
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { notStale, retryStale } from '../../src/lib/stale.ts'
+import { notStale, retryStale } from '../../src/store/stale.ts'
 import { refusalOf } from '../support/thrown.ts'
 
 test('a write that another write overtook is decided again', async () => {

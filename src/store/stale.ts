@@ -1,5 +1,5 @@
 // Writes that another write overtook. They are decided again, from what is stored then.
-import { OAuthError } from './error.ts'
+import { OAuthError } from '../lib/error.ts'
 
 /** The record has changed since it was read, and nothing was written. */
 class StaleError extends Error {}
