@@ -27,7 +27,7 @@ export interface ClientLimiter {
   close(): Promise<void>
 }
 
-const MAX_CLIENTS = 100_000
+const MAX_CLIENTS = 60_000
 /** Seconds of the rate that a client may use at once. */
 const BURST = 2
 const rateOf = (rate: number) => ({ rate, burst: Math.max(1, rate * BURST) })

@@ -124,7 +124,8 @@ export class SharedBucket implements Limiter {
   }
 }
 
-const [MAX_TRACKED, MAX_BYTES] = [100_000, 8 * MB]
+/** As many as fit: with room for more, the first bucket would take longer to create than a request does. */
+const [MAX_TRACKED, MAX_BYTES] = [30_000, 8 * MB]
 /** Memory of a bucket, apart from its key. Its limit belongs to all buckets. */
 export const BUCKET_BYTES = 160
 
