@@ -1,12 +1,12 @@
 // Stores on real SQLite files.
 import path from 'node:path'
-import { Database, prepareDatabase } from '../../src/store/database.ts'
+import { Database } from '../../src/store/database.ts'
 import { createStore } from '../../src/store/index.ts'
 import { openSqlite } from '../../src/store/sqlite.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { tempFolder } from '../support/folder.ts'
 import { silentLog } from '../support/log.ts'
-import { NOW } from '../support/records.ts'
+import { createMigratedDatabase } from '../support/migrated_database.ts'
 import type { Opened } from './conformance.ts'
 
 /** Opens the store of a database file. */
@@ -27,6 +27,6 @@ export function openFile(file: string, wal = true, busyMs?: number): Opened {
 /** A store on a new, migrated file. */
 export async function openSqliteStore(): Promise<Opened> {
   const file = path.join(tempFolder(), 'service.db')
-  prepareDatabase(file, true, NOW)
+  createMigratedDatabase(file)
   return openFile(file)
 }
