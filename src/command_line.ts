@@ -70,6 +70,9 @@ class ServiceCommand extends Command {
   }
 }
 
+/** The commands whose modules are loaded for them only. */
+const LOADED = ['mcp', 'bench', 'plan']
+
 /** Builds the commands that these arguments need, or all. `exit` takes the exit code of a command when it is not 0. */
 export async function commandTree(env: Env, exit: (code: number) => void, argv?: readonly string[]): Promise<Command> {
   const program = new ServiceCommand('service')
@@ -97,14 +100,18 @@ export async function commandTree(env: Env, exit: (code: number) => void, argv?:
     ),
   )
   // The admin operations load the whole service. Other commands start faster without them.
-  const has = (...words: string[]) => !argv || words.some((word) => argv.includes(word))
-  if (has('mcp', 'completion', '--help', '-h') || (argv && argv.length < 3))
-    (await import('./cli/mcp.ts')).addMcpCommand(program, env)
-  if (has('admin', 'completion')) {
-    ;(await import('./cli/admin.ts')).addAdminCommands(program, env, has('completion') ? undefined : argv)
+  const isAll = !argv || argv.includes('completion')
+  const has = (...words: string[]) => isAll || words.some((word) => argv?.includes(word))
+  // The overview of `service --help` has every command, and so do the suggestions for a word that is none.
+  const isOverview = !argv?.some(
+    (word) => LOADED.includes(word) || program.commands.some((command) => command.name() === word),
+  )
+  if (has('mcp') || isOverview) (await import('./cli/mcp.ts')).addMcpCommand(program, env)
+  if (has('admin')) {
+    ;(await import('./cli/admin.ts')).addAdminCommands(program, env, isAll ? undefined : argv)
     ;(await import('./cli/setup/commands.ts')).addSetupCommands(program, env, exit)
   }
-  if (has('bench', 'plan', 'completion', '--help', '-h') || (argv && argv.length < 3)) {
+  if (has('bench', 'plan') || isOverview) {
     ;(await import('../bench/cli/bench.ts')).addBenchCommands(program, env, exit)
     ;(await import('../bench/cli/plan.ts')).addPlanCommand(program, env)
   }
