@@ -18,7 +18,7 @@ async function costOf(run: () => unknown): Promise<number> {
   return Math.min(...costs)
 }
 
-test('Z10: twenty elements of 16 KB together are checked in 3 ms of the processor, and compared in less than twelve times as much', async () => {
+test('Z10: twenty elements of 16 KB together are checked in 3 ms of the processor, and a comparison reads each member once', async () => {
   const schema = { properties: { members: { type: 'object', additionalProperties: { type: 'number' } } } }
   const resource = aResource({ authorization_details_types: [{ type: 'wide', description: 'Wide', schema }] })
   const members = Object.fromEntries(Array.from({ length: 90 }, (_, i) => [`m${99 - i}`, i % 10]))
@@ -27,9 +27,19 @@ test('Z10: twenty elements of 16 KB together are checked in 3 ms of the processo
   expect(text.length).toBeGreaterThan(14_000)
   const app = { details: new DetailsSchemas() }
   expect(await requestedDetails(app, text, resource)).toEqual(elements)
-  const checked = await costOf(() => requestedDetails(app, text, resource))
-  expect(checked).toBeLessThan(3)
+  expect(await costOf(() => requestedDetails(app, text, resource))).toBeLessThan(3)
   const granted = elements.toReversed()
   expect(narrowedDetails(text, granted)).toEqual(elements)
-  expect(await costOf(() => narrowedDetails(text, granted))).toBeLessThan(12 * checked)
+  let reads = 0
+  const counted = granted.map((element) => ({
+    ...element,
+    members: new Proxy(element.members, {
+      get(target, name) {
+        if (Object.hasOwn(target, name)) reads++
+        return Reflect.get(target, name)
+      },
+    }),
+  }))
+  narrowedDetails(text, counted)
+  expect(reads).toBe(20 * Object.keys(elements[0]?.members ?? {}).length)
 })
