@@ -70,9 +70,6 @@ class ServiceCommand extends Command {
   }
 }
 
-/** The commands whose modules are loaded for them only. */
-const LOADED = ['mcp', 'bench', 'plan']
-
 /** Builds the commands that these arguments need, or all. `exit` takes the exit code of a command when it is not 0. */
 export async function commandTree(env: Env, exit: (code: number) => void, argv?: readonly string[]): Promise<Command> {
   const program = new ServiceCommand('service')
@@ -99,22 +96,22 @@ export async function commandTree(env: Env, exit: (code: number) => void, argv?:
       'Commands of operators. Each mirrors an operation of the admin API. They use the running server of the configuration, or without one its database; with --admin-url or --profile a server elsewhere.',
     ),
   )
-  // The admin operations load the whole service. Other commands start faster without them.
   const isAll = !argv || argv.includes('completion')
   const has = (...words: string[]) => isAll || words.some((word) => argv?.includes(word))
-  // The overview of `service --help` has every command, and so do the suggestions for a word that is none.
-  const isOverview = !argv?.some(
-    (word) => LOADED.includes(word) || program.commands.some((command) => command.name() === word),
-  )
-  if (has('mcp') || isOverview) (await import('./cli/mcp.ts')).addMcpCommand(program, env)
+  // The admin operations load the whole service. Other commands start faster without them.
   if (has('admin')) {
     ;(await import('./cli/admin.ts')).addAdminCommands(program, env, isAll ? undefined : argv)
     ;(await import('./cli/setup/commands.ts')).addSetupCommands(program, env, exit)
   }
-  if (has('bench', 'plan') || isOverview) {
+  const addMcp = async () => (await import('./cli/mcp.ts')).addMcpCommand(program, env)
+  const addBench = async () => {
     ;(await import('../bench/cli/bench.ts')).addBenchCommands(program, env, exit)
     ;(await import('../bench/cli/plan.ts')).addPlanCommand(program, env)
   }
+  const named = [...(has('mcp') ? [addMcp] : []), ...(has('bench', 'plan') ? [addBench] : [])]
+  // The overview of `service --help` has every command, and so do the suggestions for a word that is none.
+  const isOverview = !has('--version', ...program.commands.map((command) => command.name()))
+  for (const add of isOverview && named.length === 0 ? [addMcp, addBench] : named) await add()
   addExamples(program)
   return program
 }

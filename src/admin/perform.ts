@@ -1,5 +1,4 @@
 // Runs an admin operation: parses the input, runs it, writes the audit event, counts. REST and the command line share it.
-
 import { z } from 'zod'
 import type { App } from '../context.ts'
 import { clip } from '../lib/bounded.ts'

@@ -1,5 +1,4 @@
 // The transmitter of shared signals (OpenID SSF 1.0): its configuration, and the streams of a client that serves a resource.
-
 import { z } from 'zod'
 import { issuerOf } from '../config/issuer.ts'
 import type { App } from '../context.ts'

@@ -1,5 +1,4 @@
 // /Users: the people of the provider of a key.
-
 import { longestLife } from '../config/lifetimes.ts'
 import type { App } from '../context.ts'
 import { empty, NO_STORE, type Reply, type Request } from '../http/message.ts'

@@ -13,6 +13,7 @@ import {
   inspectDocument,
 } from '../../oauth/clients/operator_document.ts'
 import type { Client } from '../../records/client.ts'
+import { retryStale } from '../../store/stale.ts'
 import { action } from '../action.ts'
 import * as answers from '../answers/client_answers.ts'
 import { changedFields, conflict, invalid, notFound } from '../outcome.ts'
@@ -115,18 +116,21 @@ export const refreshDocument = action('POST /admin/clients/{client_id}/refresh-d
     const before = await getClient(app, client_id)
     if (before.registration_source !== 'cimd') throw noDocument()
     const { client: fetched, document } = await described(app, client_id, undefined)
-    const client = await getClient(app, client_id)
-    const changed = documentChanges(client, fetched)
-    if (dry_run) return { shown: { dry_run, changed } }
-    const kept_document = client.document_source === 'stored' ? document : undefined
-    const next = { ...withDocument(client, fetched), kept_document, updated_at: app.clock.now() }
-    if (changed.length === 0 && !isGivenAnew(client, next)) {
-      await app.store.noteDocument({ client_id, fetched_at: next.document_fetched_at })
+    // Only this is repeated, so that the document is fetched once.
+    return retryStale(async () => {
+      const client = await getClient(app, client_id)
+      const changed = documentChanges(client, fetched)
+      if (dry_run) return { shown: { dry_run, changed } }
+      const kept_document = client.document_source === 'stored' ? document : undefined
+      const next = { ...withDocument(client, fetched), kept_document, updated_at: app.clock.now() }
+      if (changed.length === 0 && !isGivenAnew(client, next)) {
+        await app.store.noteDocument({ client_id, fetched_at: next.document_fetched_at })
+        return { shown: { dry_run, changed } }
+      }
+      await checkClientChange(app, by, next, client)
+      const change = { client_id, detail: { fields: changed, ...auditedFields(next) } }
+      await by.record('updateClient', next, change)
       return { shown: { dry_run, changed } }
-    }
-    await checkClientChange(app, by, next, client)
-    const change = { client_id, detail: { fields: changed, ...auditedFields(next) } }
-    await by.record('updateClient', next, change)
-    return { shown: { dry_run, changed } }
+    })
   },
 })

@@ -5,6 +5,7 @@ import { bool, groupName, slug, text } from '../../lib/field.ts'
 import { rfc3339 } from '../../lib/time.ts'
 import { newLocalUser } from '../../oauth/sign_in/local_user.ts'
 import { groupsOf, nameChange, profileOf, type User } from '../../records/user.ts'
+import { retryStale } from '../../store/stale.ts'
 import { type ActionResult, type AdminResource, action, type Change, type Recorder } from '../action.ts'
 import * as answers from '../answers/answers.ts'
 import { userInFull } from '../answers/people.ts'
@@ -205,8 +206,7 @@ async function changeUser(
   { password, groups, oidc_subject, provider_sub = oidc_subject, ...rest }: z.output<typeof userChange>,
   by: Recorder,
 ): Promise<ActionResult> {
-  const user = await getUser(app, id)
-  const { provider } = user
+  const { provider } = await getUser(app, id)
   if (password !== undefined && provider !== 'local')
     throw conflict('the user signs in at the upstream provider and has no password here', 'user_not_local')
   if (provider_sub !== undefined && provider !== 'oidc')
@@ -214,18 +214,22 @@ async function changeUser(
   if (password !== undefined) await checkPasswordChange(app, by, id)
   const password_hash = password === undefined ? undefined : await app.crypto.hashPassword(password)
   const patch = { ...rest, ...(groups ? { operator_groups: groups } : {}), ...(provider_sub ? { provider_sub } : {}) }
-  const fields = [...changedFields(user, patch), ...(password_hash ? ['password'] : [])]
-  if (fields.length === 0) return { shown: userJson(user) }
-  checkAdminUsers(app, by, user, { ...user, ...rest })
-  if (fields.includes('role')) await checkRoleChange(app, by, user)
-  const isRelinked = fields.includes('provider_sub')
-  // The person with the new subject becomes this user, with the rights of the subject at the admin page and the connections of the user.
-  if (isRelinked) requireCapability(by, 'admin', 'a new subject of a user')
-  const next = { ...user, ...patch, ...(password_hash ? { password_hash } : {}) }
-  const groupChange = nameChange(user.operator_groups, next.operator_groups)
-  const detail = { user_id: id, ...changesOf(user, next, fields), ...groupChange }
-  const written = await writeUser(app, next, isRelinked || password_hash !== undefined, by, detail)
-  return { shown: userJson(written) }
+  // Only this is repeated, so that the password is hashed once.
+  return retryStale(async () => {
+    const user = await getUser(app, id)
+    const fields = [...changedFields(user, patch), ...(password_hash ? ['password'] : [])]
+    if (fields.length === 0) return { shown: userJson(user) }
+    checkAdminUsers(app, by, user, { ...user, ...rest })
+    if (fields.includes('role')) await checkRoleChange(app, by, user)
+    const isRelinked = fields.includes('provider_sub')
+    // The person with the new subject becomes this user, with the rights of the subject at the admin page and the connections of the user.
+    if (isRelinked) requireCapability(by, 'admin', 'a new subject of a user')
+    const next = { ...user, ...patch, ...(password_hash ? { password_hash } : {}) }
+    const groupChange = nameChange(user.operator_groups, next.operator_groups)
+    const detail = { user_id: id, ...changesOf(user, next, fields), ...groupChange }
+    const written = await writeUser(app, next, isRelinked || password_hash !== undefined, by, detail)
+    return { shown: userJson(written) }
+  })
 }
 
 /** Writes a user that was read before, with the event. Throws conflict when the email is taken. */

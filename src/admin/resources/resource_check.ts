@@ -73,12 +73,15 @@ export async function fetchMetadata(
     return { message: `answers ${reply.status} without metadata`, fix: 'serve the metadata there (RFC 9728)' }
   } catch (error) {
     if (!(error instanceof FetchError)) throw error
-    return { message: `cannot be fetched: ${error.reason}`, fix: fetchFix(error) }
+    return {
+      message: `cannot be fetched: ${error.reason}`,
+      fix: fetchFix(error, ', or use `service doctor` on a machine that reaches it'),
+    }
   }
 }
 
-/** What to do when the server of a resource cannot be reached. */
-export const fetchFix = ({ reason }: FetchError): string =>
+/** What to do when the server of a resource cannot be reached. `otherwise` is another way for a private address. */
+export const fetchFix = ({ reason }: FetchError, otherwise = ''): string =>
   reason === 'blocked_address'
-    ? 'it is at a private address: add the host to cimd.allow_hosts, or use `service doctor` on a machine that reaches it'
+    ? `it is at a private address: add the host to cimd.allow_hosts${otherwise}`
     : 'check its name, its certificate and that it runs'
