@@ -5,7 +5,7 @@ import { addAxe, findingsOf } from '../support/axe.ts'
 import { CHROMIUM, test } from '../support/chromium.ts'
 import { machineToken } from '../support/flow.ts'
 import { ADMIN_KEY, addClient, addResource, startService, type TestService } from '../support/service.ts'
-import { field, openAdmin, openAdvanced, press, pressNew, rowsOf } from './open.ts'
+import { field, openAdmin, openAdvanced, press, pressNew, rowsOf, said } from './open.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -177,7 +177,7 @@ describe(`in ${CHROMIUM}`, () => {
     await addAxe(page)
     expect(await findingsOf(page)).toEqual([])
     await press(page, 'Save')
-    await page.getByText('Saved.').waitFor()
+    await said(page, 'Saved.')
     const { policy } = await okAdmin<{ policy: { runtime: { client_ids: string[] } } }>(
       service,
       'GET',

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { okAdmin } from '../support/admin.ts'
 import { CHROMIUM, test } from '../support/chromium.ts'
 import { ADMIN_KEY, addClient, addResource, addUser, type TestService } from '../support/service.ts'
-import { openAdmin, press, rowsOf } from './open.ts'
+import { openAdmin, press, rowsOf, said } from './open.ts'
 import { openWorld, type World } from './world.ts'
 
 let world: World
@@ -107,7 +107,7 @@ describe(`in ${CHROMIUM}`, () => {
     await page.getByRole('button', { name: 'Reactivate 1' }).waitFor()
     await press(page, 'Suspend 2')
     await page.getByRole('dialog').getByRole('button', { name: 'Suspend' }).click()
-    await page.getByText('Done: 2 items.').waitFor()
+    await said(page, 'Done: 2 items.')
     for (const { client_id } of [one, two])
       expect((await service.app.store.findClient({ client_id }))?.status).toBe('suspended')
   })
@@ -125,7 +125,7 @@ describe(`in ${CHROMIUM}`, () => {
       expect(await page.locator(':focus').textContent()).toBe('Cancel')
       await page.getByLabel('to continue').fill(word)
       await dialog.getByRole('button', { name: 'Delete' }).click()
-      await page.getByText('Deleted.').waitFor()
+      await said(page, 'Deleted.')
     }
     expect(await service.app.store.findUser({ id: user.id })).toBeUndefined()
     expect(await service.app.store.findResourceByName({ name: resource.slug })).toBeUndefined()
@@ -147,7 +147,7 @@ describe(`in ${CHROMIUM}`, () => {
     await expect.poll(() => button.getAttribute('aria-disabled')).toBe('true')
     await button.focus()
     await page.keyboard.press('Enter')
-    await page.locator('.toasts').getByText('This needs the capability operator. You have viewer.').waitFor()
+    await said(page, 'This needs the capability operator. You have viewer.')
     expect(await page.getByRole('dialog').count()).toBe(0)
     await page.context().clearCookies()
   })

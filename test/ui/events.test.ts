@@ -5,7 +5,7 @@ import { okAdmin } from '../support/admin.ts'
 import { CHROMIUM, test } from '../support/chromium.ts'
 import { RECEIVERS_ALLOWED, TestReceiver } from '../support/receiver.ts'
 import { addClient, addResource, startService, type TestService } from '../support/service.ts'
-import { field, openAdmin, press, rowsOf } from './open.ts'
+import { field, openAdmin, press, rowsOf, said } from './open.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -39,7 +39,7 @@ describe(`in ${CHROMIUM}`, () => {
     await press(page, 'Send')
     await page.getByText('The receiver did not accept the event: HTTP 500.').waitFor()
     await press(page, 'Send')
-    await page.getByText('The receiver accepted the event.').waitFor()
+    await said(page, 'The receiver accepted the event.')
     expect(receiver.got.map(({ status }) => status)).toEqual([503, 503, 500, 204])
     await page.getByRole('button', { name: 'Payload' }).first().click()
     await page.getByRole('dialog').getByText(`"client_id": "${client_id}"`).waitFor()
@@ -86,7 +86,7 @@ describe(`in ${CHROMIUM}`, () => {
     const before = (await stored()).pending
     await press(page, 'Verify')
     await press(page, 'Send')
-    await page.getByText('The receiver gets a verification event.').waitFor()
+    await said(page, 'The receiver gets a verification event.')
     expect((await stored()).pending).toBe(before + 1)
   })
 })

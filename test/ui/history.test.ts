@@ -5,7 +5,7 @@ import { addAxe, findingsOf } from '../support/axe.ts'
 import { CHROMIUM, test } from '../support/chromium.ts'
 import { authorizeUrl, machineToken } from '../support/flow.ts'
 import { addClient, addResource, addUser, startService, type TestService } from '../support/service.ts'
-import { openAdmin, press, rowsOf } from './open.ts'
+import { openAdmin, press, rowsOf, said } from './open.ts'
 
 let service: TestService
 let client: Awaited<ReturnType<typeof addClient>>
@@ -113,7 +113,7 @@ describe(`in ${CHROMIUM}`, () => {
     }
     await failures.getByRole('button', { name: 'Add this URI' }).click()
     await press(page, 'Add')
-    await page.getByText('The redirect URI is registered.').waitFor()
+    await said(page, 'The redirect URI is registered.')
     const changed = await service.app.store.findClient(client)
     expect(changed?.redirect_uris).toEqual([...client.redirect_uris, NEW_URI])
     await failures.getByRole('button', { name: 'Add this URI' }).waitFor({ state: 'detached' })

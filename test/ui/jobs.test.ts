@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, vi } from 'vitest'
 import { CHROMIUM, test } from '../support/chromium.ts'
 import { machineToken } from '../support/flow.ts'
 import { addClient, startService, type TestService } from '../support/service.ts'
-import { openAdmin, press } from './open.ts'
+import { openAdmin, press, said } from './open.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -32,7 +32,7 @@ describe(`in ${CHROMIUM}`, () => {
     await press(page, 'Revoke them')
     await page.getByText(/\d+ %, \d+ rows?\. It continues/).waitFor({ timeout: 15_000 })
     release()
-    await page.getByText('Revoked 1 token.').waitFor()
+    await said(page, 'Revoked 1 token.')
     await page.goto(`${service.admin}/admin/ui/`)
     const row = page.getByRole('table', { name: 'Jobs' }).locator('tbody tr')
     await expect.poll(() => row.textContent()).toMatch(/POST \/admin\/revocations by admin.*done/)

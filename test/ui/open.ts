@@ -28,6 +28,10 @@ export async function sessionCookies(service: TestService, key = ADMIN_KEY) {
 export const press = (page: Page, name: string): Promise<void> =>
   page.getByRole('button', { name, exact: true }).click()
 
+/** Waits for the message about a completed action. The whole text is compared: a sentence of a dialog may contain it. */
+export const said = (page: Page, text: string | RegExp): Promise<void> =>
+  page.locator('.toasts').getByText(text, { exact: true }).waitFor()
+
 /** The texts of the rows that are shown. A chart has its values in a table that opens on demand. */
 export const rowsOf = (page: Page): Promise<string[]> => page.locator('tbody tr:visible').allInnerTexts()
 

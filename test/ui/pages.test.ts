@@ -10,7 +10,7 @@ import { CHROMIUM, test } from '../support/chromium.ts'
 import { machineToken } from '../support/flow.ts'
 import { anIssuance } from '../support/records.ts'
 import { addClient, addResource, addUser, PASSWORD, startService } from '../support/service.ts'
-import { field, openAdmin, press, pressNew, rowsOf } from './open.ts'
+import { field, openAdmin, press, pressNew, rowsOf, said } from './open.ts'
 import { openWorld, type World } from './world.ts'
 
 let world: World
@@ -69,7 +69,7 @@ describe(`in ${CHROMIUM}`, () => {
     await row.getByRole('button', { name: 'Limit…' }).click()
     await field(page, 'Requests per second').fill('3')
     await press(page, 'Save')
-    await page.getByText('Saved.').waitFor()
+    await said(page, 'Saved.')
     await row.getByRole('button', { name: 'Suspend' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Suspend' }).click()
     await row.getByText('suspended').waitFor()
@@ -149,7 +149,7 @@ describe(`in ${CHROMIUM}`, () => {
     await expect.poll(async () => (await stored())?.password_hash).not.toBe(password_hash)
     await press(page, 'Force logout')
     await press(page, 'Sign out everywhere')
-    await page.getByText('Signed out: 0 sign-ins').waitFor()
+    await said(page, /^Signed out: 0 sign-ins/)
     await press(page, 'Disable')
     await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click()
     await page.getByRole('button', { name: 'Enable' }).waitFor()
@@ -326,7 +326,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await live()).toHaveLength(2)
     await press(page, 'Revoke all of these…')
     await press(page, 'Revoke them')
-    await page.getByText('Revoked 2 tokens.').waitFor()
+    await said(page, 'Revoked 2 tokens.')
     expect(await live()).toHaveLength(0)
   })
 
@@ -365,7 +365,7 @@ describe(`in ${CHROMIUM}`, () => {
     expect(await take.isDisabled()).toBe(true)
     await page.getByLabel('to continue').fill(current_kid.slice(0, 8))
     await take.click()
-    await page.getByText(/^Revoked the key and \d+ tokens?\./).waitFor()
+    await said(page, /^Revoked the key and \d+ tokens?\./)
     expect((await read<{ current_kid: string }>('/admin/keys')).current_kid).not.toBe(current_kid)
     expect((await eventsOf(world.service, 'key_revoked')).length).toBe(1)
   })

@@ -6,7 +6,7 @@ import { APPROVALS, addAgent, askPerson } from '../support/approvals.ts'
 import { CHROMIUM, test } from '../support/chromium.ts'
 import { authorizeUrl, isActive, machineToken } from '../support/flow.ts'
 import { addClient, addResource, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
-import { openAdmin } from './open.ts'
+import { openAdmin, said } from './open.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -85,7 +85,7 @@ describe(`an operator at night, in ${CHROMIUM}`, () => {
       await hands.click(row.getByRole('button', { name: 'Limit…' }))
       await hands.enter(/^Requests per second/, '3')
       await hands.press('Save')
-      await page.getByText('Saved.').waitFor()
+      await said(page, 'Saved.')
     })
     expect(took).toBe('2 clicks, 1 entries')
     expect(await service.app.store.findClient(client)).toMatchObject({ limits: { requests_per_second: 3 } })
@@ -244,7 +244,7 @@ describe(`a developer of an MCP server, in ${CHROMIUM}`, () => {
       await hands.follow('Moved app')
       await hands.press('Add this URI')
       await hands.press('Add')
-      await page.getByText('The redirect URI is registered.').waitFor()
+      await said(page, 'The redirect URI is registered.')
     })
     expect(took).toBe('3 clicks, 1 entries')
     expect((await service.app.store.findClient(client))?.redirect_uris).toContain(sent.redirect_uri)
