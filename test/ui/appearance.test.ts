@@ -11,6 +11,12 @@ import { openWorld, placesOf, type World } from './world.ts'
 const SIZES = { desktop: [1280, 800], phone: [390, 844] } as const
 const SHOTS = process.env['SERVICE_TEST_SHOTS']
 
+/** What is drawn below the card that contains it: it covers what follows. On a phone the heads of tables are only for screen readers. */
+const BELOW_CARDS = `[...document.querySelectorAll('main .card')].flatMap((card) =>
+  [...card.querySelectorAll('*')]
+    .filter((each) => each.checkVisibility() && !each.closest('thead') && each.getBoundingClientRect().bottom > card.getBoundingClientRect().bottom + 1)
+    .map((each) => each.outerHTML.slice(0, 100)))`
+
 let world: World
 beforeAll(async () => {
   world = await openWorld()
@@ -42,7 +48,7 @@ const NAMES = [
 
 describe(`in ${CHROMIUM}`, () => {
   test.for(NAMES)(
-    '%s: axe reports no serious problem, the page does not scroll sideways, and the browser logs no error',
+    '%s: axe reports no serious problem, the page does not scroll sideways, cards contain what is in them, and the browser logs no error',
     async (name, { reopen }) => {
       const { page, complaints } = await openAdmin(reopen, world.service, placesOf(world)[name])
       await page.getByRole('heading', { level: 1 }).waitFor()
@@ -60,6 +66,7 @@ describe(`in ${CHROMIUM}`, () => {
             'document.documentElement.scrollWidth - document.documentElement.clientWidth',
           )
           expect(sideways, shot).toBe(0)
+          expect(await page.evaluate(BELOW_CARDS), shot).toEqual([])
         }
       expect(complaints).toEqual([])
     },

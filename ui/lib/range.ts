@@ -8,13 +8,8 @@ export const isRange = (text: string): text is RangeName => Object.hasOwn(RANGES
 
 /** The longest range. */
 export const DAYS_30 = '30d'
-/** The ranges with their texts. */
-export const OFFERED_RANGES = [
-  ['1h', '1 hour'],
-  ['24h', '24 hours'],
-  ['7d', '7 days'],
-  [DAYS_30, '30 days'],
-] as const
+/** The ranges beside 24 hours, with their texts. */
+export const OFFERED_RANGES = Object.entries({ '1h': '1 hour', '7d': '7 days', [DAYS_30]: '30 days' })
 
 /** The server refuses more than 720 hours, and its clock may be ahead. */
 const MARGIN_MS = 5 * 60_000

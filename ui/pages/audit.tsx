@@ -30,7 +30,7 @@ export function Audit({ place: { query } }: { place: Location }) {
   const actions = offered.data?.get('audit.list')?.query['action']?.enum ?? []
   const filters: readonly Filter[] = [
     { name: 'q', label: 'Text', search: true },
-    { name: 'range', label: '24 hours', options: OFFERED_RANGES.filter(([name]) => name !== '24h') },
+    { name: 'range', label: '24 hours', options: OFFERED_RANGES },
     { name: 'from', label: 'From', type: 'datetime-local' },
     { name: 'to', label: 'Until', type: 'datetime-local' },
     { name: 'action', label: 'Any action', options: actions.map((action) => [action, inWords(action)] as const) },

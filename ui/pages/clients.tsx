@@ -16,14 +16,7 @@ import { FLOW, SecretDialog, SOURCES } from './client_parts.tsx'
 
 const FILTERS: readonly Filter[] = [
   { name: 'q', label: 'Search by name or client_id', search: true },
-  {
-    name: 'status',
-    label: 'Any status',
-    options: [
-      ['active', 'Active'],
-      ['suspended', 'Suspended'],
-    ],
-  },
+  { name: 'status', label: 'Any status', options: Object.entries({ active: 'Active', suspended: 'Suspended' }) },
   { name: 'source', label: 'Any source', options: Object.entries(SOURCES) },
   { ...OLDEST_FIRST, options: [...(OLDEST_FIRST.options ?? []), ['tokens', 'Most tokens in 24 h first']] },
 ]

@@ -104,14 +104,7 @@ export const Connections = () => (
       filters={[
         { name: 'client_id', label: 'client_id' },
         { name: 'address', label: 'Address' },
-        {
-          name: 'failing',
-          label: 'Any outcome',
-          options: [
-            ['true', 'Failing'],
-            ['false', 'Succeeding'],
-          ],
-        },
+        { name: 'failing', label: 'Any outcome', options: Object.entries({ true: 'Failing', false: 'Succeeding' }) },
       ]}
       columns={COLUMNS}
       keyOf={({ client_id, address }) => `${address} ${client_id}`}

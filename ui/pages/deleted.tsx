@@ -62,10 +62,7 @@ export function DeletedPage({ place }: { place: Location }) {
         {
           name: 'kind',
           label: 'Clients and resources',
-          options: [
-            ['client', 'Clients'],
-            ['resource', 'Resources'],
-          ],
+          options: Object.entries({ client: 'Clients', resource: 'Resources' }),
         },
       ]}
       columns={COLUMNS}

@@ -18,11 +18,7 @@ const FILTERS: readonly Filter[] = [
   {
     name: 'since',
     label: 'Last 24 hours',
-    options: [
-      ['1h', 'Last hour'],
-      ['7d', 'Last 7 days'],
-      ['30d', 'Last 30 days'],
-    ],
+    options: Object.entries({ '1h': 'Last hour', '7d': 'Last 7 days', '30d': 'Last 30 days' }),
   },
 ]
 

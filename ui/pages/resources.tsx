@@ -62,10 +62,7 @@ export const ResourceList = () => (
       {
         name: 'backend_kind',
         label: 'Any kind',
-        options: [
-          ['mint', 'Tokens signed here'],
-          ['broker', 'Tokens of a provider'],
-        ],
+        options: Object.entries({ mint: 'Tokens signed here', broker: 'Tokens of a provider' }),
       },
     ]}
     columns={COLUMNS}

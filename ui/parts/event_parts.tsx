@@ -3,7 +3,7 @@ import { words } from '../lib/format.ts'
 import { learnedName, learnNames } from '../lib/names.ts'
 import { href } from '../lib/router.ts'
 import type { AuditEventAnswer } from '../lib/types.ts'
-import type { Column } from './list.tsx'
+import { type Column, Table } from './list.tsx'
 import { Facts, Mono, Name, Time } from './text.tsx'
 
 /** An action as words: `client_suspended` is "client suspended". */
@@ -40,36 +40,16 @@ interface Changed {
 const isChanged = (value: unknown): value is Changed[] => Array.isArray(value)
 
 const Changes = ({ of }: { of: readonly Changed[] }) => (
-  <div class="table">
-    <table class="cards" aria-label="What changed">
-      <thead>
-        <tr>
-          <th scope="col">Field</th>
-          <th scope="col">Before</th>
-          <th scope="col">After</th>
-        </tr>
-      </thead>
-      <tbody>
-        {of.map(({ field, before, after }) => (
-          <tr key={field}>
-            <td data-label="Field">
-              <div>{words(field)}</div>
-            </td>
-            <td data-label="Before">
-              <div>
-                <del>{before || 'nothing'}</del>
-              </div>
-            </td>
-            <td data-label="After">
-              <div>
-                <ins>{after || 'nothing'}</ins>
-              </div>
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <Table
+    label="What changed"
+    rows={of}
+    keyOf={({ field }) => field}
+    columns={[
+      { title: 'Field', cell: ({ field }) => words(field) },
+      { title: 'Before', cell: ({ before }) => <del>{before || 'nothing'}</del> },
+      { title: 'After', cell: ({ after }) => <ins>{after || 'nothing'}</ins> },
+    ]}
+  />
 )
 
 const textOf = (value: unknown): string => (typeof value === 'object' ? JSON.stringify(value) : String(value))

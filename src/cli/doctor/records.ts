@@ -1,5 +1,8 @@
 // Checks of records, which doctor reads from the running server by the admin API.
 
+import type { z } from 'zod'
+import type { provider, providerCheck } from '../../admin/answers/answers.ts'
+import type { systemStatus } from '../../admin/answers/service.ts'
 import { type ClientTrail, clientFindings } from '../../admin/clients/client_findings.ts'
 import { REMEDIES } from '../../admin/doctor.ts'
 import { type Finding, fail, ok, warn } from '../../admin/finding.ts'
@@ -30,19 +33,11 @@ export const unlessUnread = (check: string, findings: Promise<Finding[]>): Promi
     warn(check, `not checked: ${error.message}`, 'use the admin.api_key of the running server, or see its log'),
   ])
 
-interface ShownProvider {
-  slug: string
-  protocol: string
-}
-interface ShownCheck {
-  usable: boolean
-  reason?: string
-  fix?: string
-}
+type ShownCheck = z.output<typeof providerCheck>
 
 /** Checks the providers of broker resources from the server, which has their secrets. */
 async function brokerProviders(config: Config, env: Env): Promise<Finding[]> {
-  const all = (await askServer(config, env, 'provider', 'list')) as ShownProvider[]
+  const all = (await askServer(config, env, 'provider', 'list')) as z.output<typeof provider>[]
   return Promise.all(
     all
       .filter(({ protocol }) => protocol === 'oauth')
@@ -72,18 +67,9 @@ async function blockedHosts(config: Config, env: Env, resource: 'provider' | 'id
   )
 }
 
-interface ShownState {
-  slug: string
-  use: string
-  reason?: string
-  since?: string
-  keys?: number
-}
-
 /** The keys of the identity providers whose assertions are accepted, as the server fetches them. */
 async function issuerKeys(config: Config, env: Env): Promise<Finding[]> {
-  const status = await askServer(config, env, 'system', 'status')
-  const { providers = [] } = status as { providers?: ShownState[] }
+  const { providers = [] } = await askStatus(config, env)
   return providers
     .filter(({ use, reason }) => use === 'assertions' && reason !== 'jwks_blocked_address')
     .map(({ slug, reason, since, keys = 0 }) => {
@@ -100,15 +86,10 @@ async function issuerKeys(config: Config, env: Env): Promise<Finding[]> {
     })
 }
 
-interface ShownScim {
-  slug: string
-  scim?: { people: number; groups: number; last_call_at?: string; last_error?: string; last_error_at?: string }
-}
-
 /** What providers manage over SCIM: those with a key. */
 async function scimProviders(config: Config, env: Env): Promise<Finding[]> {
   if (!config.scim.enabled) return []
-  const { providers = [] } = (await askServer(config, env, 'system', 'status')) as { providers?: ShownScim[] }
+  const { providers = [] } = await askStatus(config, env)
   const shown = providers.flatMap(({ slug, scim }) => (scim ? [{ slug, scim }] : []))
   if (shown.length === 0) return [warn('scim', 'no provider has a SCIM key', CREATE_SCIM_KEY)]
   return shown.map(({ slug, scim: { people, groups, last_call_at, last_error, last_error_at } }) => {
@@ -124,14 +105,9 @@ async function scimProviders(config: Config, env: Env): Promise<Finding[]> {
 }
 const CREATE_SCIM_KEY = '`service admin api-key create --name NAME --capability scim --provider SLUG`'
 
-interface Noticed {
-  attention?: { kind: string; severity: 'bad' | 'warn'; text: string }[]
-  concerns?: { key: string; because: string; instead: string }[]
-}
-
 /** What only the running server can know of its surroundings. */
 async function noticed(config: Config, env: Env): Promise<Finding[]> {
-  const { attention = [], concerns = [] } = (await askServer(config, env, 'system', 'status')) as Noticed
+  const { attention = [], concerns = [] } = await askStatus(config, env)
   return [
     ...attention.flatMap(({ kind, severity, text }) => {
       const known = NOTICED.find((each) => each === kind)
@@ -152,6 +128,10 @@ async function clients(config: Config, env: Env): Promise<Finding[]> {
   return clientFindings(trails as ClientTrail[])
 }
 const MAX_TRAILS = 2000
+
+/** The status of the running server. Each check asks for itself, so that a failure is told by each. */
+const askStatus = async (config: Config, env: Env) =>
+  (await askServer(config, env, 'system', 'status')) as z.output<typeof systemStatus>
 
 /** Runs an operation of the admin API on the running server. */
 export const askServer = (

@@ -46,7 +46,7 @@ const Choice = () => (
   <>
     <PageHead title="Incidents" about="Find what it is, see what it reaches, end it, copy the report." />
     <div class="card">
-      <ul class="found" aria-label="Incidents">
+      <ul class="matches" aria-label="Incidents">
         {Object.entries(KINDS).map(([kind, [title, about]]) => (
           <li key={kind}>
             <div>
@@ -213,7 +213,7 @@ function Done({ of, again }: { of: IncidentAnswer; again: string }) {
   return (
     <>
       <Card title="What was done">
-        <ul class="found" aria-label="What was done">
+        <ul class="matches" aria-label="What was done">
           {of.steps.map((step) => (
             <li key={step.step}>
               <div>

@@ -9,7 +9,7 @@ import { quotedArgument } from '../../lib/schema.ts'
 import type { Checked, Decoded, Minted } from '../../lib/types.ts'
 import { OperationForm } from '../../parts/forms/form.tsx'
 import { SentBeside } from '../../parts/sent.tsx'
-import { Badge, Card, Code, CopyButton, JsonText, Time } from '../../parts/text.tsx'
+import { Badge, Card, Code, CopyButton, JsonText, Time, type Tone } from '../../parts/text.tsx'
 
 interface Props {
   /** A token that was issued by the form. */
@@ -132,7 +132,7 @@ export function DecodeToken({ token }: Props) {
         {!decoded && <Waiting>Paste an access token. It is sent only to this server and is not stored.</Waiting>}
         {decoded && (
           <div class="body stack">
-            <p>{verdictOf(decoded)}</p>
+            <Verdict of={verdictOf(decoded)} />
             {decoded.issuance_id && (
               <a class="button" href={href(['issuances', decoded.issuance_id])}>
                 Its record
@@ -152,42 +152,27 @@ export function DecodeToken({ token }: Props) {
   )
 }
 
-function verdictOf(token: Decoded): ComponentChildren {
+/** What a token is: a word for it with its tone, and a sentence. */
+function verdictOf(token: Decoded): readonly [tone: Tone, word: string, text: string] {
   if (token.form === 'opaque')
-    return (
-      <>
-        <Badge tone="warn">opaque</Badge> It is not a JWT: a refresh token, a code, or a token of another server.
-      </>
-    )
-  if (!token.ours)
-    return (
-      <>
-        <Badge tone="warn">foreign</Badge> It is a JWT, but it is not signed with a key of this server.
-      </>
-    )
+    return ['warn', 'opaque', 'It is not a JWT: a refresh token, a code, or a token of another server.']
+  if (!token.ours) return ['warn', 'foreign', 'It is a JWT, but it is not signed with a key of this server.']
   if (token.signature === 'invalid')
-    return (
-      <>
-        <Badge tone="bad">forged</Badge> It names a key of this server, but its signature is wrong.
-      </>
-    )
-  if (token.active)
-    return (
-      <>
-        <Badge tone="good">active</Badge> This server signed it, and it is valid.
-      </>
-    )
+    return ['bad', 'forged', 'It names a key of this server, but its signature is wrong.']
+  if (token.active) return ['good', 'active', 'This server signed it, and it is valid.']
   const because = token.expired
     ? 'it has expired'
     : token.revoked
       ? 'it was revoked'
       : 'its client or user is suspended or disabled'
-  return (
-    <>
-      <Badge tone="bad">not active</Badge> Signed here, but {because}.
-    </>
-  )
+  return ['bad', 'not active', `Signed here, but ${because}.`]
 }
+
+const Verdict = ({ of: [tone, word, text] }: { of: ReturnType<typeof verdictOf> }) => (
+  <p>
+    <Badge tone={tone}>{word}</Badge> {text}
+  </p>
+)
 
 const TONES = { passed: 'good', failed: 'bad', not_reached: '' } as const
 const RESULTS = { passed: 'passed', failed: 'failed', not_reached: 'not reached' } as const

@@ -15,12 +15,7 @@ const FILTERS: readonly Filter[] = [
   {
     name: 'status',
     label: 'Any status',
-    options: [
-      ['pending', 'Pending'],
-      ['granted', 'Granted'],
-      ['denied', 'Denied'],
-      ['expired', 'Expired'],
-    ],
+    options: Object.entries({ pending: 'Pending', granted: 'Granted', denied: 'Denied', expired: 'Expired' }),
   },
   { name: 'client_id', label: 'client_id' },
   { name: 'user_id', label: 'user_id' },
