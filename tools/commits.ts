@@ -1,8 +1,5 @@
 // Checks the subjects of commits: each is a Conventional Commit with a scope (CONTRIBUTING.md, Commits).
-// `node dist/tools/commits.js` lists those that are not, and exits with 1.
 import { spawnSync } from 'node:child_process'
-import { pathToFileURL } from 'node:url'
-import { packageRoot } from '../src/lib/paths.ts'
 
 const FORM = /^(feat|fix|perf|refactor|test|docs|build|chore)\([^()\s][^()]*\)!?: \S/
 /** The last commit before the rule applied. Older commits cannot be changed. */
@@ -24,16 +21,3 @@ function git(root: string, ...args: readonly string[]): string | undefined {
   const { status, stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8', maxBuffer: 64 << 20 })
   return status === 0 ? stdout.trim() : undefined
 }
-
-function main(): void {
-  const strays = straysIn(packageRoot)
-  if (typeof strays === 'string') {
-    console.log(`commit subjects: not checked, because ${strays}`)
-    return
-  }
-  for (const commit of strays) console.error(`${commit}: not \`type(scope): what\`, see CONTRIBUTING.md, Commits`)
-  if (strays.length > 0) process.exitCode = 1
-  else console.log('commit subjects: all follow the rule')
-}
-
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) main()

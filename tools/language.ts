@@ -1,16 +1,6 @@
 // The word list of the project's language (CONTRIBUTING.md, Rules): forms that readers cannot search for, each with the standard form.
-// `node dist/tools/language.js` reads sources, documents and deployment files, and fails with a list of faults.
-import { readdirSync, readFileSync, statSync } from 'node:fs'
-import path from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { packageRoot } from '../src/lib/paths.ts'
-import { type Titled, testTitles } from './security/titles.ts'
+import type { Titled } from './security/titles.ts'
 import type { SourceFile } from './shape.ts'
-
-const READ = 'src ui bench workers tools docs deploy examples README.md CONTRIBUTING.md SECURITY.md config.example.yaml'
-const TEXT = /\.(tsx?|mjs|css|html|md|json|ya?ml)$/
-/** This file, measured results, which quote the texts of the build that made them, and the first lines of migrations, which cannot change. */
-const EXEMPT = /^(tools\/language\.ts|bench\/results\/.*|docs\/reference\/migrations\.md)$/
 
 /** A form as a regular expression, without regard to case; a space matches any break, also of a comment's line. */
 const FORMS: Readonly<Record<string, string>> = {
@@ -91,22 +81,3 @@ export const languageFaults = (files: readonly SourceFile[], patterns = PATTERNS
 /** Every form of the list for titles in these titles of tests. */
 export const titleFaults = (titles: readonly Titled[]): string[] =>
   titles.flatMap(({ file, title }) => languageFaults([{ file: `${file} (${title})`, text: title }], TITLE_PATTERNS))
-
-function filesBelow(name: string): string[] {
-  if (!statSync(path.join(packageRoot, name)).isDirectory()) return [name]
-  return readdirSync(path.join(packageRoot, name), { recursive: true, encoding: 'utf8' }).map(
-    (each) => `${name}/${each.replaceAll(path.sep, '/')}`,
-  )
-}
-
-function main(): void {
-  const files = READ.split(' ')
-    .flatMap(filesBelow)
-    .filter((file) => TEXT.test(file) && !EXEMPT.test(file))
-    .map((file) => ({ file, text: readFileSync(path.join(packageRoot, file), 'utf8') }))
-  const faults = [...languageFaults(files), ...titleFaults(testTitles())]
-  for (const fault of faults) console.error(fault)
-  if (faults.length > 0) process.exitCode = 1
-}
-
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) main()

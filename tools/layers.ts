@@ -1,9 +1,6 @@
 // The import rules over the sources, imports of types included: folders import to the left only, and no files import each other
-// in a circle. `node dist/tools/layers.js` fails with a list of faults.
-import { readdirSync, readFileSync } from 'node:fs'
+// in a circle.
 import path from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { packageRoot } from '../src/lib/paths.ts'
 
 /** The files that each file imports, as paths from the project's folder. */
 export type Imports = ReadonlyMap<string, readonly string[]>
@@ -33,11 +30,10 @@ const LAYERS = [
   'tools',
 ].map((layer) => layer.split(' '))
 
-const ROOTS = ['src', 'packages', 'ui', 'workers', 'bench', 'tools']
 const IMPORT = /^(?:import|export) [^'\n]*?from '(\.[^']+)'|^} from '(\.[^']+)'|\bimport\('(\.[^']+)'\)/gm
 
 /** Every import that breaks a rule, as human-readable lines. */
-export const faultsOf = (imports: Imports): string[] => [...upwards(imports), ...circles(imports)]
+export const importFaults = (imports: Imports): string[] => [...upwards(imports), ...circles(imports)]
 
 function upwards(imports: Imports): string[] {
   return [...imports].flatMap(([file, targets]) =>
@@ -81,18 +77,3 @@ export const importsOf = (file: string, text: string): string[] =>
   [...text.matchAll(IMPORT)].map((match) =>
     path.posix.join(path.posix.dirname(file), match[1] ?? match[2] ?? match[3] ?? ''),
   )
-
-function readImports(root: string): [string, string[]][] {
-  return readdirSync(path.join(packageRoot, root), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.tsx?$/.test(name))
-    .map((name) => `${root}/${name.replaceAll(path.sep, '/')}`)
-    .map((file) => [file, importsOf(file, readFileSync(path.join(packageRoot, file), 'utf8'))])
-}
-
-function main(): void {
-  const faults = faultsOf(new Map(ROOTS.flatMap(readImports)))
-  for (const fault of faults) console.error(fault)
-  if (faults.length > 0) process.exitCode = 1
-}
-
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) main()

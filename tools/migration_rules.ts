@@ -1,9 +1,5 @@
 // The rule of migrations: the first line says whether a migration only expands, and one that expands removes nothing that an older
-// instance uses. `node dist/tools/migration_rules.js` fails with a list of faults.
-import { readdirSync, readFileSync } from 'node:fs'
-import path from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { migrationsFolder } from '../src/lib/paths.ts'
+// instance uses.
 import { contractionsIn, type MigrationMark, markOf } from '../src/store/schema/migration_mark.ts'
 
 /** A file in `migrations`. */
@@ -32,15 +28,3 @@ export function migrationFaults(files: readonly MigrationFile[]): string[] {
 }
 
 const FIRST_CHECKED = 68
-
-const readFiles = (): MigrationFile[] =>
-  readdirSync(migrationsFolder)
-    .filter((name) => name.endsWith('.sql'))
-    .sort()
-    .map((name) => ({ name, text: readFileSync(path.join(migrationsFolder, name), 'utf8') }))
-
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  const faults = migrationFaults(readFiles())
-  for (const fault of faults) console.error(fault)
-  if (faults.length > 0) process.exitCode = 1
-}

@@ -1,9 +1,5 @@
 // Rules that the linter does not check: size, numbers of the migrations, forbidden code, exports without documentation, duplicate names.
-// Prints lines per folder, so that growth is visible. `node dist/tools/shape.js` fails with a list of faults.
-import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { packageRoot } from '../src/lib/paths.ts'
 
 export interface SourceFile {
   /** Relative to the project, with slashes. */
@@ -11,7 +7,6 @@ export interface SourceFile {
   text: string
 }
 
-const FOLDERS = ['src', 'packages/resource-server/src', 'ui', 'workers', 'bench', 'tools', 'test']
 const MAX_LINES = 300
 /** More files than this in a folder hide a subject that deserves a folder of its own. */
 const MAX_FILES = 30
@@ -65,7 +60,7 @@ const FORBIDDEN: readonly { what: string; pattern: RegExp; within: RegExp; excep
 ]
 
 /** Every fault of these files, as human-readable lines. */
-export function faultsOf(files: readonly SourceFile[], migrations: readonly string[]): string[] {
+export function shapeFaults(files: readonly SourceFile[], migrations: readonly string[]): string[] {
   return [
     ...files.flatMap((each) => [...sizeFault(each), ...forbidden(each), ...undocumented(each)]),
     ...crowded(files),
@@ -139,16 +134,10 @@ const misnumbered = (migrations: readonly string[]): string[] =>
     return number === undefined || isTwice ? [`migrations/${name}: NNN_name.sql, each number once`] : []
   })
 
-function readSources(folder: string): SourceFile[] {
-  return readdirSync(path.join(packageRoot, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.(tsx?|mjs)$/.test(name))
-    .map((name) => `${folder}/${name.replaceAll(path.sep, '/')}`)
-    .map((file) => ({ file, text: readFileSync(path.join(packageRoot, file), 'utf8') }))
-}
-
 const folderOf = ({ file }: SourceFile): string => path.posix.dirname(file).split('/').slice(0, 3).join('/')
 
-function printSizes(files: readonly SourceFile[]): void {
+/** Prints the files and the lines of each folder, so that growth is visible. */
+export function printSizes(files: readonly SourceFile[]): void {
   for (const folder of [...new Set(files.map(folderOf))].sort()) {
     const sizes = files.filter((each) => folderOf(each) === folder).map(({ text }) => linesOf(text).length)
     const total = sizes.reduce((sum, lines) => sum + lines, 0)
@@ -156,13 +145,3 @@ function printSizes(files: readonly SourceFile[]): void {
     console.log(`${folder.padEnd(16)} ${count} files ${sum} lines, longest ${Math.max(...sizes)}`)
   }
 }
-
-function main(): void {
-  const files = FOLDERS.flatMap(readSources)
-  const faults = faultsOf(files, readdirSync(path.join(packageRoot, 'migrations')).sort())
-  printSizes(files)
-  for (const fault of faults) console.error(fault)
-  if (faults.length > 0) process.exitCode = 1
-}
-
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) main()

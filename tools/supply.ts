@@ -1,9 +1,5 @@
 // What we take from others: exact versions, hashes in the lockfile, licences that we may ship, install scripts that are
-// decided on, and a reason for each package. `node dist/tools/supply.js` fails with a list of faults.
-import { readFileSync } from 'node:fs'
-import path from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { packageRoot } from '../src/lib/paths.ts'
+// decided on, and a reason for each package.
 
 type Versions = Record<string, string>
 export interface Manifest {
@@ -67,14 +63,3 @@ function lockFaults(name: string, entry: Locked, allowScripts: Record<string, bo
     faults.push(`${name}: has an install script, and allowScripts does not decide on it`)
   return faults
 }
-
-function main(): void {
-  const read = (file: string) => readFileSync(path.join(packageRoot, file), 'utf8')
-  const lock = (JSON.parse(read('package-lock.json')) as { packages: Lock }).packages
-  const faults = supplyFaults(JSON.parse(read('package.json')) as Manifest, lock, read('docs/dependencies.md'))
-  for (const fault of faults) console.error(fault)
-  if (faults.length > 0) process.exitCode = 1
-  else console.log(`${Object.keys(lock).length - 1} packages: exact, hashed, licensed, with a reason`)
-}
-
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) main()

@@ -1,10 +1,10 @@
-// Section L of the attack list: login, session and consent. One test per row, named by its id. L19 (a second factor) cannot be tested:
-// a login has one step, and a code is issued only after it.
+// Section L of the attack list: login, session and consent. One test per row, named by its id.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { en } from '../../src/endpoints/messages/en.ts'
 import { okAdmin } from '../support/admin.ts'
 import { Browser, fieldsOf } from '../support/browser.ts'
 import { signedIn } from '../support/documents.ts'
+import { nextCode, withApp } from '../support/factors.ts'
 import { authorize, authorizeUrl, decide, signIn } from '../support/flow.ts'
 import { addClient, addResource, addUser, PASSWORD, startService, type TestService } from '../support/service.ts'
 
@@ -261,6 +261,28 @@ test('L17 the cookies are HttpOnly, SameSite, for every path and no other domain
   } finally {
     await production.close()
   }
+})
+
+test('L19 a user with a second factor gets a session, a consent page and a code only after the right code of the app', async () => {
+  const client = await addClient(service, PUBLIC)
+  const { email, app } = await withApp(service)
+  const url = authorizeUrl(service, { client_id: client.client_id })
+  const browser = new Browser()
+  const asked = await signIn(service, browser, await browser.follow(url), email)
+  expect([asked.status, asked.location]).toEqual([422, undefined])
+  expect(await isSignedIn(browser)).toBe(false)
+  const again = await browser.follow(url)
+  expect(again.text).not.toContain('value="allow"')
+  const silent = await browser.open(`${url}&prompt=none`)
+  expect(new URL(silent.location ?? '').searchParams.get('error')).toBe('login_required')
+  // The consent page of another person, sent from the half signed-in browser.
+  const { page } = await atConsent(client)
+  expect((await decide(service, browser, page, 'allow')).location ?? '').not.toContain('code=')
+  const wrong = { ...Object.fromEntries(fieldsOf(asked)), email, password: '', code: '000000' }
+  expect((await browser.post(`${service.issuer}/login`, wrong)).location).toBeUndefined()
+  const done = await browser.post(`${service.issuer}/login`, { ...wrong, code: nextCode(service, app) })
+  const consent = await browser.follow(done.location ?? '')
+  expect((await decide(service, browser, consent, 'allow')).location).toContain('code=')
 })
 
 test('L20 the consent page of one user decides nothing when another user has signed in meanwhile, who gets a page of their own', async () => {

@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { faultsOf, importsOf } from '../../tools/layers.ts'
+import { importFaults, importsOf } from '../../tools/layers.ts'
 
 const graph = (edges: Record<string, string[]>) => new Map(Object.entries(edges))
 
 describe('the import rules', () => {
   test('a folder may import from folders to its left', () => {
     expect(
-      faultsOf(graph({ 'src/oauth/tokens/issue.ts': ['src/lib/id.ts', 'src/context.ts', 'src/oauth/tokens/dpop.ts'] })),
+      importFaults(
+        graph({ 'src/oauth/tokens/issue.ts': ['src/lib/id.ts', 'src/context.ts', 'src/oauth/tokens/dpop.ts'] }),
+      ),
     ).toEqual([])
   })
 
@@ -18,18 +20,18 @@ describe('the import rules', () => {
     ['src/cli/commands.ts', 'bench/cli/bench.ts'],
     ['src/admin/index.ts', 'ui/lib/types.ts'],
   ])('%s may not import %s', (file, target) => {
-    expect(faultsOf(graph({ [file]: [target] }))).toEqual([`${file} imports ${target}, which is not to its left`])
+    expect(importFaults(graph({ [file]: [target] }))).toEqual([`${file} imports ${target}, which is not to its left`])
   })
 
   test('a circle is reported with the files on it', () => {
     const [a, b, c] = ['bench/a.ts', 'bench/b.ts', 'bench/c.ts']
-    expect(faultsOf(graph({ [a]: [b], [b]: [c], [c]: [a] }))).toEqual([
+    expect(importFaults(graph({ [a]: [b], [b]: [c], [c]: [a] }))).toEqual([
       `a circle of imports: ${a} -> ${b} -> ${c} -> ${a}`,
     ])
   })
 
   test('a new folder needs a layer', () => {
-    expect(() => faultsOf(graph({ 'src/rooms/a.ts': ['src/lib/id.ts'] }))).toThrow('rooms has no layer')
+    expect(() => importFaults(graph({ 'src/rooms/a.ts': ['src/lib/id.ts'] }))).toThrow('rooms has no layer')
   })
 
   test('imports of types, imports over several lines and dynamic imports count', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { faultsOf, type SourceFile } from '../../tools/shape.ts'
+import { type SourceFile, shapeFaults } from '../../tools/shape.ts'
 
 const file = (name: string, text: string): SourceFile => ({ file: name, text })
 
@@ -7,7 +7,7 @@ describe('exported names', () => {
   const export_ = 'export interface Session {}\n'
 
   test('a name that two files of src, ui and bench export is reported', () => {
-    expect(faultsOf([file('src/a.ts', export_), file('ui/b.ts', 'export const Session = 1\n')], [])).toEqual([
+    expect(shapeFaults([file('src/a.ts', export_), file('ui/b.ts', 'export const Session = 1\n')], [])).toEqual([
       'ui/b.ts: Session is also exported by src/a.ts: rename one of them',
     ])
   })
@@ -16,7 +16,7 @@ describe('exported names', () => {
     const overloads = '/** A. */\nexport function at(a: string): void\n/** A. */\nexport function at(a: number): void\n'
     const worker = '/** Runs. */\nexport default function run() {}\n'
     const files = [overloads, worker].flatMap((text, i) => [file(`src/${i}.ts`, text)])
-    expect(faultsOf([...files, file('workers/c.ts', worker), file('test/at.ts', overloads)], [])).toEqual([])
+    expect(shapeFaults([...files, file('workers/c.ts', worker), file('test/at.ts', overloads)], [])).toEqual([])
   })
 })
 
@@ -44,17 +44,17 @@ describe('the other rules', () => {
       'src/grants/ciba.ts:1: a literal that is spread into another one: write its members on lines of their own is not allowed here',
     ],
   ])('%s is reported', (_, source, fault) => {
-    expect(faultsOf([source], [])).toEqual([expect.stringContaining(fault)])
+    expect(shapeFaults([source], [])).toEqual([expect.stringContaining(fault)])
   })
 
   test('a folder with more than 30 files is reported', () => {
     const files = Array.from({ length: 31 }, (_, i) => file(`src/a/${i}.ts`, ''))
-    expect(faultsOf(files, [])).toEqual(['src/a: 31 files; 30 is the limit: group them by subject'])
-    expect(faultsOf(files.slice(1), [])).toEqual([])
+    expect(shapeFaults(files, [])).toEqual(['src/a: 31 files; 30 is the limit: group them by subject'])
+    expect(shapeFaults(files.slice(1), [])).toEqual([])
   })
 
   test('a migration number that is used twice is reported', () => {
-    expect(faultsOf([], ['001_a.sql', '002_b.sql', '002_c.sql'])).toEqual([
+    expect(shapeFaults([], ['001_a.sql', '002_b.sql', '002_c.sql'])).toEqual([
       'migrations/002_b.sql: NNN_name.sql, each number once',
     ])
   })

@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { packageRoot } from '../../src/lib/paths.ts'
 import { page, table } from '../reference/markdown.ts'
-import { ATTACK_REASONS } from './attack_reasons.ts'
 import { testTitles } from './titles.ts'
 
 interface Row {
@@ -42,7 +41,7 @@ const SECTIONS: Readonly<Record<string, string>> = {
 }
 
 const INTRO = `This page lists what an attacker may send, what must happen, and the tests that send it. The name of a test contains the id of its row, so
-\`npx vitest run -t D02\` runs the tests of one row. If a row has no test, the last column has the reason. The rows use these abbreviations:
+\`npx vitest run -t D02\` runs the tests of one row. The rows use these abbreviations:
 
 - \`A{…}\` is an authorization request with the parameters in the braces. \`T{…}\` is a token request.
 - \`R\` is a registered redirect URI, \`U\` a resource, and \`RT\` a refresh token.
@@ -54,17 +53,14 @@ The tests of sections K, O, Q and R run on both HTTP engines.`
 const rows = (): Row[] =>
   JSON.parse(readFileSync(path.join(packageRoot, 'tools/security/attack_rows.json'), 'utf8')) as Row[]
 
-/** The page. Throws when a row has neither a test nor a reason. */
+/** The page. Throws when a row has no test. */
 export function renderAttacks(): string {
   const all = rows()
   const tests = filesById(new Set(all.map(({ id }) => id)))
-  const open = all.filter(({ id }) => !tests.has(id) && !ATTACK_REASONS[id])
+  const open = all.filter(({ id }) => !tests.has(id))
   if (open.length > 0)
-    throw new Error(`no test is named after ${open.map(({ id }) => id).join(', ')}; tools/security/attack_reasons.ts`)
-  const held = ({ id }: Row) => {
-    const files = [...(tests.get(id) ?? [])].map((file) => `[${file.slice(5)}](../../${file})`)
-    return files.length > 0 ? files.join(', ') : `none: ${ATTACK_REASONS[id]}`
-  }
+    throw new Error(`no test is named after ${open.map(({ id }) => id).join(', ')}`)
+  const held = ({ id }: Row) => [...(tests.get(id) ?? [])].map((file) => `[${file.slice(5)}](../../${file})`).join(', ')
   const sections = Object.entries(SECTIONS).flatMap(([letter, title]) => [
     `## ${letter}. ${title}`,
     table(
@@ -72,7 +68,7 @@ export function renderAttacks(): string {
       all.filter(({ id }) => id.startsWith(letter)).map((row) => [row.id, row.send, row.must, held(row)]),
     ),
   ])
-  const count = `${all.length} rows, ${all.filter(({ id }) => tests.has(id)).length} with a test.`
+  const count = `${all.length} rows, each with a test.`
   return page(
     'Attacks, and the tests that send them',
     'tools/security and the titles of the tests',

@@ -129,7 +129,7 @@ async function clients(config: Config, env: Env): Promise<Finding[]> {
 }
 const MAX_TRAILS = 2000
 
-/** The status of the running server. Each check asks for itself, so that a failure is told by each. */
+/** The status of the running server. Each check asks for itself, so that each reports a failure. */
 const askStatus = async (config: Config, env: Env) =>
   (await askServer(config, env, 'system', 'status')) as z.output<typeof systemStatus>
 
