@@ -73,8 +73,8 @@ function idAt(seconds: number): string {
   return bytes.toString('base64url')
 }
 
-/** Writes `count` rows, many concurrently: the queues of both drivers combine them into batches. */
-export async function inBatches(count: number, write: (i: number) => Promise<unknown>): Promise<void> {
+// Many are written concurrently: the queues of both drivers combine them into batches.
+async function inBatches(count: number, write: (i: number) => Promise<unknown>): Promise<void> {
   for (let done = 0; done < count; done += AT_ONCE)
     await Promise.all(Array.from({ length: Math.min(AT_ONCE, count - done) }, (_, i) => write(done + i)))
 }
