@@ -55,6 +55,14 @@ describe(`in ${CHROMIUM}`, () => {
     )
   })
 
+  test('the users on the list of a resource are shown by their emails', async ({ reopen }) => {
+    const user = await addUser(service)
+    const access = { mode: 'restricted' as const, groups: [], users: [user.id], email_domains: [] }
+    const { slug } = await addResource(service, { access })
+    const { page } = await openAdmin(reopen, service, `resources/${slug}`)
+    await page.getByRole('link', { name: user.email }).waitFor()
+  })
+
   test('lists that are cleared in the form are empty, and a scope without groups is available to every user again', async ({
     reopen,
   }) => {

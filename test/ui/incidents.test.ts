@@ -50,6 +50,8 @@ describe(`in ${CHROMIUM}`, () => {
     await page.keyboard.press('Enter')
     await page.getByRole('button', { name: user.email }).click()
     await page.getByRole('checkbox', { name: 'Disable the user' }).waitFor()
+    const about = page.locator('.card', { hasText: 'What it is' })
+    expect(await about.textContent()).toMatch(new RegExp(`${user.email} *${user.id}`))
     await press(page, 'End what is ticked…')
     await press(page, 'End it')
     await page.getByText('done').first().waitFor()

@@ -58,8 +58,7 @@ export function renderAttacks(): string {
   const all = rows()
   const tests = filesById(new Set(all.map(({ id }) => id)))
   const open = all.filter(({ id }) => !tests.has(id))
-  if (open.length > 0)
-    throw new Error(`no test is named after ${open.map(({ id }) => id).join(', ')}`)
+  if (open.length > 0) throw new Error(`no test is named after ${open.map(({ id }) => id).join(', ')}`)
   const held = ({ id }: Row) => [...(tests.get(id) ?? [])].map((file) => `[${file.slice(5)}](../../${file})`).join(', ')
   const sections = Object.entries(SECTIONS).flatMap(([letter, title]) => [
     `## ${letter}. ${title}`,

@@ -7,7 +7,7 @@ import { href, type Location } from '../lib/router.ts'
 import { operations } from '../lib/schema.ts'
 import type { AuditEventAnswer } from '../lib/types.ts'
 import { useWork } from '../lib/work.ts'
-import { eventsWithNames, inWords, TRAIL_COLUMNS } from '../parts/event_parts.tsx'
+import { idsOfEvent, inWords, TRAIL_COLUMNS } from '../parts/event_parts.tsx'
 import type { Filter } from '../parts/filters.tsx'
 import { List } from '../parts/list.tsx'
 import { Empty, PageHead, ProblemNote } from '../parts/text.tsx'
@@ -64,7 +64,7 @@ export function Audit({ place: { query } }: { place: Location }) {
         ask={askedOf}
         columns={TRAIL_COLUMNS}
         keyOf={({ id }) => id}
-        rowsOf={eventsWithNames}
+        named={idsOfEvent}
         page={50}
         everyMs={isLive ? TAIL_MS : undefined}
         empty={

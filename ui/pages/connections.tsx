@@ -1,7 +1,7 @@
 // Client activity: the last steps of each client, and the reasons of failures.
 import { explain, stepName } from '../lib/explain.ts'
 import { number, quantity } from '../lib/format.ts'
-import { ANY_ID, learnedName, learnNames } from '../lib/names.ts'
+import { learnedName } from '../lib/names.ts'
 import { href } from '../lib/router.ts'
 import type { ClientActivityAnswer } from '../lib/types.ts'
 import { type Column, List } from '../parts/list.tsx'
@@ -78,16 +78,6 @@ function Attempt({ trail }: { trail: ClientActivityAnswer }) {
   )
 }
 
-/** The attempts of an answer, after the names of their clients have been learned. */
-async function attemptsWithNames(answer: unknown): Promise<ClientActivityAnswer[]> {
-  const attempts = answer as ClientActivityAnswer[]
-  await learnNames(
-    attempts.map(({ client_id }) => client_id),
-    ANY_ID,
-  )
-  return attempts
-}
-
 /** The attempts of clients, newest first. */
 export const Connections = () => (
   <>
@@ -100,7 +90,7 @@ export const Connections = () => (
       label="Connections"
       path="/admin/connections"
       query={{ limit: 200 }}
-      rowsOf={attemptsWithNames}
+      named={({ client_id }) => [client_id]}
       filters={[
         { name: 'client_id', label: 'client_id' },
         { name: 'address', label: 'Address' },

@@ -1,13 +1,11 @@
 // One issued token: its claims, the actors, and whether it is still valid.
 import { call, segment } from '../lib/api.ts'
-import { useLoad } from '../lib/load.ts'
-import { ANY_ID, learnNames } from '../lib/names.ts'
 import { href } from '../lib/router.ts'
 import type { IssuanceDetail as Detail } from '../lib/types.ts'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { ItemPage } from '../parts/entity.tsx'
-import { NamedId } from '../parts/event_parts.tsx'
-import { Badge, Card, Copy, Facts, IdLink, JsonText, Mono, PageHead, Time } from '../parts/text.tsx'
+import { NamedId, useNames } from '../parts/named_id.tsx'
+import { Badge, Card, Copy, Facts, JsonText, Mono, PageHead, Time } from '../parts/text.tsx'
 
 const from = ['Issuances', href(['issuances'])] as const
 
@@ -83,7 +81,7 @@ const TokenFacts = ({ token }: { token: Detail }) => (
         token.revoked_at !== undefined && ['Revoked', <Time key="rev" at={token.revoked_at} />],
         token.parent_jti !== undefined && [
           'Exchanged from',
-          <IdLink key="parent" page="issuances" id={token.parent_jti} />,
+          <NamedId key="parent" page="issuances" id={token.parent_jti} />,
         ],
         ['Signed with', <code key="kid">{token.kid}</code>],
         ['Requested from', <code key="ip">{token.ip}</code>],
@@ -98,8 +96,7 @@ function Chain({ token }: { token: Detail }) {
   for (let at = token.act; at; at = at.act) actors.unshift(at.sub)
   if ((actors.at(-1) ?? token.sub) !== token.client_id) actors.push(token.client_id)
   const ids = [token.sub, ...actors]
-  // The names arrive after the ids.
-  useLoad(`names ${ids.join()}`, () => learnNames(ids, ANY_ID))
+  useNames(ids)
   const isUser = token.subject_user_id !== undefined
   return (
     <ol class="chain" aria-label="Delegation chain">

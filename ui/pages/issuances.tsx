@@ -7,7 +7,8 @@ import { ConfirmButton } from '../parts/dialog.tsx'
 import { Entries } from '../parts/entity.tsx'
 import type { Filter } from '../parts/filters.tsx'
 import type { Column } from '../parts/list.tsx'
-import { Badge, IdLink, Mono, Time } from '../parts/text.tsx'
+import { NamedId } from '../parts/named_id.tsx'
+import { Badge, Mono, Time } from '../parts/text.tsx'
 import { say } from '../parts/toast.tsx'
 import { RevocationToll } from '../parts/toll.tsx'
 
@@ -48,16 +49,14 @@ const COLUMNS: readonly Column<IssuanceAnswer>[] = [
       </>
     ),
   },
-  { title: 'Client', cell: ({ client_id }) => <IdLink page="clients" id={client_id} /> },
+  { title: 'Client', cell: ({ client_id }) => <NamedId page="clients" id={client_id} /> },
   {
     title: 'Subject',
     cell: ({ sub, client_id, subject_user_id }) =>
       sub === client_id ? (
         <span class="soft">itself</span>
       ) : subject_user_id ? (
-        <a href={href(['users', subject_user_id])}>
-          <code>{sub}</code>
-        </a>
+        <NamedId page="users" id={subject_user_id} />
       ) : (
         <code>{sub}</code>
       ),
@@ -86,6 +85,7 @@ export const IssuanceList = ({ place: { query } }: { place: Location }) => (
     path="/admin/issuances"
     filters={FILTERS}
     columns={COLUMNS}
+    named={({ client_id, subject_user_id }) => [client_id, subject_user_id]}
     rowsOf={(answer) => (answer as { issuances: IssuanceAnswer[] }).issuances}
     keyOf={({ id }) => id}
     page={50}

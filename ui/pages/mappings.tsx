@@ -1,7 +1,8 @@
 // Subject mappings: the local subject of a subject of an identity provider.
 import type { Mapping } from '../lib/types.ts'
 import { actionsColumn, Entries } from '../parts/entity.tsx'
-import { Copy, IdLink, Name, Time } from '../parts/text.tsx'
+import { NamedId } from '../parts/named_id.tsx'
+import { Copy, Name, Time } from '../parts/text.tsx'
 import { useIdps } from './idps.tsx'
 
 /** Subject mappings: the local subject of a subject of an identity provider. */
@@ -26,13 +27,14 @@ export function Mappings() {
         { name: 'idp_id', label: 'Any identity provider', options: idps.pairs },
       ]}
       keyOf={({ id }) => id}
+      named={({ local_subject }) => [local_subject]}
       columns={[
         {
           title: 'Federated subject',
           cell: ({ federated_subject }) => <Copy text={federated_subject} what="subject" />,
         },
         { title: 'Identity provider', cell: ({ idp_id }) => <Name of={idps.nameOf(idp_id)} /> },
-        { title: 'Here', cell: ({ local_subject }) => <IdLink page="users" id={local_subject} /> },
+        { title: 'Here', cell: ({ local_subject }) => <NamedId page="users" id={local_subject} /> },
         { title: 'Since', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
         actionsColumn<Mapping>({
           remove: 'mapping.delete',

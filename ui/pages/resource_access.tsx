@@ -3,7 +3,8 @@
 import type { ResourceAnswer } from '../lib/types.ts'
 import { EditButton } from '../parts/entity.tsx'
 import { Table } from '../parts/list.tsx'
-import { Card, Facts, IdLink, Lines } from '../parts/text.tsx'
+import { NamedId, useNames } from '../parts/named_id.tsx'
+import { Card, Facts, Lines } from '../parts/text.tsx'
 import { GroupLink, GroupLinks } from './groups.tsx'
 
 /** The access rules of a resource. */
@@ -55,16 +56,19 @@ export function AccessCard({ resource }: { resource: ResourceAnswer }) {
   )
 }
 
-const Users = ({ of }: { of: readonly string[] }) => (
-  <>
-    {of.length === 0 && <span class="soft">none</span>}
-    {of.map((id) => (
-      <div key={id}>
-        <IdLink page="users" id={id} />
-      </div>
-    ))}
-  </>
-)
+function Users({ of }: { of: readonly string[] }) {
+  useNames(of)
+  return (
+    <>
+      {of.length === 0 && <span class="soft">none</span>}
+      {of.map((id) => (
+        <div key={id}>
+          <NamedId page="users" id={id} />
+        </div>
+      ))}
+    </>
+  )
+}
 
 function summaryOf({ access: { mode, groups, users, email_domains }, scopes }: ResourceAnswer): string {
   const limited = scopes.some((scope) => scope.groups)

@@ -1,12 +1,12 @@
 // Streams of security events for the servers of resources, with their last deliveries.
 import { PUSH, STREAM_EVENTS } from '../../src/events/event_types.ts'
 import { call, segment } from '../lib/api.ts'
-import { href } from '../lib/router.ts'
 import type { StreamAnswer } from '../lib/types.ts'
 import { Deliveries, waitingColumn } from '../parts/deliveries.tsx'
 import { ConfirmButton } from '../parts/dialog.tsx'
 import { DeleteButton, EditButton, Entries } from '../parts/entity.tsx'
 import { acts, type Column } from '../parts/list.tsx'
+import { NamedId } from '../parts/named_id.tsx'
 import { Badge, Caution, Lines, Name, Time } from '../parts/text.tsx'
 
 const PATH = '/admin/streams'
@@ -83,7 +83,7 @@ const COLUMNS: readonly Column<StreamAnswer>[] = [
     title: 'Client',
     cell: ({ aud, description }) => (
       <>
-        <a href={href(['clients', aud])}>{aud}</a>
+        <NamedId page="clients" id={aud} />
         <small>
           <Name of={description} or="" />
         </small>
@@ -116,6 +116,7 @@ export const Streams = () => (
     none="No stream yet"
     path={PATH}
     keyOf={({ stream_id }) => stream_id}
+    named={({ aud }) => [aud]}
     columns={COLUMNS}
   >
     The server of a resource usually creates its stream itself. You can create one for it here.

@@ -1,36 +1,13 @@
 // Audit events as lists show them: names with links in place of ids, and a detail that opens with what changed.
 import { words } from '../lib/format.ts'
-import { learnedName, learnNames } from '../lib/names.ts'
 import { href } from '../lib/router.ts'
 import type { AuditEventAnswer } from '../lib/types.ts'
 import { type Column, Table } from './list.tsx'
-import { Facts, Mono, Name, Time } from './text.tsx'
+import { ID_PAGES, NamedId } from './named_id.tsx'
+import { Facts, Mono, Time } from './text.tsx'
 
 /** An action as words: `client_suspended` is "client suspended". */
 export const inWords = (action: string) => action.replaceAll('_', ' ')
-
-const PAGES: Readonly<Record<string, string>> = { client: 'clients', user: 'users', resource: 'resources' }
-/** Members that are ids, and the page of each. */
-export const ID_PAGES: Readonly<Record<string, string>> = {
-  user_id: 'users',
-  client_id: 'clients',
-  resource_id: 'resources',
-  local_subject: 'users',
-  jti: 'issuances',
-  parent: 'issuances',
-}
-
-/** An id as its name, with a link to its page. */
-export function NamedId({ id, page }: { id: string | undefined; page?: string }) {
-  const named = id ? learnedName(id) : undefined
-  const place = named ? PAGES[named.kind] : page
-  if (!id || !place) return <Mono of={id} or="unknown" />
-  return (
-    <a href={href([place, id])} title={id}>
-      {named?.name ? <Name of={named.name} /> : <code>{id}</code>}
-    </a>
-  )
-}
 
 interface Changed {
   field: string
@@ -112,15 +89,11 @@ export const TRAIL_COLUMNS: readonly Column<AuditEventAnswer>[] = [
   { title: 'When', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
 ]
 
-/** The events of an answer, after the names of their ids have been learned. */
-export async function eventsWithNames(answer: unknown): Promise<AuditEventAnswer[]> {
-  const events = answer as AuditEventAnswer[]
-  await learnNames(
-    events.flatMap(({ actor_id, client_id, detail }) => [
-      actor_id,
-      client_id,
-      ...Object.keys(ID_PAGES).map((name) => (typeof detail[name] === 'string' ? String(detail[name]) : undefined)),
-    ]),
+/** Ids that this service made. Operators, whose names are in the same places, have shorter ones. */
+const MADE_HERE = /^[\w-]{20,}$/
+
+/** The ids in an event whose names are shown. */
+export const idsOfEvent = ({ actor_id, client_id, detail }: AuditEventAnswer): string[] =>
+  [actor_id, client_id, ...Object.keys(ID_PAGES).map((name) => detail[name])].filter(
+    (id): id is string => typeof id === 'string' && MADE_HERE.test(id),
   )
-  return events
-}

@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks'
 import { getList, type QueryParams } from '../lib/api.ts'
 import { number, quantity } from '../lib/format.ts'
 import { useLoad } from '../lib/load.ts'
+import { learnNames } from '../lib/names.ts'
 import { earlierPages, go, href, usePlace } from '../lib/router.ts'
 import { fullTime, timeOfId } from '../lib/zone.ts'
 import { type BulkAction, BulkBar } from './bulk.tsx'
@@ -28,7 +29,9 @@ export interface ListProps<T> {
   columns: readonly Column<T>[]
   keyOf: (row: T) => string
   /** The rows in an answer. Default: the answer is the list of rows. */
-  rowsOf?: (answer: unknown) => T[] | Promise<T[]>
+  rowsOf?: (answer: unknown) => T[]
+  /** The ids in a row whose names are shown. They are learned first, so that no row changes while it is read. */
+  named?: (row: T) => readonly (string | undefined)[]
   /** The parameters that the values of the filters mean. Default: their names and values. */
   ask?: (chosen: Readonly<Record<string, string | undefined>>) => QueryParams
   /** Number of rows on a page. Absent for lists that the server does not page. */
@@ -64,7 +67,9 @@ export function List<T>(props: ListProps<T>) {
   }
   const read = async () => {
     const { answer, stopped } = await getList(path, asked)
-    return { found: await (props.rowsOf ?? ((each) => each as T[]))(answer), stopped }
+    const found = (props.rowsOf ?? ((each) => each as T[]))(answer)
+    if (props.named) await learnNames(found.flatMap(props.named))
+    return { found, stopped }
   }
   const {
     data: { found: data, stopped } = { found: [] },

@@ -3,7 +3,6 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { ApiError } from '../lib/api.ts'
 import { ago, plain } from '../lib/format.ts'
-import { href } from '../lib/router.ts'
 import { fullTime } from '../lib/zone.ts'
 import { CopyIcon, DoneIcon } from './icons.tsx'
 
@@ -16,16 +15,6 @@ export const Name = ({ of, or = 'no name' }: { of: string | undefined; or?: stri
 /** A text in a monospaced font. */
 export const Mono = ({ of, or = 'none' }: { of: string | undefined; or?: string }) =>
   of ? <code>{of}</code> : <span class="soft">{or}</span>
-
-/** An id with a link to its page. */
-export const IdLink = ({ page, id }: { page: string; id: string | undefined }) =>
-  id ? (
-    <a href={href([page, id])}>
-      <code>{id}</code>
-    </a>
-  ) : (
-    <Mono of={id} />
-  )
 
 /** How long ago; the full time on hover. */
 export const Time = ({ at, or = 'never' }: { at: string | undefined; or?: string }) =>

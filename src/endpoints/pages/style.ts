@@ -39,6 +39,8 @@ section{margin-top:2.25rem;scroll-margin-top:1rem}
 nav{display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;margin-top:.75rem;font-size:.925rem}
 nav a{padding:.35rem 0}
 section .note{margin-top:.6rem}
+.note+h1{margin-top:1.1rem}
+form+.soft{margin-top:1rem}
 main:has(section){max-width:40rem}
 p{margin:.35rem 0}
 .soft,dt,code{color:var(--soft)}
@@ -66,7 +68,7 @@ summary{color:var(--accent);cursor:pointer;text-decoration:underline;text-underl
 .wide{width:100%;margin-top:1.6rem}
 .button.wide+.button.wide{margin-top:.75rem}
 .buttons{display:grid;grid-template-columns:1fr 1fr;gap:.75rem;margin-top:1.5rem}
-.note{border-radius:10px;padding:.7rem .9rem;margin:1.1rem 0 0;font-size:.95rem}
+.note{border-radius:10px;padding:.7rem .9rem;margin:1.1rem 0 0;font-size:.95rem;background:var(--tint)}
 .bad{color:var(--bad);background:var(--bad-bg)}
 .warn{color:var(--warn);background:var(--warn-bg)}
 dl,ul{margin:1.25rem 0 0;padding:0;border:1px solid var(--line);border-radius:12px;list-style:none}

@@ -3,12 +3,13 @@ import { useState } from 'preact/hooks'
 import { call } from '../../lib/api.ts'
 import { quantity } from '../../lib/format.ts'
 import { useLoad } from '../../lib/load.ts'
+import { learnedName, learnNames } from '../../lib/names.ts'
 import { go, href, type Location } from '../../lib/router.ts'
 import type { IncidentAnswer } from '../../lib/types.ts'
 import { ConfirmButton } from '../../parts/dialog.tsx'
-import { ID_PAGES } from '../../parts/event_parts.tsx'
+import { ID_PAGES, NamedId } from '../../parts/named_id.tsx'
 import { OperationButton } from '../../parts/operation_button.tsx'
-import { Badge, Card, Code, Facts, IdLink, PageHead, ProblemNote } from '../../parts/text.tsx'
+import { Badge, Card, Code, Facts, PageHead, ProblemNote } from '../../parts/text.tsx'
 import { say } from '../../parts/toast.tsx'
 import { FINDERS, type IncidentKind } from './find.tsx'
 
@@ -72,9 +73,11 @@ interface ReachProps {
 function Reach({ subject, id, again }: ReachProps) {
   const [rate, setRate] = useState(1)
   const asked = { subject, id, requests_per_second: rate }
-  const { data, error } = useLoad(`${subject} ${id} ${rate}`, () =>
-    call<IncidentAnswer>('POST', '/admin/incidents', { ...asked, dry_run: true }),
-  )
+  const { data, error } = useLoad(`${subject} ${id} ${rate}`, async () => {
+    const answer = await call<IncidentAnswer>('POST', '/admin/incidents', { ...asked, dry_run: true })
+    await learnNames(Object.values(answer.about))
+    return answer
+  })
   const [ticked, setTicked] = useState<readonly string[]>()
   const [done, setDone] = useState<IncidentAnswer>()
   if (done) return <Done of={done} again={again} />
@@ -193,7 +196,12 @@ const countsOf = ({ tokens, sign_ins }: Step): string => {
 
 const AboutLink = ({ name, value }: { name: string; value: string }) => {
   const page = ID_PAGES[name]
-  return page ? <IdLink page={page} id={value} /> : <code>{value}</code>
+  if (!page) return <code>{value}</code>
+  return (
+    <>
+      <NamedId page={page} id={value} /> {learnedName(value) && <code>{value}</code>}
+    </>
+  )
 }
 
 const Remains = ({ of }: { of: readonly string[] }) => (
