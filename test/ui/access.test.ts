@@ -61,6 +61,7 @@ describe(`in ${CHROMIUM}`, () => {
     const { slug } = await addResource(service, { access })
     const { page } = await openAdmin(reopen, service, `resources/${slug}`)
     await page.getByRole('link', { name: user.email }).waitFor()
+    expect(await page.getByText(user.id, { exact: true }).count()).toBe(1)
   })
 
   test('lists that are cleared in the form are empty, and a scope without groups is available to every user again', async ({

@@ -49,14 +49,14 @@ const COLUMNS: readonly Column<IssuanceAnswer>[] = [
       </>
     ),
   },
-  { title: 'Client', cell: ({ client_id }) => <NamedId page="clients" id={client_id} /> },
+  { title: 'Client', cell: ({ client_id }) => <NamedId page="clients" id={client_id} beside={client_id} /> },
   {
     title: 'Subject',
     cell: ({ sub, client_id, subject_user_id }) =>
       sub === client_id ? (
         <span class="soft">itself</span>
       ) : subject_user_id ? (
-        <NamedId page="users" id={subject_user_id} />
+        <NamedId page="users" id={subject_user_id} beside={sub} />
       ) : (
         <code>{sub}</code>
       ),

@@ -34,7 +34,10 @@ export function Mappings() {
           cell: ({ federated_subject }) => <Copy text={federated_subject} what="subject" />,
         },
         { title: 'Identity provider', cell: ({ idp_id }) => <Name of={idps.nameOf(idp_id)} /> },
-        { title: 'Here', cell: ({ local_subject }) => <NamedId page="users" id={local_subject} /> },
+        {
+          title: 'Here',
+          cell: ({ local_subject }) => <NamedId page="users" id={local_subject} beside={local_subject} />,
+        },
         { title: 'Since', kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
         actionsColumn<Mapping>({
           remove: 'mapping.delete',

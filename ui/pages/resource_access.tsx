@@ -63,7 +63,7 @@ function Users({ of }: { of: readonly string[] }) {
       {of.length === 0 && <span class="soft">none</span>}
       {of.map((id) => (
         <div key={id}>
-          <NamedId page="users" id={id} />
+          <NamedId page="users" id={id} beside={id} />
         </div>
       ))}
     </>

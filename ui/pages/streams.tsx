@@ -83,7 +83,7 @@ const COLUMNS: readonly Column<StreamAnswer>[] = [
     title: 'Client',
     cell: ({ aud, description }) => (
       <>
-        <NamedId page="clients" id={aud} />
+        <NamedId page="clients" id={aud} beside={aud} />
         <small>
           <Name of={description} or="" />
         </small>

@@ -15,15 +15,29 @@ export const ID_PAGES: Readonly<Record<string, string>> = {
   parent: 'issuances',
 }
 
+interface NamedProps {
+  id: string | undefined
+  page?: string
+  /** What stays visible beside a name, such as the id: people choose the names of themselves and of their clients, so names can be alike. */
+  beside?: string
+}
 /** An id as its name, with a link to its page. */
-export function NamedId({ id, page }: { id: string | undefined; page?: string }) {
+export function NamedId({ id, page, beside }: NamedProps) {
   const named = id ? learnedName(id) : undefined
   const place = named ? PAGES[named.kind] : page
   if (!id || !place) return <Mono of={id} or="unknown" />
   return (
-    <a href={href([place, id])} title={id}>
-      {named?.name ? <Name of={named.name} /> : <code>{id}</code>}
-    </a>
+    <>
+      <a href={href([place, id])} title={id}>
+        {named?.name ? <Name of={named.name} /> : <code>{beside ?? id}</code>}
+      </a>
+      {named?.name && beside && (
+        <small>
+          {' '}
+          <code>{beside}</code>
+        </small>
+      )}
+    </>
   )
 }
 

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { call } from '../../lib/api.ts'
 import { quantity } from '../../lib/format.ts'
 import { useLoad } from '../../lib/load.ts'
-import { learnedName, learnNames } from '../../lib/names.ts'
+import { learnNames } from '../../lib/names.ts'
 import { go, href, type Location } from '../../lib/router.ts'
 import type { IncidentAnswer } from '../../lib/types.ts'
 import { ConfirmButton } from '../../parts/dialog.tsx'
@@ -196,12 +196,7 @@ const countsOf = ({ tokens, sign_ins }: Step): string => {
 
 const AboutLink = ({ name, value }: { name: string; value: string }) => {
   const page = ID_PAGES[name]
-  if (!page) return <code>{value}</code>
-  return (
-    <>
-      <NamedId page={page} id={value} /> {learnedName(value) && <code>{value}</code>}
-    </>
-  )
+  return page ? <NamedId page={page} id={value} beside={value} /> : <code>{value}</code>
 }
 
 const Remains = ({ of }: { of: readonly string[] }) => (
