@@ -4,7 +4,7 @@ import { codeOf } from '../src/lib/error.ts'
 import { nameThread } from '../src/lib/threads/thread_name.ts'
 import { type BatchResult, type Job, openDatabase } from '../src/store/database.ts'
 import type { Op, Statement } from '../src/store/op.ts'
-import { isRead, ops } from '../src/store/operations.ts'
+import { isRead, type OpName, ops } from '../src/store/operations.ts'
 import { answerCalls } from '../src/store/thread.ts'
 
 nameThread('store')
@@ -25,8 +25,11 @@ function prepare(sql: string) {
   return statement
 }
 
-function execute({ sql, params, want }: Statement): unknown {
+/** Throws for a change in an operation that is named as a read: PostgreSQL runs these without a transaction, and nobody hears of the change. */
+function execute({ sql, params, want }: Statement, op: OpName): unknown {
   const statement = prepare(sql)
+  if (!statement.readonly && isRead(op))
+    throw new Error(`the operation ${op} has the name of a read, but it changes rows`)
   if (want === 'one') return statement.get(params)
   if (want === 'all') return statement.all(params)
   return statement.run(params).changes
@@ -38,7 +41,7 @@ function perform({ op, input }: Job): unknown {
   while (!step.done) {
     const statement = step.value
     try {
-      step = operation.next(execute(statement))
+      step = operation.next(execute(statement, op))
     } catch (error) {
       step = operation.throw(error)
     }

@@ -49,9 +49,9 @@ const TRANSLATED = LANGUAGES.flatMap(({ language }) =>
 describe(`in ${CHROMIUM}`, () => {
   for (const [scene, language, show] of TRANSLATED)
     test(`${scene} (${language}): contrast, labels and sizes are accessible, no text is cut off, and axe and the browser report nothing`, async ({
-      open,
+      reopen,
     }) => {
-      const { page, complaints } = await open({ locale: language })
+      const { page, complaints } = await reopen({ locale: language })
       await show(world, page)
       expect(await page.locator('html').getAttribute('lang')).toBe(language)
       await addAxe(page)

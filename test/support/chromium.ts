@@ -37,12 +37,12 @@ export const test = base
     }
   })
   // A new profile takes a second, in which pages are compiled again: four fifths of the time of a test.
-  .extend('reopen', async ({ skip }): Promise<() => Promise<Tab>> => {
+  .extend('reopen', async ({ skip }): Promise<Open> => {
     if (!browser) return skip('no Chromium')
-    return async () => {
-      kept ??= keepTab(browser)
-      const tab = await kept
+    return async (options = {}) => {
+      const tab = await keptTab(browser, options)
       await tab.page.goto('about:blank')
+      await tab.page.context().clearCookies()
       await tab.page.setViewportSize({ width: 1280, height: 720 })
       await tab.page.emulateMedia({ colorScheme: null })
       tab.complaints.length = 0
@@ -50,13 +50,20 @@ export const test = base
     }
   })
 
-/** The tab of the current test file. `reopen` gives it to each test, after it has cleared the data of the test before. */
-let kept: Promise<Tab> | undefined
+/** The tabs of the current test file, by the options of their profiles. `reopen` gives one to each test, without the cookies of the test before. */
+const kept = new Map<string, Promise<Tab>>()
 
-async function keepTab(browser: Browser): Promise<Tab> {
-  const context = await browser.newContext()
+function keptTab(browser: Browser, options: BrowserContextOptions): Promise<Tab> {
+  const key = JSON.stringify(options)
+  const tab = kept.get(key) ?? keepTab(browser, options, key)
+  kept.set(key, tab)
+  return tab
+}
+
+async function keepTab(browser: Browser, options: BrowserContextOptions, key: string): Promise<Tab> {
+  const context = await browser.newContext(options)
   atEndOfFile(() => {
-    kept = undefined
+    kept.delete(key)
     return context.close()
   })
   return openTab(context)
