@@ -1,6 +1,6 @@
 // Operations on the sums of requests and tokens by minute and by hour. All instances add to the same rows.
 import type { ActivityKind, ActivitySum } from '../telemetry/activity_sums.ts'
-import { all, change, insertRows, is, num, type Op, str, where } from './op.ts'
+import { all, change, insertRows, is, num, type Op, raw, str, where } from './op.ts'
 
 const HOUR = 3600
 /** Seconds of a row, and for how long the rows are kept. */
@@ -36,7 +36,7 @@ export interface ActivityRange {
 
 /** The sums of a kind by nth, oldest first. Periods and names without rows are left out. */
 export function* readActivity({ kind, name, from, until, width }: ActivityRange): Op<(ActivitySum & { at: number })[]> {
-  const { sql, params } = where(
+  const range = where(
     ['step = ?', width < HOUR ? 60 : HOUR],
     ['kind = ?', kind],
     is('name', name),
@@ -44,12 +44,9 @@ export function* readActivity({ kind, name, from, until, width }: ActivityRange)
     ['starts_at < ?', until],
   )
   const sum = (column: string) => `CAST(sum(${column}) AS BIGINT) AS ${column}`
-  const rows = yield* all(
-    `SELECT name, CAST(starts_at / ? AS BIGINT) AS nth, ${['requests', 'refused', 'limited', 'issued'].map(sum).join(', ')}
-       FROM activity_sums ${sql} GROUP BY name, nth ORDER BY nth, name`,
-    width,
-    ...params,
-  )
+  const sums = raw(['requests', 'refused', 'limited', 'issued'].map(sum).join(', '))
+  const rows = yield* all`SELECT name, CAST(starts_at / ${width} AS BIGINT) AS nth, ${sums}
+    FROM activity_sums ${range} GROUP BY name, nth ORDER BY nth, name`
   return rows.map((row) => ({
     kind,
     name: str(row.name),
@@ -65,12 +62,8 @@ export function* readActivity({ kind, name, from, until, width }: ActivityRange)
 export function* sweepActivity({ now, limit }: { now: number; limit: number }): Op<number> {
   let deleted = 0
   for (const [step, kept] of KEPT)
-    deleted += yield* change(
-      `DELETE FROM activity_sums WHERE (step, kind, name, starts_at) IN
-         (SELECT step, kind, name, starts_at FROM activity_sums WHERE step = ? AND starts_at < ? ORDER BY starts_at LIMIT ?)`,
-      step,
-      now - kept,
-      limit,
-    )
+    deleted += yield* change`DELETE FROM activity_sums WHERE (step, kind, name, starts_at) IN
+      (SELECT step, kind, name, starts_at FROM activity_sums
+        WHERE step = ${step} AND starts_at < ${now - kept} ORDER BY starts_at LIMIT ${limit})`
   return deleted
 }

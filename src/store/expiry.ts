@@ -1,7 +1,7 @@
 // Which rows expire, and how they are deleted: in small ranges of the time-ordered keys, so that no lock is held for long.
 import { DAY } from '../lib/time.ts'
 import { RESTORABLE_DAYS } from '../records/client.ts'
-import { change, idBytes, idText, type Op, where, windowEnd } from './op.ts'
+import { change, idBytes, idText, type Op, raw, where, windowEnd } from './op.ts'
 
 /** A deleted client or resource can be restored for this long. */
 export const RESTORABLE = RESTORABLE_DAYS * DAY
@@ -59,7 +59,7 @@ export function* purgeWindow(w: Window): Op<{ deleted: number; next?: string }> 
   const after = idBytes(w.after)
   const end = yield* windowEnd(table.name, after, w.rows)
   const due = w.now - (table.grace ?? 0)
-  const { sql, params } = where(['id > ?', after], end && ['id <= ?', end], [table.expired, due])
-  const deleted = yield* change(`DELETE FROM ${table.name} ${sql}`, ...params)
+  const range = where(['id > ?', after], end && ['id <= ?', end], [table.expired, due])
+  const deleted = yield* change`DELETE FROM ${raw(table.name)} ${range}`
   return end ? { deleted, next: idText(end) } : { deleted }
 }

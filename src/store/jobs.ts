@@ -26,11 +26,11 @@ const JOBS = plainTable<AdminJob, 'outcome'>(
 /** Stores a job, or its progress. Jobs from before `keeps` (epoch seconds) are deleted. */
 export function* saveJob({ job, keeps }: { job: AdminJob; keeps: number }): Op<void> {
   yield* JOBS.replace(job, 'id')
-  yield* change('DELETE FROM jobs WHERE created_at < ?', keeps)
+  yield* change`DELETE FROM jobs WHERE created_at < ${keeps}`
 }
 
 /** A job by its id. */
-export const findJob = ({ id }: { id: string }) => JOBS.find('WHERE id = ?', idBytes(id))
+export const findJob = ({ id }: { id: string }) => JOBS.find`WHERE id = ${idBytes(id)}`
 
 /** The jobs, newest first. */
-export const listJobs = ({ limit }: { limit: number }) => JOBS.list('ORDER BY id DESC LIMIT ?', limit)
+export const listJobs = ({ limit }: { limit: number }) => JOBS.list`ORDER BY id DESC LIMIT ${limit}`

@@ -1,6 +1,6 @@
 // Lists ordered by age: one page of a list, and a search that examines a limited number of rows at a time, so that other operations do not
 // wait long for it.
-import { all, type Condition, num, type Op, one, type Row, str, where } from './op.ts'
+import { all, type Condition, num, type Op, one, part, type Row, raw, type Sql, str, where } from './op.ts'
 
 /** The specification of a list: its table, the columns that are read, and the columns that determine the age of a row. */
 export interface ListSpec {
@@ -51,7 +51,7 @@ const DIRECTIONS = { oldest: { word: 'ASC', behind: '>' }, newest: { word: 'DESC
 function byAge({ at, id }: Pick<ListSpec, 'at' | 'id'>, order: Order, after: Cursor | undefined) {
   const { word, behind } = DIRECTIONS[order]
   const beyond: Condition | undefined = after && [`(${at}, ${id}) ${behind} (?, ?)`, after.at, after.id]
-  return { sql: `ORDER BY ${at} ${word}, ${id} ${word}`, beyond }
+  return { order: raw(`ORDER BY ${at} ${word}, ${id} ${word}`), beyond }
 }
 
 /** The condition that a row comes after a cursor and is not past another one. */
@@ -66,9 +66,8 @@ export function* hasRowsWithin(
   { rows, ...range }: Pick<Search, 'after' | 'order' | 'rows'>,
   last: Cursor,
 ): Op<boolean> {
-  const { sql, params } = where(list.only, ...within(list, range, last))
-  const found = yield* one(`SELECT 1 AS found FROM ${list.table} ${sql} LIMIT 1 OFFSET ?`, ...params, rows - 1)
-  return found !== undefined
+  const rest = where(list.only, ...within(list, range, last))
+  return (yield* one`SELECT 1 AS found FROM ${raw(list.table)} ${rest} LIMIT 1 OFFSET ${rows - 1}`) !== undefined
 }
 
 /** The last of the next rows of a list. Undefined when fewer rows are left. */
@@ -76,14 +75,10 @@ export function* lastOfWindow(
   list: ListSpec,
   { after, order, rows }: Pick<Search, 'after' | 'order' | 'rows'>,
 ): Op<Cursor | undefined> {
-  const { at, id } = list
+  const { at, id, table } = list
   const age = byAge(list, order, after)
-  const { sql, params } = where(list.only, age.beyond)
-  const last = yield* one(
-    `SELECT ${at}, ${id} FROM ${list.table} ${sql} ${age.sql} LIMIT 1 OFFSET ?`,
-    ...params,
-    rows - 1,
-  )
+  const place = raw(`${at}, ${id} FROM ${table}`)
+  const last = yield* one`SELECT ${place} ${where(list.only, age.beyond)} ${age.order} LIMIT 1 OFFSET ${rows - 1}`
   return last && placeOf(list, last)
 }
 
@@ -99,18 +94,19 @@ export function* listPage(
   ...fitting: readonly (Condition | undefined)[]
 ): Op<Row[]> {
   const age = byAge(list, order, after)
-  const { sql, params } = where(list.only, ...fitting, age.beyond)
-  const [window, ...bounds] = limit === undefined ? [''] : (['LIMIT ? OFFSET ?', limit, offset] as const)
-  const rows = `${sql} ${age.sql} ${window}`
+  const window = limit === undefined ? raw('') : part`LIMIT ${limit} OFFSET ${offset}`
+  const rows = part`${where(list.only, ...fitting, age.beyond)} ${age.order} ${window}`
   const { table, join = '', columns } = list
   const isFiltered = fitting.some((each) => each !== undefined)
-  const page = isFiltered ? `${table} ${join} ${rows}` : cut(list, rows, age.sql)
-  return yield* all(`SELECT ${columns} FROM ${page}`, ...params, ...bounds)
+  const page = isFiltered ? part`${raw(`${table} ${join}`)} ${rows}` : cut(list, rows, age.order)
+  return yield* all`SELECT ${raw(columns)} FROM ${page}`
 }
 
 /** The rows of a page, joined after the page is cut: rows that are skipped are read from the index only. */
-const cut = ({ table, join, at }: ListSpec, rows: string, order: string): string =>
-  join === undefined ? `${table} ${rows}` : `(SELECT * FROM ${table} ${rows}) ${aliasOf(at)} ${join} ${order}`
+const cut = ({ table, join, at }: ListSpec, rows: Sql, order: Sql): Sql =>
+  join === undefined
+    ? part`${raw(table)} ${rows}`
+    : part`(SELECT * FROM ${raw(table)} ${rows}) ${raw(`${aliasOf(at)} ${join}`)} ${order}`
 const aliasOf = (column: string) => column.slice(0, column.indexOf('.'))
 
 /** The rows among the next rows of a list that match the conditions. */
@@ -121,18 +117,12 @@ export function* searchRows(
 ): Op<Found<Row>> {
   const { columns, at, id } = list
   const age = byAge(list, order, after)
-  const range = where(list.only, age.beyond)
+  const window = cut(list, part`${where(list.only, age.beyond)} ${age.order} LIMIT ${size}`, age.order)
   /** The columns as the page below names them. */
   const named = { at: withoutAlias(at), id: withoutAlias(id) }
   const next = yield* lastOfWindow(list, { after, order, rows: size })
-  const { sql, params } = where(...fitting)
-  const rows = yield* all(
-    `SELECT * FROM (SELECT ${columns} FROM ${cut(list, `${range.sql} ${age.sql} LIMIT ?`, age.sql)}) page ${sql} ${byAge(named, order, after).sql} LIMIT ?`,
-    ...range.params,
-    size,
-    ...params,
-    limit ?? size,
-  )
+  const rows = yield* all`SELECT * FROM (SELECT ${raw(columns)} FROM ${window}) page
+    ${where(...fitting)} ${byAge(named, order, after).order} LIMIT ${limit ?? size}`
   const last = rows.length === limit ? rows.at(-1) : undefined
   return { rows, next: last ? placeOf(list, last) : next }
 }

@@ -2,9 +2,44 @@
 // only to roll back. The SQL is portable: ? placeholders, ON CONFLICT, RETURNING, no functions of one database.
 
 export type Param = string | number | Buffer | null
-export interface Statement {
+
+/** A part of a statement: SQL with a `?` for each of its parameters. */
+export interface Sql {
   sql: string
   params: readonly Param[]
+}
+/** A template with the values in their places, as in change`DELETE FROM jobs WHERE id = ${id}`; or a constant text with a `?` for each value. */
+export type SqlText = string | TemplateStringsArray
+/** A value in a place: a parameter, or a part with parameters of its own. */
+export type SqlValue = Param | Sql
+
+/** The texts of templates that contain no parts: each is made once, because drivers prepare each text once. */
+const texts = new WeakMap<TemplateStringsArray, string>()
+
+/** The SQL of a text with its values. */
+export function sqlOf(text: SqlText, values: readonly SqlValue[]): Sql {
+  if (typeof text === 'string') return { sql: text, params: values as readonly Param[] }
+  if (values.some(isPart)) {
+    const sql = text.reduce((before, after, i) => before + placeOf(values[i - 1] as SqlValue) + after)
+    return { sql, params: values.flatMap((value) => (isPart(value) ? value.params : [value])) }
+  }
+  let sql = texts.get(text)
+  if (sql === undefined) {
+    sql = text.join('?')
+    texts.set(text, sql)
+  }
+  return { sql, params: values as readonly Param[] }
+}
+const isPart = (value: SqlValue): value is Sql => typeof value === 'object' && value !== null && 'sql' in value
+const placeOf = (value: SqlValue): string => (isPart(value) ? value.sql : '?')
+
+/** A part with its values in their places. */
+export const part = (text: TemplateStringsArray, ...values: SqlValue[]): Sql => sqlOf(text, values)
+
+/** A part without parameters: a name, the columns of a table, or a constant that the planner must know. It must not be a value of a caller. */
+export const raw = (sql: string | number): Sql => ({ sql: String(sql), params: [] })
+
+export interface Statement extends Sql {
   want: 'one' | 'all' | 'run'
   /** SELECT ... FOR UPDATE on databases with concurrent writers: the rows are locked until the commit. */
   forUpdate?: boolean
@@ -12,12 +47,18 @@ export interface Statement {
 export type Op<R> = Generator<Statement, R, unknown>
 export type Row = Record<string, unknown>
 
+function statementOf(want: Statement['want'], text: SqlText, values: readonly SqlValue[]): Statement {
+  const { sql, params } = sqlOf(text, values)
+  return { sql, params, want }
+}
+
 /** The first row, or undefined. */
-export function* one(sql: string, ...params: Param[]): Op<Row | undefined> {
-  return (yield { sql, params, want: 'one' }) as Row | undefined
+export function* one(text: SqlText, ...values: SqlValue[]): Op<Row | undefined> {
+  return (yield statementOf('one', text, values)) as Row | undefined
 }
 /** The first row, locked: operations that lock or change it wait for the commit of this operation. */
-export function* forUpdate(sql: string, ...params: Param[]): Op<Row | undefined> {
+export function* forUpdate(text: SqlText, ...values: SqlValue[]): Op<Row | undefined> {
+  const { sql, params } = sqlOf(text, values)
   return (yield { sql, params, want: 'one', forUpdate: true }) as Row | undefined
 }
 /** Operations of one kind, one after another until their commits: what one counts or reads has what the others added. On databases with concurrent writers it locks the row of a migration, which always exists. */
@@ -26,25 +67,26 @@ export function* oneAtATime(kind: keyof typeof ROW_OF): Op<void> {
 }
 const ROW_OF = { client_requests: 1, fronting_links: 2, event_receivers: 3 } as const
 /** Every row. */
-export function* all(sql: string, ...params: Param[]): Op<Row[]> {
-  return (yield { sql, params, want: 'all' }) as Row[]
+export function* all(text: SqlText, ...values: SqlValue[]): Op<Row[]> {
+  return (yield statementOf('all', text, values)) as Row[]
 }
 /** Runs a change. Returns the number of affected rows. */
-export function* change(sql: string, ...params: Param[]): Op<number> {
-  return (yield { sql, params, want: 'run' }) as number
+export function* change(text: SqlText, ...values: SqlValue[]): Op<number> {
+  return (yield statementOf('run', text, values)) as number
 }
 
 /** Runs a change of at most one row. Returns whether it changed the row. */
-export function* changed(sql: string, ...params: Param[]): Op<boolean> {
-  return (yield* change(sql, ...params)) === 1
+export function* changed(text: SqlText, ...values: SqlValue[]): Op<boolean> {
+  return (yield* change(text, ...values)) === 1
 }
-/** Whether there is a row: `users WHERE id = ?`. */
-export function* exists(rows: string, ...params: Param[]): Op<boolean> {
-  return (yield* one(`SELECT 1 AS found FROM ${rows} LIMIT 1`, ...params)) !== undefined
+/** Whether there is a row: exists`users WHERE id = ${id}`. */
+export function* exists(rows: SqlText, ...values: SqlValue[]): Op<boolean> {
+  const { sql, params } = sqlOf(rows, values)
+  return (yield* one(`SELECT 1 AS found FROM ${sql} LIMIT 1`, ...params)) !== undefined
 }
 /** The number that a statement selects as `n`. */
-export function* selectNumber(sql: string, ...params: Param[]): Op<number> {
-  return num((yield* one(sql, ...params))?.n)
+export function* selectNumber(text: SqlText, ...values: SqlValue[]): Op<number> {
+  return num((yield* one(text, ...values))?.n)
 }
 
 /** Values of one statement: PostgreSQL allows 65,535, SQLite 32,766. Each statement is a round trip. */
@@ -62,12 +104,21 @@ export function partsOf<T>(items: readonly T[], values = 1): T[][] {
 /** The places of a number of parameters, as a list. */
 export const placesOf = (count: number): string => `(${Array(count).fill('?').join(', ')})`
 
+/** A list of parameters, as after IN. */
+export const listed = (params: readonly Param[]): Sql => ({ sql: placesOf(params.length), params })
+
+/** The values of rows, of which each has as many as the others. */
+export const valuesOf = (rows: readonly (readonly Param[])[]): Sql => ({
+  sql: `VALUES ${rows.map((row) => placesOf(row.length)).join(', ')}`,
+  params: rows.flat(),
+})
+
 /** Inserts rows with the values of the named columns. Returns the number of added rows. */
 export function* insertRows(into: string, rows: readonly (readonly Param[])[], ending = ''): Op<number> {
   let added = 0
-  for (const part of partsOf(rows, rows[0]?.length)) {
-    const values = part.map((row) => placesOf(row.length)).join(', ')
-    added += yield* change(`INSERT INTO ${into} VALUES ${values} ${ending}`.trimEnd(), ...part.flat())
+  for (const some of partsOf(rows, rows[0]?.length)) {
+    const { sql, params } = valuesOf(some)
+    added += yield* change(`INSERT INTO ${into} ${sql} ${ending}`.trimEnd(), ...params)
   }
   return added
 }
@@ -119,7 +170,7 @@ export function containing(text: string, ...columns: readonly string[]): Conditi
   ]
 }
 /** Conditions joined by AND, with their parameters; undefined ones are left out. */
-export function where(...conditions: readonly (Condition | undefined)[]): { sql: string; params: Param[] } {
+export function where(...conditions: readonly (Condition | undefined)[]): Sql {
   const used = conditions.filter((each) => each !== undefined)
   return {
     sql: used.length ? `WHERE ${used.map(([sql]) => sql).join(' AND ')}` : '',

@@ -42,7 +42,7 @@ const EXPORTED = plainTable<Exported>('exported_partitions', {
   rows: column.named('exported', column.int),
 })
 /** The partitions that are partly exported, or that are about to be dropped. */
-export const listExported = () => EXPORTED.list('')
+export const listExported = () => EXPORTED.list``
 
 /** Stores how much was exported. */
 export const saveExported = (exported: Exported) => EXPORTED.replace(exported, 'partition')
@@ -54,7 +54,7 @@ const LOCK_MS = '500'
 export function* dropPartition({ table, name }: { table: RecordTable; name: string }): Op<void> {
   const { name: known } = (yield* listPartitions({ table })).find((each) => each.name === name) ?? {}
   if (known === undefined) return
-  yield* one("SELECT set_config('lock_timeout', ?, true)", LOCK_MS)
+  yield* one`SELECT set_config('lock_timeout', ${LOCK_MS}, true)`
   yield* change(`DROP TABLE ${known}`)
-  yield* change('DELETE FROM exported_partitions WHERE partition = ?', known)
+  yield* change`DELETE FROM exported_partitions WHERE partition = ${known}`
 }

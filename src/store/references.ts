@@ -2,7 +2,7 @@
 // deleted one, and an exported set-up could not be applied elsewhere.
 import { isDeepStrictEqual } from 'node:util'
 import type { ResourceAccess, ResourcePolicy } from '../records/resource.ts'
-import { all, change, containing, decoded, exists, forUpdate, type Op, str, where } from './op.ts'
+import { all, change, containing, decoded, exists, forUpdate, type Op, raw, str, where } from './op.ts'
 
 /** Whether a policy or a stream names a client. The characters % and _ of an id match other text too, so a client may be kept unnecessarily. */
 export const IS_NAMED = `(EXISTS (SELECT 1 FROM resources r WHERE r.policy LIKE '%"' || clients.client_id || '"%')
@@ -13,11 +13,11 @@ export const IS_NAMED = `(EXISTS (SELECT 1 FROM resources r WHERE r.policy LIKE 
  * a broker resource, or the target of a fronting link.
  */
 export function* findOnlyExchange(client_id: string): Op<string | undefined> {
-  const { sql, params } = where(containing(JSON.stringify(client_id), 'policy'))
-  for (const row of yield* all(`SELECT slug, backend_kind, policy FROM resources ${sql} ORDER BY slug`, ...params)) {
+  const naming = where(containing(JSON.stringify(client_id), 'policy'))
+  for (const row of yield* all`SELECT slug, backend_kind, policy FROM resources ${naming} ORDER BY slug`) {
     const { allowed_client_ids } = decoded<ResourcePolicy>(row.policy).exchange
     if (!allowed_client_ids.includes(client_id) || allowed_client_ids.length > 1) continue
-    const link = yield* exists('fronting_links WHERE target_slug = ?', str(row.slug))
+    const link = yield* exists`fronting_links WHERE target_slug = ${str(row.slug)}`
     if (row.backend_kind === 'broker' || link) return str(row.slug)
   }
   return undefined
@@ -40,30 +40,22 @@ const without = (items: readonly string[], item: string): string[] => items.filt
 /** Changes a column of the resources whose JSON contains a text. Returns the slugs of those that changed. */
 function* rewrite<T>(column: 'policy' | 'access', name: string, now: number, next: (value: T) => T): Op<string[]> {
   const changed: string[] = []
-  const { sql, params } = where(containing(JSON.stringify(name), column))
-  const found = yield* all(`SELECT id FROM resources ${sql} ORDER BY id`, ...params)
+  const naming = where(containing(JSON.stringify(name), column))
+  const found = yield* all`SELECT id FROM resources ${naming} ORDER BY id`
   for (const { id } of found) {
     // Locked and read again, because another transaction may have changed it.
     const row = yield* forUpdate(`SELECT slug, ${column} FROM resources WHERE id = ?`, str(id))
     const value = row?.[column] ? decoded<T>(row[column]) : undefined
     if (!row || value === undefined || isDeepStrictEqual(next(value), value)) continue
     changed.push(str(row.slug))
-    yield* change(
-      `UPDATE resources SET ${column} = ?, updated_at = ?, version = version + 1 WHERE id = ?`,
-      JSON.stringify(next(value)),
-      now,
-      str(id),
-    )
+    yield* change`UPDATE resources SET ${raw(column)} = ${JSON.stringify(next(value))}, updated_at = ${now}, version = version + 1
+      WHERE id = ${str(id)}`
   }
   return changed
 }
 
 /** Replaces the default resource of all clients that have it, because its URI changed. */
 export function* replaceDefaultResource(from: string, to: string, now: number): Op<void> {
-  yield* change(
-    'UPDATE clients SET default_resource = ?, updated_at = ?, version = version + 1 WHERE default_resource = ?',
-    to,
-    now,
-    from,
-  )
+  yield* change`UPDATE clients SET default_resource = ${to}, updated_at = ${now}, version = version + 1
+    WHERE default_resource = ${from}`
 }

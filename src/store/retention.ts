@@ -14,17 +14,12 @@ export interface OldRows {
 
 /** Audit events before an id, oldest first. */
 export const listOldAudit = ({ after, before, limit }: OldRows) =>
-  EVENTS.list('WHERE id > ? AND id < ? ORDER BY id LIMIT ?', idBytes(after), idBytes(before), limit)
+  EVENTS.list`WHERE id > ${idBytes(after)} AND id < ${idBytes(before)} ORDER BY id LIMIT ${limit}`
 
 /** Expired issued tokens before an id, oldest first. Rows of live tokens are kept, because they prove that the token is live. */
 export const listOldIssuances = ({ after, before, limit, now }: OldRows & { now: number }) =>
-  ISSUANCES.list(
-    'WHERE id > ? AND id < ? AND expires_at <= ? ORDER BY id LIMIT ?',
-    idBytes(after),
-    idBytes(before),
-    now,
-    limit,
-  )
+  ISSUANCES.list`WHERE id > ${idBytes(after)} AND id < ${idBytes(before)} AND expires_at <= ${now}
+    ORDER BY id LIMIT ${limit}`
 
 /** Deletes rows by their ids. Returns the number of deleted rows. */
 export function* deleteOldRows({ table, ids }: { table: RecordTable; ids: readonly string[] }): Op<number> {
@@ -51,23 +46,19 @@ export function* listEndedFamilies(w: FamilyWindow): Op<{ ids: string[]; next?: 
   const after = idBytes(w.after)
   const end = yield* windowEnd('token_families', after, w.rows)
   const between = (column: string) => [[`${column} > ?`, after] as const, end && ([`${column} <= ?`, end] as const)]
-  const oldest = yield* one('SELECT issued_at FROM issuances ORDER BY id LIMIT 1')
+  const oldest = yield* one`SELECT issued_at FROM issuances ORDER BY id LIMIT 1`
   const ended = where(...between('id'), ['(revoked_at IS NULL OR revoked_at < ?)', num(oldest?.issued_at ?? w.now)])
   const refreshed = where(...between('family_id'))
   const live = where(['id >= ?', idBytes(w.liveFrom)], ['expires_at > ?', w.now], ...between('family_id'))
-  const rows = yield* all(
-    `SELECT id FROM token_families ${ended.sql} EXCEPT SELECT family_id FROM refresh_tokens ${refreshed.sql} EXCEPT SELECT family_id FROM issuances ${live.sql}`,
-    ...ended.params,
-    ...refreshed.params,
-    ...live.params,
-  )
+  const rows = yield* all`SELECT id FROM token_families ${ended} EXCEPT
+    SELECT family_id FROM refresh_tokens ${refreshed} EXCEPT SELECT family_id FROM issuances ${live}`
   return { ids: rows.map(({ id }) => idText(id)), ...(end ? { next: idText(end) } : {}) }
 }
 
 /** Deletes families by their ids. Returns the number of deleted families. */
 export function* deleteFamilies({ ids }: { ids: readonly string[] }): Op<number> {
   let deleted = 0
-  for (const id of ids) deleted += yield* change('DELETE FROM token_families WHERE id = ?', idBytes(id))
+  for (const id of ids) deleted += yield* change`DELETE FROM token_families WHERE id = ${idBytes(id)}`
   return deleted
 }
 
@@ -92,4 +83,4 @@ const RUNS = plainTable<PurgeRun>('purge_runs', {
 export const savePurgeRun = (run: PurgeRun) => RUNS.replace(run, 'target')
 
 /** The last run of every target, by name. */
-export const listPurgeRuns = () => RUNS.list('ORDER BY target')
+export const listPurgeRuns = () => RUNS.list`ORDER BY target`

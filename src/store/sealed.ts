@@ -1,5 +1,5 @@
 // Every column with encrypted text, and the two operations that encrypt it again with another key.
-import { all, change, idBytes, idText, type Op, str } from './op.ts'
+import { all, changed, idBytes, idText, type Op, raw, str, where } from './op.ts'
 
 /** The kind of an encrypted value. Encryption at rest authenticates it together with the value. */
 export type SealPurpose = 'signing_key' | 'broker_grant' | 'event_receiver' | 'factor' | 'backup'
@@ -72,6 +72,7 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
   },
 ]
 const at = (column: number): SealedColumn => SEALED_COLUMNS[column] as SealedColumn
+const keyOf = ({ is }: SealedColumn['key'], id: string) => (is === 'id' ? idBytes(id) : id)
 
 export interface SealedText {
   /** Primary key. */
@@ -83,13 +84,10 @@ export interface SealedText {
 /** The next encrypted texts after `after`, in the order of their primary keys. `column` is an index in SEALED_COLUMNS. */
 export function* listSealed(w: { column: number; after: string | undefined; rows: number }): Op<SealedText[]> {
   const { table, column, key, bound, row } = at(w.column)
-  const behind = w.after === undefined ? [] : [key.is === 'id' ? idBytes(w.after) : w.after]
-  const found = yield* all(
-    `SELECT ${[...new Set([key.name, column, ...bound])].join(', ')} FROM ${table}
-     WHERE ${column} IS NOT NULL ${behind.length ? `AND ${key.name} > ?` : ''} ORDER BY ${key.name} LIMIT ?`,
-    ...behind,
-    w.rows,
-  )
+  const columns = raw([...new Set([key.name, column, ...bound])].join(', '))
+  const behind = w.after === undefined ? undefined : ([`${key.name} > ?`, keyOf(key, w.after)] as const)
+  const rest = where([`${column} IS NOT NULL`], behind)
+  const found = yield* all`SELECT ${columns} FROM ${raw(table)} ${rest} ORDER BY ${raw(key.name)} LIMIT ${w.rows}`
   return found.map((each) => ({
     id: key.is === 'id' ? idText(each[key.name]) : str(each[key.name]),
     row: row(...bound.map((name) => (key.is === 'id' && name === key.name ? idText(each[name]) : str(each[name])))),
@@ -100,13 +98,6 @@ export function* listSealed(w: { column: number; after: string | undefined; rows
 /** Replaces an encrypted text unless it was changed in the meantime. Returns whether it was replaced. */
 export function* replaceSealed(w: { column: number; id: string; before: string; after: string }): Op<boolean> {
   const { table, column, key } = at(w.column)
-  const id = key.is === 'id' ? idBytes(w.id) : w.id
-  return (
-    (yield* change(
-      `UPDATE ${table} SET ${column} = ? WHERE ${key.name} = ? AND ${column} = ?`,
-      w.after,
-      id,
-      w.before,
-    )) > 0
-  )
+  const update = `UPDATE ${table} SET ${column} = ? WHERE ${key.name} = ? AND ${column} = ?`
+  return yield* changed(update, w.after, keyOf(key, w.id), w.before)
 }

@@ -1,12 +1,12 @@
 // Operations on settings, issuers, counts and the health of the database.
 import type { Instance } from '../records/instance.ts'
-import { change, idBytes, idText, num, type Op, one, selectNumber, str, where } from './op.ts'
+import { change, idBytes, idText, num, type Op, one, part, raw, selectNumber, str, where } from './op.ts'
 import { DEAD_AT, ENDED_BY } from './record.ts'
 import { column, plainTable } from './table.ts'
 
 /** The run-time setting with this name. */
 export function* findSetting({ name }: { name: string }): Op<string | undefined> {
-  const row = yield* one('SELECT value FROM runtime_settings WHERE name = ?', name)
+  const row = yield* one`SELECT value FROM runtime_settings WHERE name = ${name}`
   return row && str(row.value)
 }
 
@@ -38,13 +38,13 @@ const ISSUERS = plainTable<{ since: number; issuer: string }>('issuers', { since
 
 /** Stores since when an issuer is in force, if it differs from the previous one. */
 export function* saveIssuer({ issuer, now }: { issuer: string; now: number }): Op<void> {
-  const last = yield* one('SELECT issuer FROM issuers ORDER BY since DESC LIMIT 1')
+  const last = yield* one`SELECT issuer FROM issuers ORDER BY since DESC LIMIT 1`
   if (last?.issuer === issuer) return
   yield* ISSUERS.replace({ since: last ? now : 0, issuer }, 'since')
 }
 
 /** The issuers that are or were in force, newest first. */
-export const listIssuers = () => ISSUERS.list('ORDER BY since DESC')
+export const listIssuers = () => ISSUERS.list`ORDER BY since DESC`
 
 /** Instances are listed for this long after their last sign of life. */
 const SILENT_MS = 3000
@@ -61,16 +61,13 @@ const INSTANCES = plainTable<Instance>('instances', {
 
 /** The instances on this database, the oldest first. None on SQLite, where a server is alone. */
 export const listInstances = () =>
-  INSTANCES.list(
-    'WHERE version IS NOT NULL AND seen_at > (SELECT max(seen_at) FROM instances) - ? ORDER BY started_at, host, address',
-    SILENT_MS,
-  )
+  INSTANCES.list`WHERE version IS NOT NULL AND seen_at > (SELECT max(seen_at) FROM instances) - ${SILENT_MS}
+    ORDER BY started_at, host, address`
 
 /** The numbers of clients, users and connections to providers. */
 export function* countAccounts(): Op<{ clients: number; users: number; connections: number }> {
-  const row = yield* one(
-    'SELECT (SELECT count(*) FROM clients) AS clients, (SELECT count(*) FROM users) AS users, (SELECT count(*) FROM broker_grants WHERE revoked_at IS NULL) AS connections',
-  )
+  const row = yield* one`SELECT (SELECT count(*) FROM clients) AS clients, (SELECT count(*) FROM users) AS users,
+    (SELECT count(*) FROM broker_grants WHERE revoked_at IS NULL) AS connections`
   return { clients: num(row?.clients), users: num(row?.users), connections: num(row?.connections) }
 }
 
@@ -83,28 +80,21 @@ export interface CountedTokens {
 /** Counts the live and the revoked tokens among the first `rows` issued tokens between two ids. */
 export function* countTokens(w: { after: string; before: string; rows: number; now: number }): Op<CountedTokens> {
   const [after, before] = [idBytes(w.after), idBytes(w.before)]
-  const last = yield* one(
-    'SELECT id FROM issuances WHERE id > ? AND id < ? ORDER BY id LIMIT 1 OFFSET ?',
-    after,
-    before,
-    w.rows - 1,
-  )
+  const last = yield* one`SELECT id FROM issuances WHERE id > ${after} AND id < ${before}
+    ORDER BY id LIMIT 1 OFFSET ${w.rows - 1}`
   const range = where(['i.id > ?', after], last ? ['i.id <= ?', last.id as Buffer] : ['i.id < ?', before])
-  const row = yield* one(
-    `SELECT COALESCE(sum(CASE WHEN dead_at IS NULL AND expires_at > ? THEN 1 ELSE 0 END), 0) AS live,
-       COALESCE(sum(CASE WHEN dead_at IS NOT NULL THEN 1 ELSE 0 END), 0) AS revoked FROM (
-       SELECT i.expires_at, ${DEAD_AT} FROM issuances i ${ENDED_BY} ${range.sql}) page`,
-    w.now,
-    ...range.params,
-  )
+  const page = part`SELECT i.expires_at, ${raw(`${DEAD_AT} FROM issuances i ${ENDED_BY}`)} ${range}`
+  const row =
+    yield* one`SELECT COALESCE(sum(CASE WHEN dead_at IS NULL AND expires_at > ${w.now} THEN 1 ELSE 0 END), 0) AS live,
+    COALESCE(sum(CASE WHEN dead_at IS NOT NULL THEN 1 ELSE 0 END), 0) AS revoked FROM (${page}) page`
   return { live: num(row?.live), revoked: num(row?.revoked), ...(last ? { next: idText(last.id) } : {}) }
 }
 
 /** Bytes of a SQLite database. */
 export const readSqliteBytes = () =>
-  selectNumber('SELECT page_count * page_size AS n FROM pragma_page_count(), pragma_page_size()')
+  selectNumber`SELECT page_count * page_size AS n FROM pragma_page_count(), pragma_page_size()`
 /** Bytes of a PostgreSQL database. */
-export const readPostgresBytes = () => selectNumber('SELECT pg_database_size(current_database()) AS n')
+export const readPostgresBytes = () => selectNumber`SELECT pg_database_size(current_database()) AS n`
 
 /** When the storage is unhealthy, as many bytes as a batch of tokens needs. */
 const DOUBT_BYTES = 65_536
@@ -116,5 +106,5 @@ export function* proveWrite({ mark, inDoubt }: { mark: string; inDoubt: boolean 
 
 /** Proves that the database answers. */
 export function* readHealth(): Op<boolean> {
-  return (yield* one('SELECT 1 AS ok'))?.ok === 1
+  return (yield* one`SELECT 1 AS ok`)?.ok === 1
 }

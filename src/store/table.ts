@@ -22,6 +22,9 @@ import {
   type Param,
   placesOf,
   type Row,
+  type SqlText,
+  type SqlValue,
+  sqlOf,
   str,
 } from './op.ts'
 
@@ -138,22 +141,26 @@ export function plainTable<R extends object, InParts extends keyof R = never>(
       read: reader(prefix),
     }),
     /** The first record of a SELECT that ends so. */
-    *find(ending: string, ...params: Param[]): Op<R | undefined> {
-      const row = yield* one(`${SELECT} ${ending}`, ...params)
+    *find(ending: SqlText, ...values: SqlValue[]): Op<R | undefined> {
+      const { sql, params } = sqlOf(ending, values)
+      const row = yield* one(`${SELECT} ${sql}`, ...params)
       return row && read(row)
     },
     /** As find(), and locks the row. */
-    *lock(ending: string, ...params: Param[]): Op<R | undefined> {
-      const row = yield* forUpdate(`${SELECT} ${ending}`, ...params)
+    *lock(ending: SqlText, ...values: SqlValue[]): Op<R | undefined> {
+      const { sql, params } = sqlOf(ending, values)
+      const row = yield* forUpdate(`${SELECT} ${sql}`, ...params)
       return row && read(row)
     },
     /** The records of a SELECT that ends so. */
-    *list(ending: string, ...params: Param[]): Op<R[]> {
-      return (yield* all(`${SELECT} ${ending}`, ...params)).map(read)
+    *list(ending: SqlText, ...values: SqlValue[]): Op<R[]> {
+      const { sql, params } = sqlOf(ending, values)
+      return (yield* all(`${SELECT} ${sql}`, ...params)).map(read)
     },
     /** Deletes the record of a condition. Returns it. */
-    *remove(condition: string, ...params: Param[]): Op<R | undefined> {
-      const row = yield* one(`DELETE FROM ${into} WHERE ${condition} RETURNING ${SELECTED}`, ...params)
+    *remove(condition: SqlText, ...values: SqlValue[]): Op<R | undefined> {
+      const { sql, params } = sqlOf(condition, values)
+      const row = yield* one(`DELETE FROM ${into} WHERE ${sql} RETURNING ${SELECTED}`, ...params)
       return row && read(row)
     },
     /** Adds a record. Throws when it conflicts with a row. */

@@ -17,16 +17,16 @@ const KEYS = plainTable<ApiKey>('api_keys', {
 export const createApiKey = (key: ApiKey) => KEYS.create(key)
 
 /** A key by its id. */
-export const findApiKey = ({ id }: { id: string }) => KEYS.find('WHERE id = ?', idBytes(id))
+export const findApiKey = ({ id }: { id: string }) => KEYS.find`WHERE id = ${idBytes(id)}`
 
 /** The keys, oldest first. */
 export const listApiKeys = ({ limit, offset }: { limit: number; offset: number }) =>
-  KEYS.list('ORDER BY id LIMIT ? OFFSET ?', limit, offset)
+  KEYS.list`ORDER BY id LIMIT ${limit} OFFSET ${offset}`
 
 /** Records that a key is in use. */
 export function* touchApiKey({ id, now }: { id: string; now: number }): Op<void> {
-  yield* change('UPDATE api_keys SET last_used_at = ? WHERE id = ?', now, idBytes(id))
+  yield* change`UPDATE api_keys SET last_used_at = ${now} WHERE id = ${idBytes(id)}`
 }
 
 /** Revokes a key. Returns it, or undefined when there is no such key. */
-export const deleteApiKey = ({ id }: { id: string }) => KEYS.remove('id = ?', idBytes(id))
+export const deleteApiKey = ({ id }: { id: string }) => KEYS.remove`id = ${idBytes(id)}`

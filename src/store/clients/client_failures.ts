@@ -43,25 +43,16 @@ export function* addClientFailures({ failures }: { failures: ClientFailure[] }):
        count = client_failures.count + excluded.count, last_at = excluded.last_at`,
   )
   for (const client_id of new Set(failures.map((each) => each.client_id)))
-    yield* change(
-      `DELETE FROM client_failures WHERE client_id = ? AND what NOT IN
-         (SELECT what FROM client_failures WHERE client_id = ? ORDER BY last_at DESC, what LIMIT ?)`,
-      client_id,
-      client_id,
-      MOST,
-    )
+    yield* change`DELETE FROM client_failures WHERE client_id = ${client_id} AND what NOT IN
+       (SELECT what FROM client_failures WHERE client_id = ${client_id} ORDER BY last_at DESC, what LIMIT ${MOST})`
 }
 
 /** The last failures of a client, latest first. */
 export const listClientFailures = ({ client_id }: { client_id: string }) =>
-  FAILURES.list('WHERE client_id = ? ORDER BY last_at DESC, what', client_id)
+  FAILURES.list`WHERE client_id = ${client_id} ORDER BY last_at DESC, what`
 
 /** Deletes at most `limit` failures that are older than they are kept. Returns their number. */
 export function* sweepClientFailures({ now, limit }: { now: number; limit: number }): Op<number> {
-  return yield* change(
-    `DELETE FROM client_failures WHERE (client_id, what) IN
-       (SELECT client_id, what FROM client_failures WHERE last_at < ? ORDER BY last_at LIMIT ?)`,
-    now - KEPT,
-    limit,
-  )
+  return yield* change`DELETE FROM client_failures WHERE (client_id, what) IN
+     (SELECT client_id, what FROM client_failures WHERE last_at < ${now - KEPT} ORDER BY last_at LIMIT ${limit})`
 }

@@ -31,14 +31,9 @@ export interface CountsPage {
 
 /** The counts of a day that were changed after a place, page by page. */
 export function* readTokenCounts(w: { day: number; after: CountsPlace; limit: number }): Op<CountsPage> {
-  const rows = yield* all(
-    `SELECT client_id, tokens, updated_at FROM client_token_counts
-     WHERE day = ? AND (updated_at, client_id) > (?, ?) ORDER BY updated_at, client_id LIMIT ?`,
-    w.day,
-    w.after.updated_at,
-    w.after.client_id,
-    w.limit,
-  )
+  const rows = yield* all`SELECT client_id, tokens, updated_at FROM client_token_counts
+    WHERE day = ${w.day} AND (updated_at, client_id) > (${w.after.updated_at}, ${w.after.client_id})
+    ORDER BY updated_at, client_id LIMIT ${w.limit}`
   const counts = rows.map((row) => ({ client_id: str(row.client_id), tokens: num(row.tokens) }))
   const last = rows.length === w.limit ? rows.at(-1) : undefined
   return { counts, next: last && { updated_at: num(last.updated_at), client_id: str(last.client_id) } }
@@ -46,10 +41,6 @@ export function* readTokenCounts(w: { day: number; after: CountsPlace; limit: nu
 
 /** Deletes at most `limit` counts of the days before `before`. Returns their number. */
 export function* sweepTokenCounts({ before, limit }: { before: number; limit: number }): Op<number> {
-  return yield* change(
-    `DELETE FROM client_token_counts WHERE (day, client_id) IN
-       (SELECT day, client_id FROM client_token_counts WHERE day < ? ORDER BY day, client_id LIMIT ?)`,
-    before,
-    limit,
-  )
+  return yield* change`DELETE FROM client_token_counts WHERE (day, client_id) IN
+     (SELECT day, client_id FROM client_token_counts WHERE day < ${before} ORDER BY day, client_id LIMIT ${limit})`
 }

@@ -18,6 +18,8 @@ import {
   type Op,
   one,
   orNull,
+  part,
+  raw,
   selectNumber,
   str,
 } from '../op.ts'
@@ -79,13 +81,13 @@ function togetherText(client: Client, others: object = {}): string | null {
 
 /** The members in the shared column that this version does not know: a newer instance stored them, and they are kept. */
 function* othersOf({ client_id }: Client): Op<object> {
-  const row = yield* one('SELECT openid FROM clients WHERE client_id = ?', client_id)
+  const row = yield* one`SELECT openid FROM clients WHERE client_id = ${client_id}`
   const stored = (row && maybeDecoded<object>(row.openid)) ?? {}
   return Object.fromEntries(Object.entries(stored).filter(([name]) => !TOGETHER.includes(name)))
 }
 
 /** The client with this id, suspended or not. */
-export const findClient = ({ client_id }: { client_id: string }) => CLIENTS.find('WHERE client_id = ?', client_id)
+export const findClient = ({ client_id }: { client_id: string }) => CLIENTS.find`WHERE client_id = ${client_id}`
 
 interface Kind {
   status?: Client['status']
@@ -118,13 +120,9 @@ export interface ClientUse {
 export function* readClientActivity(w: { client_ids: string[]; since: string; cap: number }): Op<ClientUse[]> {
   const seen: ClientUse[] = []
   for (const client_id of w.client_ids) {
-    const last = yield* one('SELECT id FROM issuances WHERE client_id = ? ORDER BY id DESC LIMIT 1', client_id)
-    const count = yield* one(
-      'SELECT count(*) AS n FROM (SELECT 1 AS found FROM issuances WHERE client_id = ? AND id >= ? LIMIT ?) recent',
-      client_id,
-      idBytes(w.since),
-      w.cap + 1,
-    )
+    const last = yield* one`SELECT id FROM issuances WHERE client_id = ${client_id} ORDER BY id DESC LIMIT 1`
+    const count = yield* one`SELECT count(*) AS n FROM (SELECT 1 AS found FROM issuances WHERE client_id = ${client_id}
+      AND id >= ${idBytes(w.since)} LIMIT ${w.cap + 1}) recent`
     seen.push({ client_id, last_id: maybeIdText(last?.id), tokens: num(count?.n) })
   }
   return seen
@@ -138,7 +136,7 @@ export function* listAgents(): Op<Client[]> {
 /** The clients that exist among some ids. */
 export function* listKnownClients({ client_ids }: { client_ids: string[] }): Op<string[]> {
   const known: string[] = []
-  for (const client_id of client_ids) if (yield* exists('clients WHERE client_id = ?', client_id)) known.push(client_id)
+  for (const client_id of client_ids) if (yield* exists`clients WHERE client_id = ${client_id}`) known.push(client_id)
   return known
 }
 
@@ -162,21 +160,21 @@ export function* updateClient(client: Client): Op<'updated' | 'stale'> {
 
 /** Stores when a client was used. The version stays the same, because this write cannot overwrite another change. */
 export function* touchClient({ client_id, now }: { client_id: string; now: number }): Op<void> {
-  yield* change('UPDATE clients SET last_used_at = ? WHERE client_id = ?', now, client_id)
+  yield* change`UPDATE clients SET last_used_at = ${now} WHERE client_id = ${client_id}`
 }
 
 /** When each secret of a client was last used, by id. Cached clients may have older times: uses are not announced to other processes. */
 export function* readSecretUses({ client_id }: { client_id: string }): Op<SecretUses> {
-  const row = yield* one('SELECT secret_uses FROM clients WHERE client_id = ?', client_id)
+  const row = yield* one`SELECT secret_uses FROM clients WHERE client_id = ${client_id}`
   return (row && maybeDecoded<SecretUses>(row.secret_uses)) ?? {}
 }
 
 /** Stores when a secret of a client was used, without a new version. SecretUses of secrets that the client no longer has are dropped. */
 export function* touchSecret({ client_id, id, now }: { client_id: string; id: string; now: number }): Op<void> {
-  const row = yield* forUpdate('SELECT secrets, secret_uses FROM clients WHERE client_id = ?', client_id)
+  const row = yield* forUpdate`SELECT secrets, secret_uses FROM clients WHERE client_id = ${client_id}`
   const held = (row && readSecrets(row)) ?? []
   const used = held.map((secret) => (secret.id === id ? { id, last_used_at: now } : secret))
-  yield* change('UPDATE clients SET secret_uses = ? WHERE client_id = ?', usesText(used), client_id)
+  yield* change`UPDATE clients SET secret_uses = ${usesText(used)} WHERE client_id = ${client_id}`
 }
 
 /**
@@ -192,8 +190,8 @@ export function* restoreClient(w: {
   const outcome = yield* restored(deleted_id, () => createClient(client))
   if (outcome !== 'created') return outcome
   const { client_id, last_used_at, secrets = [] } = client
-  const uses = [orNull(last_used_at), usesText(secrets)]
-  yield* change('UPDATE clients SET last_used_at = ?, secret_uses = ? WHERE client_id = ?', ...uses, client_id)
+  yield* change`UPDATE clients SET last_used_at = ${orNull(last_used_at)}, secret_uses = ${usesText(secrets)}
+    WHERE client_id = ${client_id}`
   const recent = idBytes(idFloor(now - DAY))
   for (const waiting of ['device_requests WHERE', 'authorization_requests WHERE consumed_at IS NULL AND'])
     yield* change(`DELETE FROM ${waiting} id >= ? AND client_id = ?`, recent, client_id)
@@ -215,18 +213,19 @@ export function* deleteClient(w: {
   const { client_id, force, now, oldest, by } = w
   const client = yield* findClient({ client_id })
   if (!client) return undefined
-  const live = 'client_id = ? AND id >= ? AND expires_at > ? AND revoked_at IS NULL AND broker_provider IS NULL'
-  const token = yield* exists(`issuances WHERE ${live}`, client_id, idBytes(oldest), now)
-  const family = yield* exists('token_families WHERE client_id = ? AND revoked_at IS NULL', client_id)
+  const live = part`client_id = ${client_id} AND id >= ${idBytes(oldest)} AND expires_at > ${now}
+    AND revoked_at IS NULL AND broker_provider IS NULL`
+  const token = yield* exists`issuances WHERE ${live}`
+  const family = yield* exists`token_families WHERE client_id = ${client_id} AND revoked_at IS NULL`
   const only_at = yield* findOnlyExchange(client_id)
   if (only_at !== undefined) return { only_at }
   if ((token || family) && !force) return 'has_tokens'
-  yield* change(`UPDATE issuances SET revoked_at = ? WHERE ${live}`, now, client_id, idBytes(oldest), now)
+  yield* change`UPDATE issuances SET revoked_at = ${now} WHERE ${live}`
   yield* endFamilies('client_id', client_id, 'client_deleted', now)
-  yield* change('UPDATE consent_grants SET revoked_at = ? WHERE client_id = ? AND revoked_at IS NULL', now, client_id)
+  yield* change`UPDATE consent_grants SET revoked_at = ${now} WHERE client_id = ${client_id} AND revoked_at IS NULL`
   yield* unindexSubjects(client_id)
   const named = yield* removeFromPolicies(client_id, now)
-  const streams = yield* all('SELECT id FROM event_receivers WHERE client_id = ?', client_id)
+  const streams = yield* all`SELECT id FROM event_receivers WHERE client_id = ${client_id}`
   const lost = [...named.map((slug) => `policy of ${slug}`), ...streams.map(({ id }) => `stream ${str(id)}`)]
   yield* keepDeleted('client', client, {
     name: client_id,
@@ -237,9 +236,9 @@ export function* deleteClient(w: {
   })
   for (const { id } of streams) yield* deleteReceiver({ id: str(id) })
   // A document client that was denied stays so when it asks again.
-  yield* change("DELETE FROM client_requests WHERE client_id = ? AND status <> 'denied'", client_id)
-  yield* change('DELETE FROM client_failures WHERE client_id = ?', client_id)
-  yield* change('DELETE FROM clients WHERE client_id = ?', client_id)
+  yield* change`DELETE FROM client_requests WHERE client_id = ${client_id} AND status <> 'denied'`
+  yield* change`DELETE FROM client_failures WHERE client_id = ${client_id}`
+  yield* change`DELETE FROM clients WHERE client_id = ${client_id}`
   return 'deleted'
 }
 
@@ -249,14 +248,11 @@ export function* deleteClient(w: {
  * stays too. Returns the number of deleted clients, at most `limit`.
  */
 export function* reapClients({ before, limit }: { before: number; limit: number }): Op<number> {
-  return yield* change(
-    `DELETE FROM clients WHERE client_id IN (SELECT client_id FROM clients
-       WHERE issued_at <= ? AND registration_source IN ('dcr', 'cimd') AND (registration_source = 'dcr' OR (status = 'active' AND operator_set IS NULL)) AND last_used_at IS NULL
-         AND NOT ${IS_NAMED} ORDER BY issued_at, client_id LIMIT ?)`,
-    before,
-    limit,
-  )
+  return yield* change`DELETE FROM clients WHERE client_id IN (SELECT client_id FROM clients
+    WHERE issued_at <= ${before} AND registration_source IN ('dcr', 'cimd') AND last_used_at IS NULL
+      AND (registration_source = 'dcr' OR (status = 'active' AND operator_set IS NULL))
+      AND NOT ${raw(IS_NAMED)} ORDER BY issued_at, client_id LIMIT ${limit})`
 }
 
 /** The number of clients that are not suspended. */
-export const countActiveClients = () => selectNumber('SELECT count(*) AS n FROM clients WHERE status = ?', 'active')
+export const countActiveClients = () => selectNumber`SELECT count(*) AS n FROM clients WHERE status = 'active'`

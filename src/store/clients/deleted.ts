@@ -2,7 +2,7 @@
 import { newId } from '../../lib/id.ts'
 import type { Client } from '../../records/client.ts'
 import type { Resource } from '../../records/resource.ts'
-import { type Condition, change, containing, forUpdate, idBytes, is, type Op, where } from '../op.ts'
+import { change, containing, forUpdate, idBytes, is, type Op, part, where } from '../op.ts'
 import { column, plainTable } from '../table.ts'
 
 interface Kinds {
@@ -57,12 +57,10 @@ export interface DeletedFilter {
 const SEARCHED_ROWS = 5000
 /** The deleted records, the last one first. */
 export function* listDeleted({ kind, after, q, limit, offset = 0 }: DeletedFilter): Op<DeletedRecord[]> {
-  const { sql, params } = where(is('kind', kind), ['deleted_at > ?', after])
-  const page = 'ORDER BY id DESC LIMIT ?'
-  if (q === undefined) return yield* RECORDS.list(`${sql} ${page} OFFSET ?`, ...params, limit, offset)
-  const recent: Condition = [`id IN (SELECT id FROM deleted_records ${sql} ${page})`, ...params, SEARCHED_ROWS]
-  const fits = where(recent, containing(q, 'name', 'label'))
-  return yield* RECORDS.list(`${fits.sql} ${page} OFFSET ?`, ...fits.params, limit, offset)
+  const kept = where(is('kind', kind), ['deleted_at > ?', after])
+  const recent = part`id IN (SELECT id FROM deleted_records ${kept} ORDER BY id DESC LIMIT ${SEARCHED_ROWS})`
+  const fits = q === undefined ? kept : part`${where(containing(q, 'name', 'label'))} AND ${recent}`
+  return yield* RECORDS.list`${fits} ORDER BY id DESC LIMIT ${limit} OFFSET ${offset}`
 }
 
 /** A deleted record with its value. */
@@ -76,12 +74,9 @@ interface Named {
 }
 /** The last record of this name that was deleted. */
 function* find<K extends keyof Kinds>(kind: K, { name, after }: Named): Op<Kept<Kinds[K]> | undefined> {
-  return (yield* KEPT.find(
-    'WHERE kind = ? AND name = ? AND deleted_at > ? ORDER BY id DESC LIMIT 1',
-    kind,
-    name,
-    after,
-  )) as Kept<Kinds[K]> | undefined
+  const last =
+    yield* KEPT.find`WHERE kind = ${kind} AND name = ${name} AND deleted_at > ${after} ORDER BY id DESC LIMIT 1`
+  return last as Kept<Kinds[K]> | undefined
 }
 
 /** The client with this id that was deleted last. */
@@ -92,8 +87,8 @@ export const findDeletedResource = (w: Named) => find('resource', w)
 
 /** Runs what restores a deleted record, and forgets the record when it was created. Undefined when another restore came first. */
 export function* restored<R extends string>(deleted_id: string, create: () => Op<R>): Op<R | undefined> {
-  if (!(yield* forUpdate('SELECT id FROM deleted_records WHERE id = ?', idBytes(deleted_id)))) return undefined
+  if (!(yield* forUpdate`SELECT id FROM deleted_records WHERE id = ${idBytes(deleted_id)}`)) return undefined
   const outcome = yield* create()
-  if (outcome === 'created') yield* change('DELETE FROM deleted_records WHERE id = ?', idBytes(deleted_id))
+  if (outcome === 'created') yield* change`DELETE FROM deleted_records WHERE id = ${idBytes(deleted_id)}`
   return outcome
 }

@@ -4,7 +4,7 @@
 // is read when every transaction with a smaller number has ended. So no event can become visible before one that was read.
 import type { AuditEvent } from '../../records/audit_event.ts'
 import type { FeedPlace, IssuedPlace } from '../../records/event_receiver.ts'
-import { all, idBytes, maybeNum, num, type Op, one, type Row, selectNumber } from '../op.ts'
+import { all, idBytes, listed, maybeNum, num, type Op, one, part, type Row, raw, selectNumber } from '../op.ts'
 import { EVENTS, ISSUANCES, ISSUED_ACTIONS, issuanceEvent } from '../record.ts'
 
 /** An event and its place. */
@@ -29,15 +29,10 @@ export function* listFeed(w: {
   /** Only events of these actions; by default all. */
   actions?: readonly string[]
 }): Op<FeedEvent[]> {
-  const wanted = w.actions ? `AND action IN (${w.actions.map(() => '?').join(', ')})` : ''
-  const rows = yield* all(
-    `SELECT feed_order, ${EVENTS.columns} FROM audit_events WHERE (feed_order, id) > (?, ?) AND feed_order < ? ${wanted} ORDER BY feed_order, id LIMIT ?`,
-    w.after.feed_order,
-    idBytes(w.after.event_id),
-    w.end,
-    ...(w.actions ?? []),
-    w.limit,
-  )
+  const wanted = w.actions ? part`AND action IN ${listed(w.actions)}` : raw('')
+  const rows = yield* all`SELECT feed_order, ${raw(EVENTS.columns)} FROM audit_events
+    WHERE (feed_order, id) > (${w.after.feed_order}, ${idBytes(w.after.event_id)}) AND feed_order < ${w.end} ${wanted}
+    ORDER BY feed_order, id LIMIT ${w.limit}`
   return rows.map((row) => {
     const event = EVENTS.read(row)
     return { event, feed_order: num(row.feed_order), event_id: event.id }
@@ -64,16 +59,10 @@ export function* measureFeed(w: {
   since: number
   limit: number
 }): Op<WaitingEvents> {
-  const marks = w.actions.map(() => '?').join(', ')
-  const row = yield* one(
-    `SELECT count(*) AS n, min(created_at) AS oldest_at FROM (SELECT created_at FROM audit_events
-       WHERE (feed_order, id) > (?, ?) AND created_at >= ? AND action IN (${marks}) ORDER BY feed_order, id LIMIT ?) waiting`,
-    w.after.feed_order,
-    idBytes(w.after.event_id),
-    w.since,
-    ...w.actions,
-    w.limit,
-  )
+  const { feed_order, event_id } = w.after
+  const row = yield* one`SELECT count(*) AS n, min(created_at) AS oldest_at FROM (SELECT created_at FROM audit_events
+    WHERE (feed_order, id) > (${feed_order}, ${idBytes(event_id)}) AND created_at >= ${w.since}
+      AND action IN ${listed(w.actions)} ORDER BY feed_order, id LIMIT ${w.limit}) waiting`
   return waitingOf(row)
 }
 
@@ -82,8 +71,8 @@ export interface IssuedEvent extends IssuedPlace {
   event: AuditEvent
 }
 
-const isIssuedBy = (actions: readonly string[]): string =>
-  `(${actions.map((action) => ISSUED_ACTIONS[action]?.[0] ?? '1 = 0').join(' OR ')})`
+const isIssuedBy = (actions: readonly string[]) =>
+  raw(`(${actions.map((action) => ISSUED_ACTIONS[action]?.[0] ?? '1 = 0').join(' OR ')})`)
 
 /** The next issued tokens after an id and before an id, as events of some actions, in the order of ids. */
 export function* listIssuedFeed(w: {
@@ -92,30 +81,22 @@ export function* listIssuedFeed(w: {
   actions: readonly string[]
   limit: number
 }): Op<IssuedEvent[]> {
-  const issued = yield* ISSUANCES.list(
-    `WHERE id > ? AND id < ? AND ${isIssuedBy(w.actions)} ORDER BY id LIMIT ?`,
-    idBytes(w.after),
-    idBytes(w.before),
-    w.limit,
-  )
+  const issued = yield* ISSUANCES.list`WHERE id > ${idBytes(w.after)} AND id < ${idBytes(w.before)}
+    AND ${isIssuedBy(w.actions)} ORDER BY id LIMIT ${w.limit}`
   return issued.map((each) => ({ event: issuanceEvent(each), issued_id: each.id }))
 }
 
 /** The issued tokens after an id, counted up to a limit. */
 export function* measureIssuedFeed(w: { after: string; actions: readonly string[]; limit: number }): Op<WaitingEvents> {
-  const row = yield* one(
-    `SELECT count(*) AS n, min(issued_at) AS oldest_at FROM (SELECT issued_at FROM issuances
-       WHERE id > ? AND ${isIssuedBy(w.actions)} ORDER BY id LIMIT ?) waiting`,
-    idBytes(w.after),
-    w.limit,
-  )
+  const row = yield* one`SELECT count(*) AS n, min(issued_at) AS oldest_at FROM (SELECT issued_at FROM issuances
+    WHERE id > ${idBytes(w.after)} AND ${isIssuedBy(w.actions)} ORDER BY id LIMIT ${w.limit}) waiting`
   return waitingOf(row)
 }
 
 /** An event by its id. */
 export function* findAuditEvent({ id }: { id: string }): Op<AuditEvent | undefined> {
-  const event = yield* EVENTS.find('WHERE id = ?', idBytes(id))
+  const event = yield* EVENTS.find`WHERE id = ${idBytes(id)}`
   if (event) return event
-  const issued = yield* ISSUANCES.find('WHERE id = ?', idBytes(id))
+  const issued = yield* ISSUANCES.find`WHERE id = ${idBytes(id)}`
   return issued && issuanceEvent(issued)
 }

@@ -27,12 +27,11 @@ const RECEIVERS = recordTable<EventReceiver>('event_receivers', 'id', {
 
 /** All receivers, oldest first. */
 export function* listReceivers({ kind }: { kind?: EventReceiver['kind'] }): Op<EventReceiver[]> {
-  const { sql, params } = where(is('kind', kind))
-  return yield* RECEIVERS.list(`${sql} ORDER BY created_at, id`, ...params)
+  return yield* RECEIVERS.list`${where(is('kind', kind))} ORDER BY created_at, id`
 }
 
 /** The receiver with this id. */
-export const findReceiver = ({ id }: { id: string }) => RECEIVERS.find('WHERE id = ?', id)
+export const findReceiver = ({ id }: { id: string }) => RECEIVERS.find`WHERE id = ${id}`
 
 /** Adds a receiver of the events after `start`. `too_many_streams`: of its client. */
 export function* createReceiver(w: {
@@ -41,10 +40,8 @@ export function* createReceiver(w: {
 }): Op<'created' | 'too_many' | 'too_many_streams'> {
   const { receiver: r, start } = w
   yield* oneAtATime('event_receivers')
-  const counts = yield* one(
-    "SELECT count(*) AS n, count(CASE WHEN kind = 'stream' THEN 1 END) AS streams, count(CASE WHEN client_id = ? THEN 1 END) AS own FROM event_receivers",
-    r.client_id ?? '',
-  )
+  const counts = yield* one`SELECT count(*) AS n, count(CASE WHEN kind = 'stream' THEN 1 END) AS streams,
+    count(CASE WHEN client_id = ${r.client_id ?? ''} THEN 1 END) AS own FROM event_receivers`
   if (num(counts?.own) >= MAX_STREAMS) return 'too_many_streams'
   const isFull = r.kind === 'stream' && num(counts?.streams) >= MAX_ALL_STREAMS
   if (isFull || num(counts?.n) >= MAX_RECEIVERS) return 'too_many'
@@ -69,8 +66,8 @@ export const updateReceiver = (receiver: EventReceiver) => RECEIVERS.update(rece
 
 /** Deletes a receiver with its cursor. Returns the deleted receiver. */
 export function* deleteReceiver({ id }: { id: string }): Op<EventReceiver | undefined> {
-  const deleted = yield* RECEIVERS.remove('id = ?', id)
-  yield* change('DELETE FROM event_cursors WHERE receiver_id = ?', id)
+  const deleted = yield* RECEIVERS.remove`id = ${id}`
+  yield* change`DELETE FROM event_cursors WHERE receiver_id = ${id}`
   return deleted
 }
 
@@ -90,60 +87,36 @@ const CURSORS = plainTable<EventCursor>('event_cursors', {
 
 /** The position of a receiver in the feed. */
 export const findEventCursor = ({ receiver_id }: { receiver_id: string }) =>
-  CURSORS.find('WHERE receiver_id = ?', receiver_id)
+  CURSORS.find`WHERE receiver_id = ${receiver_id}`
 
 /** The positions of all receivers in the feed. */
-export const listEventCursors = () => CURSORS.list('')
+export const listEventCursors = () => CURSORS.list``
 
 /** Stores the position of a receiver. Returns false if `holder` does not hold the lease. */
 export function* saveEventCursor({ cursor: c, holder }: { cursor: EventCursor; holder: string }): Op<boolean> {
-  return yield* changed(
-    `UPDATE event_cursors SET feed_order = ?, event_id = ?, issued_id = ?, attempts = ?, retry_at = ?, failing_since = ?, last_error = ?, delivered_at = ?, recent = ?
-     WHERE receiver_id = ? AND EXISTS (SELECT 1 FROM leases WHERE name = ? AND holder = ?)`,
-    c.feed_order,
-    idBytes(c.event_id),
-    maybeIdBytes(c.issued_id),
-    c.attempts,
-    c.retry_at,
-    orNull(c.failing_since),
-    orNull(c.last_error),
-    orNull(c.delivered_at),
-    JSON.stringify(c.recent),
-    c.receiver_id,
-    SENDER,
-    holder,
-  )
+  return yield* changed`UPDATE event_cursors SET feed_order = ${c.feed_order}, event_id = ${idBytes(c.event_id)},
+      issued_id = ${maybeIdBytes(c.issued_id)}, attempts = ${c.attempts}, retry_at = ${c.retry_at},
+      failing_since = ${orNull(c.failing_since)}, last_error = ${orNull(c.last_error)},
+      delivered_at = ${orNull(c.delivered_at)}, recent = ${JSON.stringify(c.recent)}
+    WHERE receiver_id = ${c.receiver_id} AND EXISTS (SELECT 1 FROM leases WHERE name = ${SENDER} AND holder = ${holder})`
 }
 
 /** Stores the position and the acknowledged events of a polled stream. Returns false if another poll has changed them since they were read. */
 export function* saveAcknowledged({ before, cursor: c }: { before: EventCursor; cursor: EventCursor }): Op<boolean> {
-  return yield* changed(
-    `UPDATE event_cursors SET feed_order = ?, event_id = ?, acknowledged = ?, delivered_at = ?
-     WHERE receiver_id = ? AND feed_order = ? AND event_id = ? AND acknowledged = ?`,
-    c.feed_order,
-    idBytes(c.event_id),
-    JSON.stringify(c.acknowledged),
-    orNull(c.delivered_at),
-    c.receiver_id,
-    before.feed_order,
-    idBytes(before.event_id),
-    JSON.stringify(before.acknowledged),
-  )
+  return yield* changed`UPDATE event_cursors SET feed_order = ${c.feed_order}, event_id = ${idBytes(c.event_id)},
+      acknowledged = ${JSON.stringify(c.acknowledged)}, delivered_at = ${orNull(c.delivered_at)}
+    WHERE receiver_id = ${c.receiver_id} AND feed_order = ${before.feed_order} AND event_id = ${idBytes(before.event_id)}
+      AND acknowledged = ${JSON.stringify(before.acknowledged)}`
 }
 
 /** Acquires or renews a lease. False while another holder has it. */
 export function* takeLease(l: { name: string; holder: string; now: number; until: number }): Op<boolean> {
-  return yield* changed(
-    `INSERT INTO leases (name, holder, leased_until) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET
-       holder = excluded.holder, leased_until = excluded.leased_until WHERE leases.holder = excluded.holder OR leases.leased_until <= ?`,
-    l.name,
-    l.holder,
-    l.until,
-    l.now,
-  )
+  return yield* changed`INSERT INTO leases (name, holder, leased_until) VALUES (${l.name}, ${l.holder}, ${l.until})
+    ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, leased_until = excluded.leased_until
+    WHERE leases.holder = excluded.holder OR leases.leased_until <= ${l.now}`
 }
 
 /** Releases a lease, so that another instance can acquire it at once. */
 export function* releaseLease({ name, holder }: { name: string; holder: string }): Op<void> {
-  yield* change('DELETE FROM leases WHERE name = ? AND holder = ?', name, holder)
+  yield* change`DELETE FROM leases WHERE name = ${name} AND holder = ${holder}`
 }

@@ -3,7 +3,7 @@
 import { globParts } from '../../lib/glob.ts'
 import { digest } from '../../lib/id.ts'
 import type { Client } from '../../records/client.ts'
-import { all, change, idBytes, type Op, placesOf, str } from '../op.ts'
+import { all, change, idBytes, listed, type Op, str } from '../op.ts'
 
 /** Maximum number of parts of a subject that are used to find patterns. */
 const MAX_PARTS = 8
@@ -36,10 +36,8 @@ export function* findFederatedClients(w: { issuers: readonly string[]; subject: 
   const { issuers, subject } = w
   const found = new Set<string>()
   for (const issuer of issuers) {
-    const rows = yield* all(
-      `SELECT client_id, subject FROM federated_subjects WHERE lookup IN ${placesOf(MAX_PARTS + 2)}`,
-      ...lookupsOf(issuer, subject),
-    )
+    const lookups = listed(lookupsOf(issuer, subject))
+    const rows = yield* all`SELECT client_id, subject FROM federated_subjects WHERE lookup IN ${lookups}`
     for (const row of rows) if (globParts(str(row.subject), subject)) found.add(str(row.client_id))
   }
   return found.size === 0 ? undefined : [...found]
@@ -48,15 +46,11 @@ export function* findFederatedClients(w: { issuers: readonly string[]; subject: 
 /** Adds the federated credentials of a client to the index. */
 export function* indexSubjects({ client_id, federated_credentials = [] }: Client): Op<void> {
   for (const { issuer, subject } of federated_credentials)
-    yield* change(
-      'INSERT INTO federated_subjects (lookup, client_id, subject) VALUES (?, ?, ?)',
-      lookupOf(issuer, subject),
-      client_id,
-      subject,
-    )
+    yield* change`INSERT INTO federated_subjects (lookup, client_id, subject)
+      VALUES (${lookupOf(issuer, subject)}, ${client_id}, ${subject})`
 }
 
 /** Removes a client from the index. */
 export function* unindexSubjects(client_id: string): Op<void> {
-  yield* change('DELETE FROM federated_subjects WHERE client_id = ?', client_id)
+  yield* change`DELETE FROM federated_subjects WHERE client_id = ${client_id}`
 }

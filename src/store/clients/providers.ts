@@ -1,6 +1,6 @@
 // Operations on broker providers.
 import type { BrokerProvider } from '../../records/broker_provider.ts'
-import { change, exists, forUpdate, type Op, str } from '../op.ts'
+import { change, exists, forUpdate, type Op, part, str } from '../op.ts'
 import { column, recordTable } from '../table.ts'
 
 const PROVIDERS = recordTable<BrokerProvider>('broker_providers', 'id', {
@@ -15,25 +15,22 @@ const PROVIDERS = recordTable<BrokerProvider>('broker_providers', 'id', {
 })
 
 /** The provider with an id or slug. An id never looks like a slug. */
-export const findProvider = ({ name }: { name: string }) => PROVIDERS.find('WHERE id = ? OR slug = ?', name, name)
+export const findProvider = ({ name }: { name: string }) => PROVIDERS.find`WHERE id = ${name} OR slug = ${name}`
 
 /** In order of creation. */
-export const listProviders = () => PROVIDERS.list('ORDER BY created_at, id')
+export const listProviders = () => PROVIDERS.list`ORDER BY created_at, id`
 
 /** Adds a provider; `exists` when its slug is taken. */
 export const createProvider = (provider: BrokerProvider) => PROVIDERS.create(provider)
 
 /** Writes a provider that was read at `p.version`. If the slug changes, its resources are updated. */
 export function* updateProvider(p: BrokerProvider): Op<'updated' | 'stale' | 'exists'> {
-  const before = yield* forUpdate('SELECT slug FROM broker_providers WHERE id = ?', p.id)
-  if (yield* exists('broker_providers WHERE slug = ? AND id <> ?', p.slug, p.id)) return 'exists'
+  const before = yield* forUpdate`SELECT slug FROM broker_providers WHERE id = ${p.id}`
+  if (yield* exists`broker_providers WHERE slug = ${p.slug} AND id <> ${p.id}`) return 'exists'
   if ((yield* PROVIDERS.update(p)) === 'stale' || !before) return 'stale'
   if (before.slug !== p.slug)
-    yield* change(
-      'UPDATE resources SET broker_provider_slug = ?, version = version + 1 WHERE broker_provider_slug = ?',
-      p.slug,
-      str(before.slug),
-    )
+    yield* change`UPDATE resources SET broker_provider_slug = ${p.slug}, version = version + 1
+      WHERE broker_provider_slug = ${str(before.slug)}`
   return 'updated'
 }
 
@@ -44,13 +41,13 @@ export function* deleteProvider(w: {
   now: number
 }): Op<'deleted' | 'has_resources' | 'has_grants' | undefined> {
   const { id, cascade, now } = w
-  const provider = yield* forUpdate('SELECT slug FROM broker_providers WHERE id = ?', id)
+  const provider = yield* forUpdate`SELECT slug FROM broker_providers WHERE id = ${id}`
   if (!provider) return undefined
-  if (yield* exists('resources WHERE broker_provider_slug = ?', str(provider.slug))) return 'has_resources'
-  const live = 'broker_provider_id = ? AND revoked_at IS NULL'
-  if (!cascade && (yield* exists(`broker_grants WHERE ${live}`, id))) return 'has_grants'
-  yield* change(`UPDATE broker_grants SET revoked_at = ?, credential = NULL WHERE ${live}`, now, id)
-  yield* change('DELETE FROM connect_states WHERE broker_provider_id = ?', id)
-  yield* change('DELETE FROM broker_providers WHERE id = ?', id)
+  if (yield* exists`resources WHERE broker_provider_slug = ${str(provider.slug)}`) return 'has_resources'
+  const live = part`broker_provider_id = ${id} AND revoked_at IS NULL`
+  if (!cascade && (yield* exists`broker_grants WHERE ${live}`)) return 'has_grants'
+  yield* change`UPDATE broker_grants SET revoked_at = ${now}, credential = NULL WHERE ${live}`
+  yield* change`DELETE FROM connect_states WHERE broker_provider_id = ${id}`
+  yield* change`DELETE FROM broker_providers WHERE id = ${id}`
   return 'deleted'
 }

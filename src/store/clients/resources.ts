@@ -37,13 +37,13 @@ const RESOURCES = recordTable<Resource>('resources', 'id', {
 
 /** Whether the provider of a broker resource exists. Its row is locked, so that it is not deleted before the commit. */
 function* hasProvider({ broker_provider_slug: slug }: Resource): Op<boolean> {
-  return slug === undefined || Boolean(yield* forUpdate('SELECT 1 AS found FROM broker_providers WHERE slug = ?', slug))
+  return slug === undefined || Boolean(yield* forUpdate`SELECT 1 AS found FROM broker_providers WHERE slug = ${slug}`)
 }
 
 /** The resource with a URI, compared byte for byte. */
-export const findResource = ({ uri }: { uri: string }) => RESOURCES.find('WHERE uri = ?', uri)
+export const findResource = ({ uri }: { uri: string }) => RESOURCES.find`WHERE uri = ${uri}`
 /** The resource with an id or slug. An id never looks like a slug. */
-export const findResourceByName = ({ name }: { name: string }) => RESOURCES.find('WHERE id = ? OR slug = ?', name, name)
+export const findResourceByName = ({ name }: { name: string }) => RESOURCES.find`WHERE id = ${name} OR slug = ${name}`
 
 export interface ResourceFilter extends ListPage {
   backend_kind?: Resource['backend_kind']
@@ -76,7 +76,7 @@ export function* updateResource(
   r: Resource & { uri_before?: string },
 ): Op<'updated' | 'stale' | 'exists' | 'no_provider'> {
   if (!(yield* hasProvider(r))) return 'no_provider'
-  if (yield* exists('resources WHERE id <> ? AND (slug = ? OR uri = ?)', r.id, r.slug, orNull(r.uri))) return 'exists'
+  if (yield* exists`resources WHERE id <> ${r.id} AND (slug = ${r.slug} OR uri = ${orNull(r.uri)})`) return 'exists'
   if ((yield* RESOURCES.update(r)) === 'stale') return 'stale'
   if (r.uri_before !== undefined && r.uri !== undefined)
     yield* replaceDefaultResource(r.uri_before, r.uri, r.updated_at)
@@ -139,21 +139,21 @@ export function* deleteResource(w: {
 }): Op<Deletion | undefined> {
   const { id, now, cascade, by } = w
   // Locked, so that no link to it is created in the meantime.
-  const resource = yield* RESOURCES.lock('WHERE id = ?', id)
+  const resource = yield* RESOURCES.lock`WHERE id = ${id}`
   if (!resource) return undefined
   const links = yield* listFrontingLinks({ slug: resource.slug })
   if (links.length > 0 && !cascade) return { outcome: 'has_links', links }
   // The name that the record uses: a broker resource may have no URI.
   const name = resource.uri ?? resource.slug
   if (!cascade) {
-    if (yield* exists('consent_grants WHERE resource_id = ? AND revoked_at IS NULL', id))
+    if (yield* exists`consent_grants WHERE resource_id = ${id} AND revoked_at IS NULL`)
       return { outcome: 'has_consents', links }
-    if (yield* exists('issuances WHERE resource = ?', name)) return { outcome: 'has_issuances', links }
-    if (yield* exists('clients WHERE default_resource = ?', name)) return { outcome: 'has_clients', links }
+    if (yield* exists`issuances WHERE resource = ${name}`) return { outcome: 'has_issuances', links }
+    if (yield* exists`clients WHERE default_resource = ${name}`) return { outcome: 'has_clients', links }
   }
   for (const link of links) yield* deleteFrontingLink(link)
-  yield* change('UPDATE consent_grants SET revoked_at = ? WHERE resource_id = ? AND revoked_at IS NULL', now, id)
-  yield* change('DELETE FROM connect_states WHERE resource_id = ?', id)
+  yield* change`UPDATE consent_grants SET revoked_at = ${now} WHERE resource_id = ${id} AND revoked_at IS NULL`
+  yield* change`DELETE FROM connect_states WHERE resource_id = ${id}`
   const lost = links.map(({ source_slug, target_slug }) => `fronting link from ${source_slug} to ${target_slug}`)
   yield* keepDeleted('resource', resource, {
     name: id,
@@ -162,6 +162,6 @@ export function* deleteResource(w: {
     deleted_by: by,
     lost,
   })
-  yield* change('DELETE FROM resources WHERE id = ?', id)
+  yield* change`DELETE FROM resources WHERE id = ${id}`
   return { outcome: 'deleted', links }
 }

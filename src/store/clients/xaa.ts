@@ -41,17 +41,17 @@ const MAPPINGS = plainTable<SubjectMapping>('subject_mappings', {
 
 /** Locks an identity provider until the commit, so that it is not deleted. False when it does not exist. */
 function* lockIdp(id: string): Op<boolean> {
-  return (yield* forUpdate('SELECT 1 AS found FROM idps WHERE id = ?', id)) !== undefined
+  return (yield* forUpdate`SELECT 1 AS found FROM idps WHERE id = ${id}`) !== undefined
 }
 
 /** The row with this id. */
-export const findIdp = ({ id }: { id: string }) => IDPS.find('WHERE id = ?', id)
+export const findIdp = ({ id }: { id: string }) => IDPS.find`WHERE id = ${id}`
 
 /** The identity provider with an issuer, compared byte for byte. */
-export const findIdpByIssuer = ({ issuer }: { issuer: string }) => IDPS.find('WHERE issuer = ?', issuer)
+export const findIdpByIssuer = ({ issuer }: { issuer: string }) => IDPS.find`WHERE issuer = ${issuer}`
 
 /** In order of creation. */
-export const listIdps = () => IDPS.list('ORDER BY created_at, id')
+export const listIdps = () => IDPS.list`ORDER BY created_at, id`
 
 /** Adds an identity provider. `exists` when there is one with this issuer. */
 export const createIdp = (idp: Idp) => IDPS.create(idp)
@@ -61,14 +61,14 @@ export const updateIdp = (idp: Idp) => IDPS.update(idp)
 
 /** Deletes an identity provider with its policies and mappings. Returns the numbers of both. */
 export function* deleteIdp({ id }: { id: string }): Op<{ policies: number; subject_mappings: number } | undefined> {
-  if ((yield* change('DELETE FROM idps WHERE id = ?', id)) === 0) return undefined
-  const policies = yield* change('DELETE FROM xaa_policies WHERE idp_id = ?', id)
-  const subject_mappings = yield* change('DELETE FROM subject_mappings WHERE idp_id = ?', id)
+  if ((yield* change`DELETE FROM idps WHERE id = ${id}`) === 0) return undefined
+  const policies = yield* change`DELETE FROM xaa_policies WHERE idp_id = ${id}`
+  const subject_mappings = yield* change`DELETE FROM subject_mappings WHERE idp_id = ${id}`
   return { policies, subject_mappings }
 }
 
 /** The row with this id. */
-export const findPolicy = ({ id }: { id: string }) => POLICIES.find('WHERE id = ?', id)
+export const findPolicy = ({ id }: { id: string }) => POLICIES.find`WHERE id = ${id}`
 
 /** Sorted by the bytes of the ids, which are time-ordered; their text sorts differently. */
 const olderFirst = (a: XaaPolicy, b: XaaPolicy): number =>
@@ -76,8 +76,7 @@ const olderFirst = (a: XaaPolicy, b: XaaPolicy): number =>
 
 /** The policies of one identity provider or of all, in the order in which they are evaluated: the order of creation, also within a second. */
 export function* listPolicies({ idp_id }: { idp_id?: string }): Op<XaaPolicy[]> {
-  const { sql, params } = where(is('idp_id', idp_id))
-  return (yield* POLICIES.list(`${sql} ORDER BY created_at, id`, ...params)).sort(olderFirst)
+  return (yield* POLICIES.list`${where(is('idp_id', idp_id))} ORDER BY created_at, id`).sort(olderFirst)
 }
 
 /** Adds a policy. Undefined when its identity provider does not exist. */
@@ -91,14 +90,14 @@ export function* createPolicy(policy: XaaPolicy): Op<'created' | undefined> {
 export const updatePolicy = (policy: XaaPolicy) => POLICIES.update(policy)
 
 /** Deletes a policy. Returns the deleted policy. */
-export const deletePolicy = ({ id }: { id: string }) => POLICIES.remove('id = ?', id)
+export const deletePolicy = ({ id }: { id: string }) => POLICIES.remove`id = ${id}`
 
 /** The mapping of a subject (the `sub` of an assertion, compared byte for byte) of an identity provider. */
 export const findSubjectMapping = ({
   idp_id,
   federated_subject,
 }: Pick<SubjectMapping, 'idp_id' | 'federated_subject'>) =>
-  MAPPINGS.find('WHERE idp_id = ? AND federated_subject = ?', idp_id, federated_subject)
+  MAPPINGS.find`WHERE idp_id = ${idp_id} AND federated_subject = ${federated_subject}`
 
 export interface MappingFilter extends ListPage {
   idp_id?: string
@@ -114,7 +113,7 @@ export function* listSubjectMappings({ idp_id, q, ...page }: MappingFilter): Op<
 }
 
 /** The mapping with this id. */
-export const findSubjectMappingById = ({ id }: { id: string }) => MAPPINGS.find('WHERE id = ?', id)
+export const findSubjectMappingById = ({ id }: { id: string }) => MAPPINGS.find`WHERE id = ${id}`
 
 /** Adds a mapping. `exists` when the subject is mapped already. Undefined when the identity provider does not exist. */
 export function* createSubjectMapping(m: SubjectMapping): Op<'created' | 'exists' | undefined> {
@@ -123,4 +122,4 @@ export function* createSubjectMapping(m: SubjectMapping): Op<'created' | 'exists
 }
 
 /** Deletes a mapping. Returns the deleted mapping. */
-export const deleteSubjectMapping = ({ id }: { id: string }) => MAPPINGS.remove('id = ?', id)
+export const deleteSubjectMapping = ({ id }: { id: string }) => MAPPINGS.remove`id = ${id}`

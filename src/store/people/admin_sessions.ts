@@ -2,7 +2,7 @@
 import type { AdminIdentity, AdminSession } from '../../records/admin_session.ts'
 import type { ApiKey } from '../../records/api_key.ts'
 import type { User } from '../../records/user.ts'
-import { change, columnsOf, idBytes, type Op, one, str } from '../op.ts'
+import { change, columnsOf, idBytes, type Op, one, raw, str } from '../op.ts'
 import { column, plainTable } from '../table.ts'
 import { readUser, USER_COLUMNS } from './user_rows.ts'
 
@@ -37,17 +37,11 @@ interface FoundAdminSession {
 
 /** A live session, with the person or the key that it belongs to. */
 export function* findAdminSession({ id, now }: { id: string; now: number }): Op<FoundAdminSession | undefined> {
-  const row = yield* one(
-    `SELECT ${SESSION.columns},
-       k.name AS key_name, k.capability AS key_capability, ${columnsOf('u', USER_COLUMNS)}
-     FROM admin_sessions s
-       LEFT JOIN users u ON u.id = s.user_id AND u.status = ?
-       LEFT JOIN api_keys k ON k.id = s.api_key_id
-     WHERE s.id = ? AND s.expires_at > ?`,
-    'active',
-    idBytes(id),
-    now,
-  )
+  const columns = raw(`${SESSION.columns}, ${columnsOf('u', USER_COLUMNS)}`)
+  const row = yield* one`SELECT k.name AS key_name, k.capability AS key_capability, ${columns}
+    FROM admin_sessions s LEFT JOIN users u ON u.id = s.user_id AND u.status = 'active'
+      LEFT JOIN api_keys k ON k.id = s.api_key_id
+    WHERE s.id = ${idBytes(id)} AND s.expires_at > ${now}`
   if (!row) return undefined
   return {
     session: sessionOf(SESSION.read(row)),
@@ -66,5 +60,5 @@ const sessionOf = ({ provider, issuer, subject, groups, actor_id, ...session }: 
 
 /** Ends a session. */
 export function* deleteAdminSession({ id }: { id: string }): Op<void> {
-  yield* change('DELETE FROM admin_sessions WHERE id = ?', idBytes(id))
+  yield* change`DELETE FROM admin_sessions WHERE id = ${idBytes(id)}`
 }

@@ -10,18 +10,13 @@ const RECENT = 1000
 
 /** The applications that a user allowed and did not remove: each client with each resource, by name. */
 export function* listApplications({ user_id }: { user_id: string }): Op<Application[]> {
-  const consents = yield* all(
-    `SELECT g.id, g.client_id, g.resource_id, g.scope, g.created_at, c.client_name, r.uri, r.display_name, r.scopes
-     FROM consent_grants g JOIN clients c ON c.client_id = g.client_id LEFT JOIN resources r ON r.id = g.resource_id
-     WHERE g.user_id = ? AND g.revoked_at IS NULL AND (r.id IS NOT NULL OR g.resource_id = ?)`,
-    user_id,
-    USERINFO_CONSENT,
-  )
-  const unnamed = yield* all(
-    `SELECT f.client_id, f.scope, f.created_at, c.client_name FROM token_families f JOIN clients c ON c.client_id = f.client_id
-     WHERE f.user_id = ? AND f.consent_id IS NULL AND f.revoked_at IS NULL ORDER BY f.id DESC`,
-    user_id,
-  )
+  const consents = yield* all`SELECT g.id, g.client_id, g.resource_id, g.scope, g.created_at,
+      c.client_name, r.uri, r.display_name, r.scopes
+    FROM consent_grants g JOIN clients c ON c.client_id = g.client_id LEFT JOIN resources r ON r.id = g.resource_id
+    WHERE g.user_id = ${user_id} AND g.revoked_at IS NULL AND (r.id IS NOT NULL OR g.resource_id = ${USERINFO_CONSENT})`
+  const unnamed = yield* all`SELECT f.client_id, f.scope, f.created_at, c.client_name
+    FROM token_families f JOIN clients c ON c.client_id = f.client_id
+    WHERE f.user_id = ${user_id} AND f.consent_id IS NULL AND f.revoked_at IS NULL ORDER BY f.id DESC`
   const lastUse = yield* lastUses(user_id)
   return [...consents, ...merged(unnamed)]
     .map((row) => ({
@@ -59,11 +54,8 @@ function merged(families: readonly Row[]): Row[] {
 const useKey = (row: Row, consent_id: unknown) => `${str(row.client_id)} ${maybeIdText(consent_id) ?? ''}`
 
 function* lastUses(user_id: string): Op<(row: Row) => Pick<Application, 'last_used_at' | 'unused_since'>> {
-  const rows = yield* all(
-    'SELECT client_id, consent_id, issued_at FROM issuances WHERE sub = ? ORDER BY id DESC LIMIT ?',
-    user_id,
-    RECENT,
-  )
+  const rows = yield* all`SELECT client_id, consent_id, issued_at FROM issuances WHERE sub = ${user_id}
+    ORDER BY id DESC LIMIT ${RECENT}`
   const uses = new Map(rows.reverse().map((row) => [useKey(row, row.consent_id), num(row.issued_at)]))
   const unused_since = rows.length === RECENT && rows[0] ? num(rows[0].issued_at) : undefined
   return (row) => {
@@ -90,16 +82,10 @@ export function* endApplication(w: {
     return ended && { consent_id: ended.consent.id, families: ended.families }
   }
   // Codes first: a code that is redeemed at the same time has its family when this statement returns.
-  yield* change(
-    'DELETE FROM authorization_requests WHERE user_id = ? AND client_id = ? AND consent_id IS NULL AND code_hash IS NOT NULL AND consumed_at IS NULL',
-    user_id,
-    client_id,
-  )
-  const rows = yield* all(
-    'SELECT id FROM token_families WHERE user_id = ? AND client_id = ? AND consent_id IS NULL AND revoked_at IS NULL',
-    user_id,
-    client_id,
-  )
+  yield* change`DELETE FROM authorization_requests WHERE user_id = ${user_id} AND client_id = ${client_id}
+    AND consent_id IS NULL AND code_hash IS NOT NULL AND consumed_at IS NULL`
+  const rows = yield* all`SELECT id FROM token_families WHERE user_id = ${user_id} AND client_id = ${client_id}
+    AND consent_id IS NULL AND revoked_at IS NULL`
   let families = 0
   for (const { id } of rows) families += yield* endFamilies('id', id as Buffer, 'consent_revoked', now)
   return families > 0 ? { families } : undefined

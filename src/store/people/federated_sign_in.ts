@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ScimMatch } from '../../records/scim.ts'
 import { PROFILE_MEMBERS, profileOf, type User } from '../../records/user.ts'
-import { change, forUpdate, type Op, orNull, str } from '../op.ts'
+import { change, forUpdate, type Op, orNull, part, type Sql, str, where } from '../op.ts'
 import { scimGroupsAtSignIn } from './scim_providers.ts'
 import { findFederated, hasEmail, isEmailTaken, isSameEmail, USERS } from './user_rows.ts'
 import { createUser, signOutUser, updateUser } from './users.ts'
@@ -18,13 +18,9 @@ export function* saveFederatedUser(arrived: Arrival): Op<FederatedUser | 'email_
   const saved = yield* saveArrival(arrived)
   const { user, scim } = arrived
   if (saved !== 'email_taken' && scim?.claim)
-    yield* change(
-      'UPDATE users SET provider_claim = ? WHERE provider_issuer = ? AND provider_sub = ? AND (provider_claim IS NULL OR provider_claim <> ?)',
-      scim.claim,
-      orNull(user.provider_issuer),
-      orNull(user.provider_sub),
-      scim.claim,
-    )
+    yield* change`UPDATE users SET provider_claim = ${scim.claim}
+      WHERE provider_issuer = ${orNull(user.provider_issuer)} AND provider_sub = ${orNull(user.provider_sub)}
+      AND (provider_claim IS NULL OR provider_claim <> ${scim.claim})`
   return saved
 }
 
@@ -91,15 +87,12 @@ function* linkPerson(user: User, { provider, match, claim }: ScimSignIn): Op<Use
   if (account.provider_sub !== undefined) return undefined
   const before = yield* findFederated(user)
   if (before) {
-    yield* change('UPDATE users SET provider_sub = NULL, version = version + 1 WHERE id = ?', before.id)
+    yield* change`UPDATE users SET provider_sub = NULL, version = version + 1 WHERE id = ${before.id}`
     yield* signOutUser({ id: before.id, now })
   }
-  yield* change(
-    'UPDATE users SET provider_issuer = ?, provider_sub = ?, version = version + 1 WHERE id = ?',
-    orNull(provider_issuer),
-    orNull(provider_sub),
-    account.id,
-  )
+  yield* change`UPDATE users
+    SET provider_issuer = ${orNull(provider_issuer)}, provider_sub = ${orNull(provider_sub)}, version = version + 1
+    WHERE id = ${account.id}`
   return yield* findFederated(user)
 }
 
@@ -110,39 +103,24 @@ function* findPersonOf(
   match: ScimMatch,
   claim: string | undefined,
 ): Op<User | undefined> {
-  const by = (condition: string, value: string) =>
-    USERS.lock(
-      `WHERE id IN (SELECT s.user_id FROM scim_users s WHERE s.provider = ? AND ${condition})`,
-      provider,
-      value,
-    )
-  if (match === 'external_id') return yield* by('s.external_id = ?', claim ?? str(provider_sub))
+  const by = (condition: Sql) =>
+    USERS.lock`WHERE id IN (SELECT s.user_id FROM scim_users s WHERE s.provider = ${provider} AND ${condition})`
+  if (match === 'external_id') return yield* by(part`s.external_id = ${claim ?? str(provider_sub)}`)
   if (!email_verified || email === undefined) return undefined
   const key = email.toLowerCase()
-  return (
-    (yield* by('s.user_name_key = ?', key)) ??
-    (yield* by('s.user_id IN (SELECT e.user_id FROM scim_emails e WHERE e.email_key = ? AND e.is_primary = 1)', key))
-  )
+  const emails = part`SELECT e.user_id FROM scim_emails e WHERE e.email_key = ${key} AND e.is_primary = 1`
+  return (yield* by(part`s.user_name_key = ${key}`)) ?? (yield* by(part`s.user_id IN (${emails})`))
 }
 
 /** Takes a verified email from another account whose provider did not verify it: everyone can write an address into such an account, and its owner could not sign in. */
 function* takeUnverifiedEmail(user: User): Op<Pick<FederatedUser, 'displaced'>> {
   if (!user.email_verified || user.email === undefined) return {}
-  const [condition, ...keys] = hasEmail(user.email)
-  const holder = yield* forUpdate(
-    `SELECT id, email FROM users WHERE ${condition} AND provider = ? AND email_verified = ? AND (provider_issuer <> ? OR provider_sub IS NULL OR provider_sub <> ?)`,
-    ...keys,
-    'oidc',
-    0,
-    orNull(user.provider_issuer),
-    orNull(user.provider_sub),
-  )
+  const holder = yield* forUpdate`SELECT id, email FROM users ${where(hasEmail(user.email))}
+    AND provider = 'oidc' AND email_verified = 0 AND (provider_issuer <> ${orNull(user.provider_issuer)}
+      OR provider_sub IS NULL OR provider_sub <> ${orNull(user.provider_sub)})`
   if (!holder) return {}
-  yield* change(
-    'UPDATE users SET email = NULL, email_key = NULL, updated_at = ?, version = version + 1 WHERE id = ?',
-    user.updated_at,
-    str(holder.id),
-  )
+  yield* change`UPDATE users SET email = NULL, email_key = NULL, updated_at = ${user.updated_at}, version = version + 1
+    WHERE id = ${str(holder.id)}`
   return { displaced: { user_id: str(holder.id), email: str(holder.email) } }
 }
 

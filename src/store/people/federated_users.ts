@@ -62,44 +62,38 @@ export function* endFederatedSessions({
   if (user_id === undefined) return undefined
   yield* endSessions(sessions)
   const atAdminPage = yield* endAdminSessions(user_id)
-  const { sql, params } = where(is('user_id', user_id), is('sid', named.sid))
-  yield* change(`DELETE FROM federated_sessions ${sql}`, ...params)
+  yield* change`DELETE FROM federated_sessions ${where(is('user_id', user_id), is('sid', named.sid))}`
   const ended = families ? yield* endFamilies('user_id', user_id, 'signed_out', now) : 0
   const connections = families ? yield* countConnections(user_id) : 0
   return { user_id, sessions: sessions.length + atAdminPage, families: ended, connections }
 }
 
 const countConnections = (user_id: string) =>
-  selectNumber('SELECT count(*) AS n FROM broker_grants WHERE user_id = ? AND revoked_at IS NULL', user_id)
+  selectNumber`SELECT count(*) AS n FROM broker_grants WHERE user_id = ${user_id} AND revoked_at IS NULL`
 
 function* findNamed({ issuer, sub, sid }: NamedByProvider, now: number): Op<{ user_id?: string; sessions: Row[] }> {
   const bySid =
     sid === undefined
       ? []
-      : yield* all('SELECT id, user_id FROM sessions WHERE oidc_issuer = ? AND oidc_sid = ?', issuer, sid)
+      : yield* all`SELECT id, user_id FROM sessions WHERE oidc_issuer = ${issuer} AND oidc_sid = ${sid}`
   if (sub === undefined) {
     const owner = bySid[0] ?? (yield* findSignedOut(issuer, sid, now))
     return { user_id: owner && str(owner.user_id), sessions: bySid }
   }
-  const user = yield* one('SELECT id FROM users WHERE provider_issuer = ? AND provider_sub = ?', issuer, sub)
+  const user = yield* one`SELECT id FROM users WHERE provider_issuer = ${issuer} AND provider_sub = ${sub}`
   if (!user) return { sessions: [] }
   const user_id = str(user.id)
-  const unnamed = sid === undefined ? '' : ' AND oidc_sid IS NULL'
-  const others = yield* all(`SELECT id, user_id FROM sessions WHERE user_id = ?${unnamed}`, user_id)
+  const unnamed = sid === undefined ? undefined : (['oidc_sid IS NULL'] as const)
+  const others = yield* all`SELECT id, user_id FROM sessions ${where(is('user_id', user_id), unnamed)}`
   return { user_id, sessions: [...bySid.filter((row) => row.user_id === user_id), ...others] }
 }
 
 /** The user of a session at the provider whose sessions here have ended. */
 const findSignedOut = (issuer: string, sid: string | undefined, now: number) =>
-  one(
-    'SELECT user_id FROM federated_sessions WHERE issuer = ? AND sid = ? AND expires_at > ?',
-    issuer,
-    orNull(sid),
-    now,
-  )
+  one`SELECT user_id FROM federated_sessions WHERE issuer = ${issuer} AND sid = ${orNull(sid)} AND expires_at > ${now}`
 
 /** The id of the user with this subject at an upstream provider. */
 export function* findSubjectUser({ issuer, sub }: { issuer: string; sub: string }): Op<string | undefined> {
-  const row = yield* one('SELECT id FROM users WHERE provider_issuer = ? AND provider_sub = ?', issuer, sub)
+  const row = yield* one`SELECT id FROM users WHERE provider_issuer = ${issuer} AND provider_sub = ${sub}`
   return row && str(row.id)
 }

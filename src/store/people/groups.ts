@@ -1,5 +1,5 @@
 // Operations on groups: the names that users have.
-import { all, num, type Op, partsOf, str, where } from '../op.ts'
+import { all, num, type Op, partsOf, str, valuesOf, where } from '../op.ts'
 
 export interface GroupCount {
   name: string
@@ -14,33 +14,25 @@ export interface GroupCount {
  * each group.
  */
 export function* listGroups({ after, limit, cap }: { after?: string; limit: number; cap: number }): Op<GroupCount[]> {
-  const { sql, params } = where(after === undefined ? undefined : ['name > ?', after])
-  const rows = yield* all(
-    `WITH RECURSIVE named(name, place) AS (
-       SELECT MIN(name), 1 FROM user_groups ${sql}
-       UNION ALL
-       SELECT (SELECT MIN(g.name) FROM user_groups g WHERE g.name > named.name), place + 1
-       FROM named WHERE name IS NOT NULL AND place < ?
-     )
-     SELECT name, (SELECT COUNT(*) FROM (
-       SELECT 1 FROM user_groups g WHERE g.name = named.name ORDER BY g.created_at, g.user_id LIMIT (SELECT CAST(? AS BIGINT))) AS first) AS users
-     FROM named WHERE name IS NOT NULL ORDER BY name`,
-    ...params,
-    limit,
-    cap,
-  )
+  const later = where(after === undefined ? undefined : ['name > ?', after])
+  const rows = yield* all`WITH RECURSIVE named(name, place) AS (
+      SELECT MIN(name), 1 FROM user_groups ${later}
+      UNION ALL
+      SELECT (SELECT MIN(g.name) FROM user_groups g WHERE g.name > named.name), place + 1
+      FROM named WHERE name IS NOT NULL AND place < ${limit}
+    )
+    SELECT name, (SELECT COUNT(*) FROM (SELECT 1 FROM user_groups g WHERE g.name = named.name
+      ORDER BY g.created_at, g.user_id LIMIT (SELECT CAST(${cap} AS BIGINT))) AS first) AS users
+    FROM named WHERE name IS NOT NULL ORDER BY name`
   return rows.map(({ name, users }) => ({ name: str(name), users: num(users) }))
 }
 
 /** The groups of a list that have no users. */
 export function* listEmptyGroups({ names }: { names: readonly string[] }): Op<string[]> {
   const empty = new Set<string>()
-  for (const part of partsOf(names)) {
-    const rows = yield* all(
-      `SELECT column1 AS name FROM (VALUES ${part.map(() => '(?)').join(', ')}) AS n
-       WHERE NOT EXISTS (SELECT 1 FROM user_groups g WHERE g.name = n.column1)`,
-      ...part,
-    )
+  for (const some of partsOf(names)) {
+    const rows = yield* all`SELECT column1 AS name FROM (${valuesOf(some.map((name) => [name]))}) AS n
+      WHERE NOT EXISTS (SELECT 1 FROM user_groups g WHERE g.name = n.column1)`
     for (const { name } of rows) empty.add(str(name))
   }
   return [...empty]

@@ -11,7 +11,9 @@ import {
   type Op,
   one,
   orNull,
+  part,
   type Row,
+  raw,
   selectNumber,
   str,
 } from '../op.ts'
@@ -40,7 +42,7 @@ function counted(row: Row | undefined, now: number, window: number): Counted {
 
 /** The number of failures, and until when the address or account is locked; 0 when it is not. */
 export function* findLoginFailures({ key, now, window }: FailureQuery): Op<Omit<Counted, 'since'>> {
-  const row = yield* one('SELECT failures, since, locked_until FROM login_failures WHERE address = ?', keyOf(key))
+  const row = yield* one`SELECT failures, since, locked_until FROM login_failures WHERE address = ${keyOf(key)}`
   const { failures, locked_until } = counted(row, now, window)
   return { failures, locked_until }
 }
@@ -68,37 +70,22 @@ const SWEPT = 2
 export function* addLoginFailure(f: LoginFailure): Op<boolean> {
   const { key, now, window, max } = f
   const name = keyOf(key)
-  yield* change(
-    'INSERT INTO login_failures (address, failures, since, locked_until) VALUES (?, 0, ?, 0) ON CONFLICT (address) DO NOTHING',
-    name,
-    now,
-  )
-  const row = yield* forUpdate(
-    'SELECT failures, since, locked_until, id, locked_at FROM login_failures WHERE address = ?',
-    name,
-  )
+  yield* change`INSERT INTO login_failures (address, failures, since, locked_until) VALUES (${name}, 0, ${now}, 0)
+    ON CONFLICT (address) DO NOTHING`
+  const row = yield* forUpdate`SELECT failures, since, locked_until, id, locked_at FROM login_failures
+    WHERE address = ${name}`
   const before = counted(row, now, window)
   const locks = before.failures + 1 >= max
   const begins = locks && before.locked_until === 0
-  yield* change(
-    `DELETE FROM login_failures WHERE address IN
-       (SELECT address FROM login_failures WHERE since <= ? AND locked_until <= ? AND address <> ? ORDER BY since LIMIT ${SWEPT})`,
-    f.expired_before,
-    now,
-    name,
-  )
+  yield* change`DELETE FROM login_failures WHERE address IN (SELECT address FROM login_failures
+    WHERE since <= ${f.expired_before} AND locked_until <= ${now} AND address <> ${name} ORDER BY since LIMIT ${raw(SWEPT)})`
   // A lockout of an email without an account has no id: operators can do nothing about it.
   const id = 'address' in key || f.user_id !== undefined ? (maybeStr(row?.id) ?? newId()) : undefined
-  yield* change(
-    'UPDATE login_failures SET failures = ?, since = ?, locked_until = ?, id = ?, user_id = ?, locked_at = ? WHERE address = ?',
-    before.failures + 1,
-    before.since,
-    locks ? now + f.lockout : 0,
-    locks ? orNull(id) : null,
-    orNull(f.user_id),
-    locks ? (begins ? now : (maybeNum(row?.locked_at) ?? now)) : null,
-    name,
-  )
+  const locked_at = begins ? now : (maybeNum(row?.locked_at) ?? now)
+  yield* change`UPDATE login_failures SET failures = ${before.failures + 1}, since = ${before.since},
+      locked_until = ${locks ? now + f.lockout : 0}, id = ${locks ? orNull(id) : null},
+      user_id = ${orNull(f.user_id)}, locked_at = ${locks ? locked_at : null}
+    WHERE address = ${name}`
   return begins
 }
 
@@ -108,17 +95,12 @@ export function* addLoginFailure(f: LoginFailure): Op<boolean> {
  */
 export function* forgiveLoginFailures({ address, account, now, window }: ForgivenFailures): Op<void> {
   const name = keyOf({ address, account })
-  const row = yield* forUpdate('SELECT failures, since, locked_until FROM login_failures WHERE address = ?', name)
+  const row = yield* forUpdate`SELECT failures, since, locked_until FROM login_failures WHERE address = ${name}`
   const { failures } = counted(row, now, window)
-  if (row) yield* change('DELETE FROM login_failures WHERE address = ?', name)
+  if (row) yield* change`DELETE FROM login_failures WHERE address = ${name}`
   if (failures === 0) return
-  yield* change(
-    'UPDATE login_failures SET failures = CASE WHEN failures > ? THEN failures - ? ELSE 0 END WHERE address = ? AND locked_until <= ?',
-    failures,
-    failures,
-    address,
-    now,
-  )
+  yield* change`UPDATE login_failures SET failures = CASE WHEN failures > ${failures} THEN failures - ${failures} ELSE 0 END
+    WHERE address = ${address} AND locked_until <= ${now}`
 }
 interface ForgivenFailures {
   address: string
@@ -127,17 +109,12 @@ interface ForgivenFailures {
   window: number
 }
 
-const LOCKED = 'f.id IS NOT NULL AND f.locked_until > ?'
+const isLocked = (now: number) => part`f.id IS NOT NULL AND f.locked_until > ${now}`
 /** The addresses and accounts that are locked, the most recent lockout first. */
 export function* listLockouts({ now, limit, offset }: LockoutPage): Op<LockoutRecord[]> {
-  const rows = yield* all(
-    `SELECT f.id, f.address, f.user_id, u.email, f.failures, f.since, f.locked_at, f.locked_until
-     FROM login_failures f LEFT JOIN users u ON u.id = f.user_id
-     WHERE ${LOCKED} ORDER BY f.locked_at DESC, f.id DESC LIMIT ? OFFSET ?`,
-    now,
-    limit,
-    offset,
-  )
+  const rows = yield* all`SELECT f.id, f.address, f.user_id, u.email, f.failures, f.since, f.locked_at, f.locked_until
+    FROM login_failures f LEFT JOIN users u ON u.id = f.user_id
+    WHERE ${isLocked(now)} ORDER BY f.locked_at DESC, f.id DESC LIMIT ${limit} OFFSET ${offset}`
   return rows.map(readLockout)
 }
 interface LockoutPage {
@@ -160,7 +137,7 @@ const readLockout = (row: Row): LockoutRecord => ({
 
 /** The number of addresses and accounts that are locked. */
 export const countLockouts = ({ now }: { now: number }) =>
-  selectNumber(`SELECT count(*) AS n FROM login_failures f WHERE ${LOCKED}`, now)
+  selectNumber`SELECT count(*) AS n FROM login_failures f WHERE ${isLocked(now)}`
 
 /** Ends a lockout: its failures no longer count. Returns what was locked, or undefined when there is no such lockout. */
 export function* deleteLockout(w: {
@@ -168,10 +145,7 @@ export function* deleteLockout(w: {
   now: number
 }): Op<Pick<LockoutRecord, 'address' | 'user_id'> | undefined> {
   const { id, now } = w
-  const row = yield* one(
-    'DELETE FROM login_failures WHERE id = ? AND locked_until > ? RETURNING address, user_id',
-    id,
-    now,
-  )
+  const row = yield* one`DELETE FROM login_failures WHERE id = ${id} AND locked_until > ${now}
+    RETURNING address, user_id`
   return row && { address: addressOf(str(row.address)), user_id: maybeStr(row.user_id) }
 }

@@ -1,7 +1,7 @@
 // Operations on the one-time links with which users set a password.
 import { equalSecrets } from '../../lib/id.ts'
 import type { PasswordLink, User } from '../../records/user.ts'
-import { columnsOf, forUpdate, idBytes, idText, type Op, one } from '../op.ts'
+import { columnsOf, forUpdate, idBytes, idText, type Op, one, raw } from '../op.ts'
 import { column, plainTable } from '../table.ts'
 import { readUser, USER_COLUMNS } from './user_rows.ts'
 import { updateUser } from './users.ts'
@@ -25,14 +25,9 @@ interface PresentedLink {
 
 /** The user who may set a password with a link. Undefined when the link is wrong, expired or used, or when the user is disabled. */
 export function* findLinkedUser({ id, hash, now }: PresentedLink): Op<User | undefined> {
-  const row = yield* one(
-    `SELECT l.hash AS link_hash, ${columnsOf('u', USER_COLUMNS)} FROM password_links l JOIN users u ON u.id = l.user_id
-     WHERE l.id = ? AND l.expires_at > ? AND u.status = ? AND u.provider = ?`,
-    idBytes(id),
-    now,
-    'active',
-    'local',
-  )
+  const row = yield* one`SELECT l.hash AS link_hash, ${raw(columnsOf('u', USER_COLUMNS))}
+    FROM password_links l JOIN users u ON u.id = l.user_id
+    WHERE l.id = ${idBytes(id)} AND l.expires_at > ${now} AND u.status = 'active' AND u.provider = 'local'`
   return row && equalSecrets(idText(row.link_hash), hash) ? readUser(row) : undefined
 }
 
@@ -44,7 +39,7 @@ export function* usePasswordLink({ password_hash, ...link }: PresentedLink & { p
   const found = yield* findLinkedUser(link)
   if (!found) return false
   // Of several uses at the same time, the first one deletes the link before the others read it again.
-  yield* forUpdate('SELECT id FROM users WHERE id = ?', found.id)
+  yield* forUpdate`SELECT id FROM users WHERE id = ${found.id}`
   const user = yield* findLinkedUser(link)
   if (!user) return false
   yield* updateUser({ user: { ...user, password_hash, updated_at: link.now }, signOut: true, now: link.now })

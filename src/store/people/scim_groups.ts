@@ -2,9 +2,23 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ScimGroup } from '../../records/scim.ts'
 import { groupsOf, nameChange, type User } from '../../records/user.ts'
-import { all, type Condition, change, exists, insertRows, is, type Op, selectNumber, str, where } from '../op.ts'
+import {
+  all,
+  type Condition,
+  change,
+  exists,
+  insertRows,
+  is,
+  listed,
+  type Op,
+  partsOf,
+  raw,
+  selectNumber,
+  str,
+  where,
+} from '../op.ts'
 import { column, plainTable } from '../table.ts'
-import { changeIds, forIds, groupsOfPeople, nameKey } from './scim_people.ts'
+import { forIds, groupsOfPeople, nameKey } from './scim_people.ts'
 import type { ScimChange } from './scim_users.ts'
 import { addGroups, readUser, USER_COLUMNS, writeProviderGroups } from './user_rows.ts'
 
@@ -45,10 +59,10 @@ export function* listScimGroups({
   offset,
   ...filter
 }: ScimGroupFilter & { limit: number; offset: number }): Op<{ total: number; groups: ScimGroup[] }> {
-  const { sql, params } = where(...conditions(filter))
-  const total = yield* selectNumber(`SELECT COUNT(*) AS n FROM scim_groups ${sql}`, ...params)
+  const fits = where(...conditions(filter))
+  const total = yield* selectNumber`SELECT COUNT(*) AS n FROM scim_groups ${fits}`
   if (limit === 0 || total === 0) return { total, groups: [] }
-  const groups = yield* GROUPS.list(`${sql} ORDER BY created_at, id LIMIT ? OFFSET ?`, ...params, limit, offset)
+  const groups = yield* GROUPS.list`${fits} ORDER BY created_at, id LIMIT ${limit} OFFSET ${offset}`
   return { total, groups }
 }
 
@@ -66,11 +80,8 @@ export function* listScimMembers(w: {
   const members: Record<string, string[]> = {}
   let found = 0
   for (const id of ids) {
-    const rows = yield* all(
-      'SELECT m.user_id FROM scim_members m JOIN users u ON u.id = m.user_id WHERE m.group_id = ? ORDER BY m.user_id LIMIT ?',
-      id,
-      most - found + 1,
-    )
+    const rows = yield* all`SELECT m.user_id FROM scim_members m JOIN users u ON u.id = m.user_id
+      WHERE m.group_id = ${id} ORDER BY m.user_id LIMIT ${most - found + 1}`
     found += rows.length
     if (found > most) return undefined
     members[id] = rows.map(({ user_id }) => str(user_id))
@@ -96,16 +107,12 @@ interface GroupChange {
  * claim of the provider is not read.
  */
 function* lockProvider(provider: string, now: number): Op<void> {
-  yield* change(
-    `INSERT INTO scim_providers (provider, groups_since) VALUES (?, ?) ON CONFLICT (provider)
-     DO UPDATE SET groups_since = COALESCE(scim_providers.groups_since, excluded.groups_since)`,
-    provider,
-    now,
-  )
+  yield* change`INSERT INTO scim_providers (provider, groups_since) VALUES (${provider}, ${now}) ON CONFLICT (provider)
+   DO UPDATE SET groups_since = COALESCE(scim_providers.groups_since, excluded.groups_since)`
 }
 
 const isTaken = (provider: string, displayName: string, id: string) =>
-  exists('scim_groups WHERE provider = ? AND name_key = ? AND id <> ?', provider, nameKey(displayName), id)
+  exists`scim_groups WHERE provider = ${provider} AND name_key = ${nameKey(displayName)} AND id <> ${id}`
 
 /** Adds a group with members. `displayName` when another group has the name. */
 export function* createScimGroup(w: { group: ScimGroup; members: readonly string[] }): Op<ScimChange | 'displayName'> {
@@ -133,14 +140,8 @@ export function* changeScimGroup(c: GroupChange): Op<ScimChange | 'displayName' 
     ...(people.size > 0 ? ['members'] : []),
   ]
   if (fields.length === 0) return { id, events: [] }
-  yield* change(
-    'UPDATE scim_groups SET name = ?, name_key = ?, external_id = ?, updated_at = ? WHERE id = ?',
-    displayName,
-    nameKey(displayName),
-    externalId || null,
-    now,
-    id,
-  )
+  yield* change`UPDATE scim_groups SET name = ${displayName}, name_key = ${nameKey(displayName)},
+    external_id = ${externalId || null}, updated_at = ${now} WHERE id = ${id}`
   if (fields.includes('displayName')) for (const each of yield* membersOf(id)) people.add(each)
   const events = yield* changePeople(people, provider, now)
   return { id, events: [...events, told('updated', { ...known, displayName }, { fields })] }
@@ -153,8 +154,8 @@ export function* deleteScimGroup(w: { id: string; provider: string; now: number 
   const known = yield* findScimGroup({ id, provider })
   if (!known) return undefined
   const people = new Set(yield* membersOf(id))
-  yield* change('DELETE FROM scim_members WHERE group_id = ?', id)
-  yield* change('DELETE FROM scim_groups WHERE id = ?', id)
+  yield* change`DELETE FROM scim_members WHERE group_id = ${id}`
+  yield* change`DELETE FROM scim_groups WHERE id = ${id}`
   return { id, events: [...(yield* changePeople(people, provider, now)), told('deleted', known)] }
 }
 
@@ -164,7 +165,7 @@ const told = (what: 'created' | 'updated' | 'deleted', group: ScimGroup, more: o
 })
 
 function* membersOf(group_id: string): Op<string[]> {
-  const rows = yield* all('SELECT user_id FROM scim_members WHERE group_id = ?', group_id)
+  const rows = yield* all`SELECT user_id FROM scim_members WHERE group_id = ${group_id}`
   return rows.map(({ user_id }) => str(user_id))
 }
 
@@ -172,8 +173,7 @@ function* membersOf(group_id: string): Op<string[]> {
 function* membersAmong(group_id: string, ids: readonly string[]): Op<string[]> {
   const rows = yield* forIds(
     ids,
-    (list) => `SELECT user_id FROM scim_members WHERE user_id IN ${list} AND group_id = ?`,
-    group_id,
+    (some) => all`SELECT user_id FROM scim_members WHERE user_id IN ${some} AND group_id = ${group_id}`,
   )
   return rows.map(({ user_id }) => str(user_id))
 }
@@ -200,11 +200,11 @@ function* changeMembers({ id, provider, steps }: Pick<GroupChange, 'id' | 'provi
   const wanted = [...named].flatMap(([each, isMember]) => (isMember && !before.has(each) ? [each] : []))
   const rows = yield* forIds(
     wanted,
-    (list) => `SELECT user_id FROM scim_users WHERE user_id IN ${list} AND provider = ?`,
-    provider,
+    (some) => all`SELECT user_id FROM scim_users WHERE user_id IN ${some} AND provider = ${provider}`,
   )
   const added = rows.map(({ user_id }) => str(user_id))
-  yield* changeIds(removed, (list) => `DELETE FROM scim_members WHERE user_id IN ${list} AND group_id = ?`, id)
+  for (const some of partsOf(removed))
+    yield* change`DELETE FROM scim_members WHERE user_id IN ${listed(some)} AND group_id = ${id}`
   yield* insertRows(
     'scim_members (group_id, user_id)',
     added.map((each) => [id, each]),
@@ -217,7 +217,7 @@ function* changeMembers({ id, provider, steps }: Pick<GroupChange, 'id' | 'provi
 function* changePeople(people: ReadonlySet<string>, provider: string, now: number): Op<ScimChange['events']> {
   const ids = [...people].sort()
   const groups = yield* groupsOfPeople(ids)
-  const rows = yield* forIds(ids, (list) => `SELECT ${USER_COLUMNS} FROM users WHERE id IN ${list} ORDER BY id`)
+  const rows = yield* forIds(ids, (some) => all`SELECT ${raw(USER_COLUMNS)} FROM users WHERE id IN ${some} ORDER BY id`)
   const changed = rows.flatMap((row): { before: User; after: User }[] => {
     const before = readUser(row)
     const provider_groups = (groups.get(before.id) ?? []).map(({ displayName }) => displayName).sort()
@@ -227,12 +227,12 @@ function* changePeople(people: ReadonlySet<string>, provider: string, now: numbe
   })
   const users = changed.map(({ after }) => after)
   yield* writeProviderGroups(users, now)
-  const listed = changed.filter(({ before, after }) => !isDeepStrictEqual(groupsOf(before), groupsOf(after)))
-  yield* changeIds(
-    listed.map(({ after }) => after.id),
-    (list) => `DELETE FROM user_groups WHERE user_id IN ${list}`,
-  )
-  yield* addGroups(listed.map(({ after }) => after))
+  const regrouped = changed
+    .filter(({ before, after }) => !isDeepStrictEqual(groupsOf(before), groupsOf(after)))
+    .map(({ after }) => after)
+  for (const some of partsOf(regrouped.map(({ id }) => id)))
+    yield* change`DELETE FROM user_groups WHERE user_id IN ${listed(some)}`
+  yield* addGroups(regrouped)
   return changed.map(({ before, after }) => ({
     action: 'user_claims_changed',
     detail: {

@@ -3,15 +3,16 @@ import type { ScimAttributes, ScimProvider, ScimUser } from '../../records/scim.
 import {
   all,
   type Condition,
-  change,
   decoded,
   is,
+  listed,
   type Op,
   one,
   orNull,
   partsOf,
-  placesOf,
   type Row,
+  raw,
+  type Sql,
   selectNumber,
   str,
   where,
@@ -45,8 +46,8 @@ export const PEOPLE = recordTable<Omit<ScimUser, 'active' | 'groups'>, keyof Sci
   },
 )
 const PERSON = PEOPLE.as('s', '')
-const COLUMNS = `${PERSON.columns}, u.status`
-const FROM = 'scim_users s JOIN users u ON u.id = s.user_id'
+const COLUMNS = raw(`${PERSON.columns}, u.status`)
+const FROM = raw('scim_users s JOIN users u ON u.id = s.user_id')
 
 const readPerson = (row: Row, groups: ScimUser['groups'] = []): ScimUser => ({
   ...PERSON.read(row),
@@ -81,42 +82,34 @@ export function* listScimUsers({
   offset,
   ...filter
 }: ScimUserFilter & { limit: number; offset: number }): Op<{ total: number; people: ScimUser[] }> {
-  const { sql, params } = where(...conditions(filter))
-  const total = yield* selectNumber(`SELECT COUNT(*) AS n FROM ${FROM} ${sql}`, ...params)
+  const fits = where(...conditions(filter))
+  const total = yield* selectNumber`SELECT COUNT(*) AS n FROM ${FROM} ${fits}`
   if (limit === 0 || total === 0) return { total, people: [] }
-  const rows = yield* all(
-    `SELECT ${COLUMNS} FROM ${FROM} ${sql} ORDER BY s.created_at, s.user_id LIMIT ? OFFSET ?`,
-    ...params,
-    limit,
-    offset,
-  )
+  const rows = yield* all`SELECT ${COLUMNS} FROM ${FROM} ${fits}
+    ORDER BY s.created_at, s.user_id LIMIT ${limit} OFFSET ${offset}`
   const groups = yield* groupsOfPeople(rows.map((row) => str(row.user_id)))
   return { total, people: rows.map((row) => readPerson(row, groups.get(str(row.user_id)))) }
 }
 
 /** A person of a provider. */
 export function* findScimUser({ id, provider }: { id: string; provider: string }): Op<ScimUser | undefined> {
-  const row = yield* one(`SELECT ${COLUMNS} FROM ${FROM} WHERE s.user_id = ? AND s.provider = ?`, id, provider)
+  const row = yield* one`SELECT ${COLUMNS} FROM ${FROM} WHERE s.user_id = ${id} AND s.provider = ${provider}`
   return row && readPerson(row, (yield* groupsOfPeople([id])).get(id))
 }
 
-/** Runs a query for parts of a list of ids; `list` in its text is the part. */
-export function* forIds(ids: readonly string[], sql: (list: string) => string, ...more: string[]): Op<Row[]> {
+/** The rows of a query for the parts of a list of ids. */
+export function* forIds(ids: readonly string[], query: (some: Sql) => Op<Row[]>): Op<Row[]> {
   const found: Row[][] = []
-  for (const part of partsOf(ids)) found.push(yield* all(sql(placesOf(part.length)), ...part, ...more))
+  for (const some of partsOf(ids)) found.push(yield* query(listed(some)))
   return found.flat()
-}
-/** Runs a change for parts of a list of ids. */
-export function* changeIds(ids: readonly string[], sql: (list: string) => string, ...more: string[]): Op<void> {
-  for (const part of partsOf(ids)) yield* change(sql(placesOf(part.length)), ...part, ...more)
 }
 
 /** The groups of people, by id. */
 export function* groupsOfPeople(ids: readonly string[]): Op<Map<string, ScimUser['groups'][number][]>> {
   const rows = yield* forIds(
     ids,
-    (list) =>
-      `SELECT m.user_id, g.id, g.name FROM scim_members m JOIN scim_groups g ON g.id = m.group_id WHERE m.user_id IN ${list} ORDER BY g.name`,
+    (some) => all`SELECT m.user_id, g.id, g.name FROM scim_members m JOIN scim_groups g ON g.id = m.group_id
+      WHERE m.user_id IN ${some} ORDER BY g.name`,
   )
   const groups = new Map<string, ScimUser['groups'][number][]>()
   for (const { user_id, id, name } of rows) {
@@ -156,8 +149,8 @@ export function* findScimSubject(w: {
   }
   const ids = new Set<string>()
   for (const each of named) {
-    const { sql, params } = where(mine, each)
-    const rows = yield* all(`SELECT u.id FROM users u LEFT JOIN scim_users s ON s.user_id = u.id ${sql}`, ...params)
+    const found = where(mine, each)
+    const rows = yield* all`SELECT u.id FROM users u LEFT JOIN scim_users s ON s.user_id = u.id ${found}`
     for (const row of rows) ids.add(str(row.id))
   }
   return [...ids]

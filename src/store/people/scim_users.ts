@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { EMAIL_ADDRESS } from '../../lib/email.ts'
 import { primaryEmail, profileOfName, type ScimPerson, type ScimProvider, type ScimUser } from '../../records/scim.ts'
 import type { User } from '../../records/user.ts'
-import { all, change, exists, idBytes, insertRows, type Op, orNull } from '../op.ts'
+import { all, type Condition, change, exists, idBytes, insertRows, is, type Op, orNull, where } from '../op.ts'
 import { forgetConnections } from './connections.ts'
 import { nameKey, PEOPLE } from './scim_people.ts'
 import { hasEmail, isEmailTaken, isSameEmail, USERS } from './user_rows.ts'
@@ -18,13 +18,8 @@ type Taken = 'userName' | 'externalId'
 
 /** The attribute of a person that another person of the provider has. */
 function* takenBy(provider: string, { userName, externalId }: ScimPerson, id = ''): Op<Taken | undefined> {
-  const rows = yield* all(
-    'SELECT user_name_key FROM scim_users WHERE provider = ? AND (user_name_key = ? OR external_id = ?) AND user_id <> ?',
-    provider,
-    nameKey(userName),
-    orNull(externalId),
-    id,
-  )
+  const rows = yield* all`SELECT user_name_key FROM scim_users WHERE provider = ${provider}
+    AND (user_name_key = ${nameKey(userName)} OR external_id = ${orNull(externalId)}) AND user_id <> ${id}`
   if (rows.length === 0) return undefined
   return rows.some(({ user_name_key }) => user_name_key === nameKey(userName)) ? 'userName' : 'externalId'
 }
@@ -91,19 +86,18 @@ function* addAccount(user: User): Op<User | undefined> {
 
 /** The account of a person who signed in at the provider before, and whom no SCIM record names. */
 function* findKnown({ issuer, match }: ScimProvider, { provider_sub }: User, person: ScimPerson): Op<User | undefined> {
-  const free = 'AND NOT EXISTS (SELECT 1 FROM scim_users s WHERE s.user_id = users.id)'
-  const by = (condition: string, ...values: string[]) =>
-    USERS.lock(`WHERE provider_issuer = ? AND provider_sub IS NOT NULL AND ${condition} ${free}`, issuer, ...values)
+  const by = (...fits: Condition[]) =>
+    USERS.lock`${where(is('provider_issuer', issuer), ['provider_sub IS NOT NULL'], ...fits)}
+      AND NOT EXISTS (SELECT 1 FROM scim_users s WHERE s.user_id = users.id)`
   let found: User | undefined
   if (match === 'email') {
     for (const address of [person.userName, primaryEmail(person)]) {
       if (found || address === undefined) continue
-      const [condition, ...keys] = hasEmail(address)
-      found = yield* by(`email_verified = 1 AND ${condition}`, ...(keys as string[]))
+      found = yield* by(['email_verified = 1'], hasEmail(address))
       if (found && !isSameEmail(found.email, address)) found = undefined
     }
-  } else if (provider_sub !== undefined) found = yield* by('provider_sub = ?', provider_sub)
-  else if (person.externalId !== undefined) found = yield* by('provider_claim = ?', person.externalId)
+  } else if (provider_sub !== undefined) found = yield* by(['provider_sub = ?', provider_sub])
+  else if (person.externalId !== undefined) found = yield* by(['provider_claim = ?', person.externalId])
   return found
 }
 
@@ -115,12 +109,8 @@ function* endAccess(of: { id: string; now: number; live_from: string }): Op<void
 
 /** Revokes the access tokens of a user, also those that belong to no sign-in. */
 function* endTokens({ id, now, live_from }: { id: string; now: number; live_from: string }): Op<void> {
-  yield* change(
-    'UPDATE issuances SET revoked_at = ? WHERE sub = ? AND id > ? AND revoked_at IS NULL AND broker_provider IS NULL',
-    now,
-    id,
-    idBytes(live_from),
-  )
+  yield* change`UPDATE issuances SET revoked_at = ${now} WHERE sub = ${id} AND id > ${idBytes(live_from)}
+    AND revoked_at IS NULL AND broker_provider IS NULL`
 }
 
 interface ChangedPerson {
@@ -139,7 +129,7 @@ interface ChangedPerson {
 /** Writes a person that was read before. Returns what changed, the attribute that is taken, or undefined when there is no such person. */
 export function* updateScimUser(c: ChangedPerson): Op<ScimChange | Taken | 'stale' | undefined> {
   const { provider, id, person, now } = c
-  const before = yield* PEOPLE.lock('WHERE user_id = ? AND provider = ?', id, provider.slug)
+  const before = yield* PEOPLE.lock`WHERE user_id = ${id} AND provider = ${provider.slug}`
   const known = before && (yield* findUser({ id }))
   if (!before || !known) return undefined
   if (before.version !== c.version) return 'stale'
@@ -167,7 +157,7 @@ export function* updateScimUser(c: ChangedPerson): Op<ScimChange | Taken | 'stal
   ]
   if (events.length === 0) return { id, events }
   if (fields.includes('emails')) {
-    yield* change('DELETE FROM scim_emails WHERE user_id = ?', id)
+    yield* change`DELETE FROM scim_emails WHERE user_id = ${id}`
     yield* addEmails(provider.slug, id, person)
   }
   const { version, created_at } = before
@@ -206,7 +196,7 @@ interface EndedPerson {
 
 /** Deletes a person of a provider, with the account. */
 export function* deleteScimUser({ id, provider, now, live_from }: EndedPerson): Op<ScimChange | undefined> {
-  if (!(yield* exists('scim_users WHERE user_id = ? AND provider = ?', id, provider))) return undefined
+  if (!(yield* exists`scim_users WHERE user_id = ${id} AND provider = ${provider}`)) return undefined
   yield* endAccess({ id, now, live_from })
   if ((yield* deleteUser({ id, force: true, now })) === undefined) return undefined
   return { id, events: [{ action: 'user_deleted', detail: { user_id: id, provider, force: true } }] }

@@ -1,6 +1,6 @@
 // Rows of sessions.
 import type { Session } from '../../records/session.ts'
-import { type Condition, change, type Op, type Param, type Row, str } from '../op.ts'
+import { type Condition, change, type Op, type Param, type Row, str, where } from '../op.ts'
 import { column, plainTable } from '../table.ts'
 
 export const SESSIONS = plainTable<Session>('sessions', {
@@ -19,12 +19,11 @@ export const SESSIONS = plainTable<Session>('sessions', {
 })
 
 /** Deletes the sessions of a condition. Their applications are notified later. Returns the number of sessions. */
-export function* removeSessions([condition, ...params]: Condition): Op<number> {
-  yield* change(
-    `UPDATE application_sessions SET ended = 1 WHERE ended = 0 AND session_id IN (SELECT id FROM sessions WHERE ${condition})`,
-    ...params,
-  )
-  return yield* change(`DELETE FROM sessions WHERE ${condition}`, ...params)
+export function* removeSessions(condition: Condition): Op<number> {
+  const found = where(condition)
+  yield* change`UPDATE application_sessions SET ended = 1
+    WHERE ended = 0 AND session_id IN (SELECT id FROM sessions ${found})`
+  return yield* change`DELETE FROM sessions ${found}`
 }
 
 /**
@@ -35,10 +34,7 @@ export function* endSessions(rows: readonly Row[]): Op<void> {
   for (const row of rows) {
     const id = row.id as Param
     yield* removeSessions(['id = ?', id])
-    yield* change(
-      'DELETE FROM authorization_requests WHERE user_id = ? AND session_id = ? AND code_hash IS NOT NULL AND consumed_at IS NULL',
-      str(row.user_id),
-      id,
-    )
+    yield* change`DELETE FROM authorization_requests WHERE user_id = ${str(row.user_id)} AND session_id = ${id}
+      AND code_hash IS NOT NULL AND consumed_at IS NULL`
   }
 }

@@ -20,11 +20,11 @@ export function* findSession(w: { id: string; now: number }): Op<{ session: Sess
 
 /** The live sessions of a user, newest first, at most 100. */
 export const listSessions = ({ user_id, now }: { user_id: string; now: number }) =>
-  SESSIONS.list('WHERE user_id = ? AND expires_at > ? ORDER BY id DESC LIMIT 100', user_id, now)
+  SESSIONS.list`WHERE user_id = ${user_id} AND expires_at > ${now} ORDER BY id DESC LIMIT 100`
 
 /** Records that a session is in use. */
 export function* touchSession({ id, now }: { id: string; now: number }): Op<void> {
-  yield* change('UPDATE sessions SET last_used_at = ? WHERE id = ?', now, idBytes(id))
+  yield* change`UPDATE sessions SET last_used_at = ${now} WHERE id = ${idBytes(id)}`
 }
 
 /** Ends a session. False when it ended before. */
@@ -34,14 +34,14 @@ export function* deleteSession({ id }: { id: string }): Op<boolean> {
 
 /** Ends one session of a user, with its codes. Returns whether the user had this session. */
 export function* endUserSession({ user_id, id }: { user_id: string; id: string }): Op<boolean> {
-  const rows = yield* all('SELECT id, user_id FROM sessions WHERE id = ? AND user_id = ?', idBytes(id), user_id)
+  const rows = yield* all`SELECT id, user_id FROM sessions WHERE id = ${idBytes(id)} AND user_id = ${user_id}`
   yield* endSessions(rows)
   return rows.length === 1
 }
 
 /** Ends every session of a user but one, with their codes. Returns their number. */
 export function* endOtherSessions({ user_id, id }: { user_id: string; id: string }): Op<number> {
-  const rows = yield* all('SELECT id, user_id FROM sessions WHERE user_id = ? AND id <> ?', user_id, idBytes(id))
+  const rows = yield* all`SELECT id, user_id FROM sessions WHERE user_id = ${user_id} AND id <> ${idBytes(id)}`
   yield* endSessions(rows)
   return rows.length
 }
@@ -57,13 +57,8 @@ export function* changePassword(w: {
   to: string
   now: number
 }): Op<number | undefined> {
-  const changed = yield* change(
-    'UPDATE users SET password_hash = ?, updated_at = ?, version = version + 1 WHERE id = ? AND password_hash = ?',
-    w.to,
-    w.now,
-    w.user_id,
-    w.from,
-  )
+  const changed = yield* change`UPDATE users SET password_hash = ${w.to}, updated_at = ${w.now}, version = version + 1
+    WHERE id = ${w.user_id} AND password_hash = ${w.from}`
   if (changed === 0) return undefined
   yield* deletePasswordLinks(w.user_id)
   return yield* endOtherSessions(w)

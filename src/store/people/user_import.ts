@@ -1,6 +1,6 @@
 // The import of many users at once.
 import type { User } from '../../records/user.ts'
-import { all, change, type Op, partsOf, placesOf } from '../op.ts'
+import { all, change, listed, type Op, partsOf } from '../op.ts'
 import { addGroups, emailKeys, insertUsers } from './user_rows.ts'
 
 /** How many users an import created, and the positions of those whose email another user has. */
@@ -26,7 +26,7 @@ export function* importUsers(w: {
   const added = users.filter((user) => !isTaken(user))
   if (!dry_run) {
     if ((yield* insertUsers(added)) < added.length) {
-      for (const { id } of added) yield* change('DELETE FROM users WHERE id = ?', id)
+      for (const { id } of added) yield* change`DELETE FROM users WHERE id = ${id}`
       return 'stale'
     }
     yield* addGroups(added)
@@ -39,9 +39,8 @@ const keysOf = ({ email }: User): readonly string[] => (email === undefined ? []
 /** The keys of these users that other users have. */
 function* takenKeys(users: readonly User[]): Op<Set<unknown>> {
   const found = new Set<unknown>()
-  for (const keys of partsOf([...new Set(users.flatMap(keysOf))])) {
-    const rows = yield* all(`SELECT email_key FROM users WHERE email_key IN ${placesOf(keys.length)}`, ...keys)
-    for (const { email_key } of rows) found.add(email_key)
-  }
+  for (const keys of partsOf([...new Set(users.flatMap(keysOf))]))
+    for (const { email_key } of yield* all`SELECT email_key FROM users WHERE email_key IN ${listed(keys)}`)
+      found.add(email_key)
   return found
 }

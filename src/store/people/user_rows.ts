@@ -3,7 +3,18 @@
 import { domainToUnicode } from 'node:url'
 import { asciiDomain, comparableEmail, domainOf } from '../../lib/email.ts'
 import { groupsOf, type Profile, profileOf, type User } from '../../records/user.ts'
-import { type Condition, change, exists, insertRows, maybeDecoded, type Op, orNull, partsOf } from '../op.ts'
+import {
+  type Condition,
+  change,
+  exists,
+  insertRows,
+  maybeDecoded,
+  type Op,
+  orNull,
+  partsOf,
+  valuesOf,
+  where,
+} from '../op.ts'
 import { column, recordTable } from '../table.ts'
 
 const groups = {
@@ -84,20 +95,15 @@ export const hasEmail = (email: string): Condition => ['email_key IN (?, ?, ?)',
 /** Whether another user than `id` has an email. */
 export function* isEmailTaken(email: string | undefined, id = ''): Op<boolean> {
   if (email === undefined) return false
-  const [condition, ...keys] = hasEmail(email)
-  return yield* exists(`users WHERE ${condition} AND id <> ?`, ...keys, id)
+  return yield* exists`users ${where(hasEmail(email), ['id <> ?', id])}`
 }
 
 /** Writes the provider groups of users. */
 export function* writeProviderGroups(users: readonly User[], now: number): Op<void> {
-  for (const part of partsOf(users, 2)) {
-    const values = part.flatMap(({ id, provider_groups }) => [id, groups.write(provider_groups)])
-    yield* change(
-      `UPDATE users SET provider_groups = n.column2, version = version + 1, updated_at = (SELECT CAST(? AS BIGINT))
-       FROM (VALUES ${part.map(() => '(?, ?)').join(', ')}) AS n WHERE users.id = n.column1`,
-      now,
-      ...values,
-    )
+  for (const some of partsOf(users, 2)) {
+    const rows = valuesOf(some.map(({ id, provider_groups }) => [id, groups.write(provider_groups)]))
+    yield* change`UPDATE users SET provider_groups = n.column2, version = version + 1,
+      updated_at = (SELECT CAST(${now} AS BIGINT)) FROM (${rows}) AS n WHERE users.id = n.column1`
   }
 }
 
@@ -106,19 +112,19 @@ export const insertUsers = (users: readonly User[]) => USERS.insert(users, 'ON C
 
 /** Ends every session of a person at the admin page. Returns their number. */
 export function* endAdminSessions(user_id: string): Op<number> {
-  return yield* change('DELETE FROM admin_sessions WHERE user_id = ?', user_id)
+  return yield* change`DELETE FROM admin_sessions WHERE user_id = ${user_id}`
 }
 
 /** Deletes the unused password link of a user: it was made for the password, or for the account, as it was before. */
-export const deletePasswordLinks = (user_id: string) => change('DELETE FROM password_links WHERE user_id = ?', user_id)
+export const deletePasswordLinks = (user_id: string) => change`DELETE FROM password_links WHERE user_id = ${user_id}`
 
 /** The account with a subject at a provider. The row is locked, so that the groups of this sign-in are written even when an operator changes the user at the same time. */
 export const findFederated = ({ provider_issuer, provider_sub }: User) =>
-  USERS.lock('WHERE provider_issuer = ? AND provider_sub = ?', orNull(provider_issuer), orNull(provider_sub))
+  USERS.lock`WHERE provider_issuer = ${orNull(provider_issuer)} AND provider_sub = ${orNull(provider_sub)}`
 
 /** The names of the groups of users are also rows, by which groups and their users are listed. Deletes those of a user. */
 export function* deleteGroups(user_id: string): Op<void> {
-  yield* change('DELETE FROM user_groups WHERE user_id = ?', user_id)
+  yield* change`DELETE FROM user_groups WHERE user_id = ${user_id}`
 }
 
 /** Adds the rows of users that have none. */

@@ -12,7 +12,21 @@ import {
   type Search,
   searchRows,
 } from '../list.ts'
-import { all, change, columnsOf, containing, either, exists, is, maybeStr, type Op, one, str } from '../op.ts'
+import {
+  all,
+  change,
+  columnsOf,
+  containing,
+  either,
+  exists,
+  is,
+  maybeStr,
+  type Op,
+  one,
+  raw,
+  str,
+  where,
+} from '../op.ts'
 import { removeFromAccess } from '../references.ts'
 import { endFamilies } from '../tokens/families.ts'
 import { forgetConnections } from './connections.ts'
@@ -34,7 +48,7 @@ import {
 } from './user_rows.ts'
 
 /** The user with this id, disabled or not. */
-export const findUser = ({ id }: { id: string }) => USERS.find('WHERE id = ?', id)
+export const findUser = ({ id }: { id: string }) => USERS.find`WHERE id = ${id}`
 
 /**
  * The data of a user that access rules need. `version` is the version that was read together with a token. A cached result is of that
@@ -47,8 +61,7 @@ export function* findPerson({ id }: { id: string; version: number }): Op<Person 
 
 /** The user with this email, whose case and whose form of the domain do not matter. Of two accounts of earlier versions it is the one with the given form. */
 export function* findUserByEmail({ email }: { email: string }): Op<User | undefined> {
-  const [condition, ...keys] = hasEmail(email)
-  const found = yield* all(`SELECT ${USER_COLUMNS}, email_key FROM users WHERE ${condition}`, ...keys)
+  const found = yield* all`SELECT ${raw(USER_COLUMNS)}, email_key FROM users ${where(hasEmail(email))}`
   // A key finds a row, but whose address it is follows from the email alone.
   const rows = found.filter((row) => isSameEmail(maybeStr(row.email), email))
   const row = rows.find(({ email_key }) => email_key === email.toLowerCase()) ?? rows[0]
@@ -122,11 +135,8 @@ export function* updateUser(w: {
   now: number
 }): Op<'updated' | 'stale' | 'exists' | 'subject_exists'> {
   const { user, signOut, now } = w
-  const before = yield* one(
-    `SELECT ${USER_COLUMNS}, email_key FROM users WHERE id = ? AND version = ?`,
-    user.id,
-    user.version,
-  )
+  const before = yield* one`SELECT ${raw(USER_COLUMNS)}, email_key FROM users
+    WHERE id = ${user.id} AND version = ${user.version}`
   const key = before && isSameEmail(maybeStr(before.email), user.email) ? maybeStr(before.email_key) : undefined
   if (key === undefined && (yield* isEmailTaken(user.email, user.id))) return 'exists'
   if (before && maybeStr(before.provider_sub) !== user.provider_sub && (yield* findFederated(user)))
@@ -146,7 +156,7 @@ export function* updateUser(w: {
 
 /** Replaces a password hash with outdated parameters. Nothing else is changed. */
 export function* rehashPassword({ id, from, to }: { id: string; from: string; to: string }): Op<number> {
-  return yield* change('UPDATE users SET password_hash = ? WHERE id = ? AND password_hash = ?', to, id, from)
+  return yield* change`UPDATE users SET password_hash = ${to} WHERE id = ${id} AND password_hash = ${from}`
 }
 
 /** Ends every session and family of a user. Returns the number of families that were live. */
@@ -154,25 +164,23 @@ export function* signOutUser({ id, now }: { id: string; now: number }): Op<numbe
   yield* removeSessions(['user_id = ?', id])
   yield* endAdminSessions(id)
   // Codes belong to these sessions. Undecided requests give no access.
-  yield* change(
-    'DELETE FROM authorization_requests WHERE user_id = ? AND code_hash IS NOT NULL AND consumed_at IS NULL',
-    id,
-  )
+  yield* change`DELETE FROM authorization_requests WHERE user_id = ${id} AND code_hash IS NOT NULL
+    AND consumed_at IS NULL`
   return yield* endFamilies('user_id', id, 'signed_out', now)
 }
 
 /** Deletes a user, ends its sessions, families, consents and connections, and removes it from the access rules of resources. A user with live families is deleted only when forced. */
 export function* deleteUser(w: { id: string; force: boolean; now: number }): Op<'deleted' | 'has_tokens' | undefined> {
   const { id, force, now } = w
-  if (!(yield* exists('users WHERE id = ?', id))) return undefined
-  if (!force && (yield* exists('token_families WHERE user_id = ? AND revoked_at IS NULL', id))) return 'has_tokens'
+  if (!(yield* exists`users WHERE id = ${id}`)) return undefined
+  if (!force && (yield* exists`token_families WHERE user_id = ${id} AND revoked_at IS NULL`)) return 'has_tokens'
   yield* signOutUser({ id, now })
-  yield* change('UPDATE consent_grants SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL', now, id)
+  yield* change`UPDATE consent_grants SET revoked_at = ${now} WHERE user_id = ${id} AND revoked_at IS NULL`
   yield* forgetConnections({ user_id: id, now })
   yield* deleteGroups(id)
   yield* deletePasswordLinks(id)
   yield* removeFromAccess(id, now)
-  yield* change('DELETE FROM federated_sessions WHERE user_id = ?', id)
+  yield* change`DELETE FROM federated_sessions WHERE user_id = ${id}`
   for (const table of [
     'scim_members',
     'scim_emails',
@@ -182,7 +190,7 @@ export function* deleteUser(w: { id: string; force: boolean; now: number }): Op<
     'device_requests',
   ])
     yield* change(`DELETE FROM ${table} WHERE user_id = ?`, id)
-  yield* change('DELETE FROM users WHERE id = ?', id)
+  yield* change`DELETE FROM users WHERE id = ${id}`
   return 'deleted'
 }
 
@@ -191,9 +199,9 @@ const PREFIX = 30
 const MAX_PREFIXES = 10_000
 /** The beginnings of the password hashes that this service did not make itself, each once. Reads all users. */
 export function* listHashPrefixes(_: Record<never, never>): Op<string[]> {
-  const rows = yield* all(
-    `SELECT DISTINCT CASE WHEN password_hash LIKE '$2%' THEN substr(password_hash, 1, 7) ELSE substr(password_hash, 1, ${PREFIX}) END AS prefix
-     FROM users WHERE password_hash IS NOT NULL AND password_hash NOT LIKE '$argon2id$v=19$m=19456,t=2,p=1$%' ORDER BY prefix LIMIT ${MAX_PREFIXES}`,
-  )
+  const rows = yield* all`SELECT DISTINCT CASE WHEN password_hash LIKE '$2%' THEN substr(password_hash, 1, 7)
+      ELSE substr(password_hash, 1, ${raw(PREFIX)}) END AS prefix
+    FROM users WHERE password_hash IS NOT NULL AND password_hash NOT LIKE '$argon2id$v=19$m=19456,t=2,p=1$%'
+    ORDER BY prefix LIMIT ${raw(MAX_PREFIXES)}`
   return rows.map((row) => str(row.prefix))
 }

@@ -145,13 +145,8 @@ function* applied({ version, name, checksum, sql, mark }: Migration, now: number
   const schema = yield* readSchema()
   if (schema.applied.some((done) => done.version === version)) return false
   yield sql
-  yield* change(
-    'INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (?, ?, ?, ?)',
-    version,
-    name,
-    checksum,
-    now,
-  )
+  yield* change`INSERT INTO schema_migrations (version, name, checksum, applied_at)
+    VALUES (${version}, ${name}, ${checksum}, ${now})`
   if (mark.kind === 'contract') yield* raiseOldest(schema, mark.from)
   return true
 }

@@ -21,17 +21,17 @@ const has = ({ applied }: Schema, migration: number): boolean => applied.some(({
 
 /** Reads which migrations a database has, and the oldest version that works with it. */
 export function* readSchema(): Op<Schema> {
-  const rows = yield* all('SELECT version, name, checksum FROM schema_migrations ORDER BY version')
+  const rows = yield* all`SELECT version, name, checksum FROM schema_migrations ORDER BY version`
   const applied = rows.map((row) => ({ version: num(row.version), name: str(row.name), checksum: str(row.checksum) }))
   if (!has({ applied }, SUPPORT_FROM)) return { applied }
-  const [support] = yield* all('SELECT oldest FROM schema_support')
+  const [support] = yield* all`SELECT oldest FROM schema_support`
   return { applied, oldest: str(support?.oldest) }
 }
 
 /** Records that only a version and later ones work with the tables. */
 export function* raiseOldest(schema: Schema, from: string): Op<void> {
   if (schema.oldest !== undefined && isOlderVersion(schema.oldest, from))
-    yield* change('UPDATE schema_support SET oldest = ?', from)
+    yield* change`UPDATE schema_support SET oldest = ${from}`
 }
 
 /** The sentence that says why a version does not work with a database. Undefined when it does. */

@@ -5,7 +5,7 @@ import { EVENTS, ISSUANCES, ISSUED_ACTIONS, isAbout, issuanceEvent } from '../re
 
 /** Replaces the detail of an event. */
 export function* completeAudit({ id, detail }: Pick<AuditEvent, 'id' | 'detail'>): Op<void> {
-  yield* change('UPDATE audit_events SET detail = ? WHERE id = ?', JSON.stringify(detail), idBytes(id))
+  yield* change`UPDATE audit_events SET detail = ${JSON.stringify(detail)} WHERE id = ${idBytes(id)}`
 }
 
 /** Adds an event to the audit trail. */
@@ -53,8 +53,7 @@ const fitsEvent = (f: EventFilter): (Condition | undefined)[] => [
 /** Newest first. An issuance is its own event, so that no token costs two rows. */
 export function* listAudit(f: AuditFilter): Op<AuditEvent[]> {
   const page = f.limit + f.offset
-  const events = inRange(f, ...fitsEvent(f))
-  const others = yield* EVENTS.list(`${events.sql} ORDER BY id DESC LIMIT ?`, ...events.params, page)
+  const others = yield* EVENTS.list`${inRange(f, ...fitsEvent(f))} ORDER BY id DESC LIMIT ${page}`
   if (f.issued === false || f.ip !== undefined || f.about !== undefined) return others.slice(f.offset)
   const issued = inRange(
     f,
@@ -63,7 +62,7 @@ export function* listAudit(f: AuditFilter): Op<AuditEvent[]> {
     // The id of a request is the id of the token that it issued.
     is('id', f.request_id === undefined ? undefined : idBytes(f.request_id)),
   )
-  const tokens = yield* ISSUANCES.list(`${issued.sql} ORDER BY id DESC LIMIT ?`, ...issued.params, page)
+  const tokens = yield* ISSUANCES.list`${issued} ORDER BY id DESC LIMIT ${page}`
   const merged = [...others, ...tokens.map(issuanceEvent)]
   return merged.sort((a, b) => Buffer.compare(idBytes(b.id), idBytes(a.id))).slice(f.offset, page)
 }
@@ -77,17 +76,13 @@ export interface AuditSearch extends EventFilter {
 /** The events among the newest `rows` of a range that contain a text, newest first, and the id before which the search continues. */
 export function* searchAudit(f: AuditSearch): Op<{ events: AuditEvent[]; next?: string }> {
   const range = inRange({ since: f.since, until: f.until })
-  const last = yield* one(
-    `SELECT id FROM audit_events ${range.sql} ORDER BY id DESC LIMIT 1 OFFSET ?`,
-    ...range.params,
-    f.rows - 1,
-  )
+  const last = yield* one`SELECT id FROM audit_events ${range} ORDER BY id DESC LIMIT 1 OFFSET ${f.rows - 1}`
   const next = last && idText(last.id)
   const fits = inRange(
     { ...f, since: next ?? f.since },
     ...fitsEvent(f),
     containing(f.q, 'action', 'actor_id', 'client_id', 'ip', 'detail'),
   )
-  const found = yield* EVENTS.list(`${fits.sql} ORDER BY id DESC`, ...fits.params)
-  return { events: found, ...(next === undefined ? {} : { next }) }
+  const events = yield* EVENTS.list`${fits} ORDER BY id DESC`
+  return { events, ...(next === undefined ? {} : { next }) }
 }

@@ -1,5 +1,5 @@
 // Token families, and their revocation: with them their refresh tokens and access tokens end.
-import { change, idBytes, type Op, type Param, selectNumber } from '../op.ts'
+import { change, idBytes, type Op, type Param, raw, selectNumber } from '../op.ts'
 import { FAMILIES } from './token_rows.ts'
 
 type Key = 'id' | 'authorization_id' | 'client_id' | 'consent_id' | 'user_id'
@@ -15,17 +15,12 @@ export type EndReason =
 
 /** Revokes the live families of a key. Returns their number. */
 export function* endFamilies(by: Key, key: Param, reason: EndReason, now: number): Op<number> {
-  return yield* change(
-    `UPDATE token_families SET revoked_at = ?, revoked_reason = ? WHERE ${by} = ? AND revoked_at IS NULL`,
-    now,
-    reason,
-    key,
-  )
+  return yield* change`UPDATE token_families SET revoked_at = ${now}, revoked_reason = ${reason}
+    WHERE ${raw(by)} = ${key} AND revoked_at IS NULL`
 }
 
 /** A token family in any state. */
-export const findFamily = ({ id }: { id: string }) => FAMILIES.find('WHERE id = ?', idBytes(id))
+export const findFamily = ({ id }: { id: string }) => FAMILIES.find`WHERE id = ${idBytes(id)}`
 
 /** The number of families that are not revoked. */
-export const countActiveFamilies = () =>
-  selectNumber('SELECT count(*) AS n FROM token_families WHERE revoked_at IS NULL')
+export const countActiveFamilies = () => selectNumber`SELECT count(*) AS n FROM token_families WHERE revoked_at IS NULL`

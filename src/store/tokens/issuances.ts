@@ -7,6 +7,7 @@ import { type Ends, findFrontingLink } from '../clients/fronting.ts'
 import {
   change,
   columnsOf,
+  exists,
   idBytes,
   is,
   maybeIdBytes,
@@ -32,16 +33,13 @@ export function* recordIssuance(i: NewIssuance): Op<void> {
 
 /** The key id of the newest unexpired token that was issued after an id. Upstream tokens are excluded, because this service does not sign them. */
 export function* findLiveKid({ after, now }: { after: string; now: number }): Op<string | undefined> {
-  const row = yield* one(
-    'SELECT kid FROM issuances WHERE id > ? AND expires_at > ? AND broker_provider IS NULL ORDER BY id DESC LIMIT 1',
-    idBytes(after),
-    now,
-  )
+  const row = yield* one`SELECT kid FROM issuances WHERE id > ${idBytes(after)} AND expires_at > ${now}
+    AND broker_provider IS NULL ORDER BY id DESC LIMIT 1`
   return row && str(row.kid)
 }
 
 /** The record of an issued token, by its jti. */
-export const findIssuance = ({ id }: { id: string }) => ISSUANCES.find('WHERE id = ?', idBytes(id))
+export const findIssuance = ({ id }: { id: string }) => ISSUANCES.find`WHERE id = ${idBytes(id)}`
 
 export interface TokenState {
   /** True when neither the token, its family, its consent nor any token it was exchanged for is revoked. */
@@ -99,7 +97,7 @@ export function* recordExchange(
 ): Op<'recorded' | 'subject_revoked' | 'consent_revoked' | 'link_deleted'> {
   if (!(yield* ancestorsOf(maybeIdBytes(issuance.parent_id))).live) return 'subject_revoked'
   const consent = issuance.consent_id
-    ? yield* one('SELECT revoked_at FROM consent_grants WHERE id = ?', idBytes(issuance.consent_id))
+    ? yield* one`SELECT revoked_at FROM consent_grants WHERE id = ${idBytes(issuance.consent_id)}`
     : undefined
   if (consent && consent.revoked_at !== null) return 'consent_revoked'
   if (issuance.link && !(yield* findFrontingLink(issuance.link))) return 'link_deleted'
@@ -112,32 +110,18 @@ const CLOCKS_APART = DAY
 
 /** Revokes a token and every token of this service that was exchanged from it. Returns the number of tokens that were live. */
 export function* revokeIssuance({ id, now }: { id: string; now: number }): Op<number> {
-  const revoked = yield* change(
-    'UPDATE issuances SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL AND broker_provider IS NULL',
-    now,
-    idBytes(id),
-  )
+  const revoked = yield* change`UPDATE issuances SET revoked_at = ${now} WHERE id = ${idBytes(id)}
+    AND revoked_at IS NULL AND broker_provider IS NULL`
   // Partitions before it need not be searched.
   const oldest = idBytes(idFloor(idTime(id) - CLOCKS_APART))
-  const child = yield* one(
-    'SELECT 1 AS found FROM issuances WHERE parent_id = ? AND id >= ? LIMIT 1',
-    idBytes(id),
-    oldest,
-  )
-  if (!child) return revoked
+  if (!(yield* exists`issuances WHERE parent_id = ${idBytes(id)} AND id >= ${oldest}`)) return revoked
   return (
     revoked +
-    (yield* change(
-      `WITH RECURSIVE descendants (id) AS (
-         SELECT id FROM issuances WHERE parent_id = ? AND id >= ?
-         UNION SELECT i.id FROM issuances i JOIN descendants d ON i.parent_id = d.id WHERE i.id >= ?
-       ) UPDATE issuances SET revoked_at = ? WHERE revoked_at IS NULL AND broker_provider IS NULL AND id >= ? AND id IN (SELECT id FROM descendants)`,
-      idBytes(id),
-      oldest,
-      oldest,
-      now,
-      oldest,
-    ))
+    (yield* change`WITH RECURSIVE descendants (id) AS (
+        SELECT id FROM issuances WHERE parent_id = ${idBytes(id)} AND id >= ${oldest}
+        UNION SELECT i.id FROM issuances i JOIN descendants d ON i.parent_id = d.id WHERE i.id >= ${oldest}
+      ) UPDATE issuances SET revoked_at = ${now} WHERE revoked_at IS NULL AND broker_provider IS NULL
+        AND id >= ${oldest} AND id IN (SELECT id FROM descendants)`)
   )
 }
 
@@ -160,5 +144,5 @@ export function* listIssuances(f: IssuanceFilter): Op<Issuance[]> {
     ['id >= ?', idBytes(f.since)],
     f.before === undefined ? undefined : ['id < ?', idBytes(f.before)],
   )
-  return yield* ISSUANCES.list(`${filter.sql} ORDER BY id DESC LIMIT ?`, ...filter.params, f.limit)
+  return yield* ISSUANCES.list`${filter} ORDER BY id DESC LIMIT ${f.limit}`
 }

@@ -1,6 +1,6 @@
 // The note that a signing key is being revoked, and the event of the revocation.
 import type { AuditEvent } from '../../records/audit_event.ts'
-import { change, idBytes, type Op, one } from '../op.ts'
+import { change, exists, idBytes, type Op } from '../op.ts'
 import { recordAudit } from './audit_trail.ts'
 
 /** The setting that has the note. */
@@ -8,8 +8,7 @@ export const KEY_REVOCATION = 'key_revocation'
 
 /** Deletes the note, and records the event of the revoked key, unless another instance has recorded it. Without an event no key was removed. */
 export function* recordKeyRevocation({ event }: { event?: AuditEvent }): Op<void> {
-  yield* change('DELETE FROM runtime_settings WHERE name = ?', KEY_REVOCATION)
+  yield* change`DELETE FROM runtime_settings WHERE name = ${KEY_REVOCATION}`
   if (!event) return
-  const known = yield* one('SELECT 1 AS found FROM audit_events WHERE id = ?', idBytes(event.id))
-  if (!known) yield* recordAudit(event)
+  if (!(yield* exists`audit_events WHERE id = ${idBytes(event.id)}`)) yield* recordAudit(event)
 }

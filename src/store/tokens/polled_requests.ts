@@ -75,11 +75,11 @@ export function* createPolledRequest(r: NewPolledRequest): Op<boolean> {
 }
 
 /** A request in any state. */
-export const findPolledRequest = ({ id }: { id: string }) => POLLED.find('WHERE id = ?', idBytes(id))
+export const findPolledRequest = ({ id }: { id: string }) => POLLED.find`WHERE id = ${idBytes(id)}`
 
 /** The request that waits for its user, by user code. */
 export const findPolledRequestByUserCode = (w: { user_code_hash: string; now: number }) =>
-  POLLED.find('WHERE user_code_hash = ? AND decision IS NULL AND expires_at > ?', idBytes(w.user_code_hash), w.now)
+  POLLED.find`WHERE user_code_hash = ${idBytes(w.user_code_hash)} AND decision IS NULL AND expires_at > ${w.now}`
 
 /** Seconds that a poll adds to the interval when it comes too early (RFC 8628 §3.5). */
 const SLOWER = 5
@@ -87,26 +87,22 @@ const SECOND_MS = 1000
 
 /** Records a poll of a waiting device. `slow_down` when it came before its time, which makes the interval longer. */
 export function* pollPolledRequest({ id, now_ms }: { id: string; now_ms: number }): Op<'pending' | 'slow_down'> {
-  const row = yield* forUpdate('SELECT wait, polled_at_ms FROM device_requests WHERE id = ?', idBytes(id))
+  const row = yield* forUpdate`SELECT wait, polled_at_ms FROM device_requests WHERE id = ${idBytes(id)}`
   const isEarly =
     row !== undefined && row.polled_at_ms !== null && now_ms < num(row.polled_at_ms) + num(row.wait) * SECOND_MS
-  yield* change(
-    'UPDATE device_requests SET polled_at_ms = ?, wait = wait + ? WHERE id = ?',
-    now_ms,
-    isEarly ? SLOWER : 0,
-    idBytes(id),
-  )
+  yield* change`UPDATE device_requests SET polled_at_ms = ${now_ms}, wait = wait + ${isEarly ? SLOWER : 0}
+    WHERE id = ${idBytes(id)}`
   return isEarly ? 'slow_down' : 'pending'
 }
 
 /** Locks a request. Returns whether it still waits for a decision. */
 export function* lockUndecided(id: string, now: number): Op<boolean> {
-  const row = yield* forUpdate('SELECT decision, expires_at FROM device_requests WHERE id = ?', idBytes(id))
+  const row = yield* forUpdate`SELECT decision, expires_at FROM device_requests WHERE id = ${idBytes(id)}`
   return row !== undefined && row.decision === null && num(row.expires_at) > now
 }
 
 const decide = (id: string, decision: 'approved' | 'denied') =>
-  change('UPDATE device_requests SET decision = ? WHERE id = ?', decision, idBytes(id))
+  change`UPDATE device_requests SET decision = ${decision} WHERE id = ${idBytes(id)}`
 
 /**
  * Records the authorization request of the user who entered the code. It replaces that of another user or browser. False when the
@@ -114,7 +110,7 @@ const decide = (id: string, decision: 'approved' | 'denied') =>
  */
 export function* claimPolledRequest({ request, now }: { request: AuthorizationRequest; now: number }): Op<boolean> {
   if (!(yield* lockUndecided(request.id, now))) return false
-  yield* change('DELETE FROM authorization_requests WHERE id = ? AND code_hash IS NULL', idBytes(request.id))
+  yield* change`DELETE FROM authorization_requests WHERE id = ${idBytes(request.id)} AND code_hash IS NULL`
   yield* createAuthorizationRequest(request)
   return true
 }

@@ -26,31 +26,21 @@ export interface BucketTake {
 /** Takes one unit from a bucket (GCRA, as SharedBucket does). Returns 0, or the microseconds until the next unit is available. */
 export function* takeFromBucket({ name, now, each, most }: BucketTake): Op<number> {
   const wrong = now + most + SKEW
-  const taken = yield* change(
-    `INSERT INTO rate_buckets (name, full_at) VALUES (?, ?)
-     ON CONFLICT (name) DO UPDATE SET full_at =
-       CASE WHEN rate_buckets.full_at > ? AND rate_buckets.full_at <= ? THEN rate_buckets.full_at ELSE ? END + ?
-     WHERE rate_buckets.full_at <= ? OR rate_buckets.full_at > ?`,
-    name,
-    now + each,
-    now,
-    wrong,
-    now,
-    each,
-    now + most - each,
-    wrong,
-  )
+  const taken = yield* change`INSERT INTO rate_buckets (name, full_at) VALUES (${name}, ${now + each})
+   ON CONFLICT (name) DO UPDATE SET full_at =
+     CASE WHEN rate_buckets.full_at > ${now} AND rate_buckets.full_at <= ${wrong} THEN rate_buckets.full_at ELSE ${now} END + ${each}
+   WHERE rate_buckets.full_at <= ${now + most - each} OR rate_buckets.full_at > ${wrong}`
   if (taken > 0) return 0
-  const row = yield* one('SELECT full_at FROM rate_buckets WHERE name = ?', name)
+  const row = yield* one`SELECT full_at FROM rate_buckets WHERE name = ${name}`
   return Math.max(1, (row ? num(row.full_at) : now) + each - most - now)
 }
 
 /** Returns one unit that was taken from a bucket. */
 export function* returnToBucket({ name, each }: Pick<BucketTake, 'name' | 'each'>): Op<void> {
-  yield* change('UPDATE rate_buckets SET full_at = full_at - ? WHERE name = ?', each, name)
+  yield* change`UPDATE rate_buckets SET full_at = full_at - ${each} WHERE name = ${name}`
 }
 
 /** Deletes buckets that have been full for a while. It runs in its own transaction, so that a concurrent take waits for one row lock at most. Returns their number. */
 export function* sweepBuckets({ now }: { now: number }): Op<number> {
-  return yield* change('DELETE FROM rate_buckets WHERE full_at <= ?', now - KEPT)
+  return yield* change`DELETE FROM rate_buckets WHERE full_at <= ${now - KEPT}`
 }

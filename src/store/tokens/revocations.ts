@@ -10,13 +10,14 @@ import {
   idBytes,
   idText,
   is,
+  listed,
   maybeStr,
   num,
   type Op,
   one,
   partsOf,
-  placesOf,
   type Row,
+  raw,
   str,
   where,
   windowEnd,
@@ -70,8 +71,9 @@ export interface Revoked {
   next?: string
 }
 
-const TOKENS = `SELECT i.id, i.client_id, i.sub, i.act, i.kid, i.resource, i.issued_at, i.expires_at, i.parent_id, c.resource_id AS consented_to, ${DEAD_AT}
-  FROM issuances i ${ENDED_BY}`
+const TOKENS =
+  raw(`SELECT i.id, i.client_id, i.sub, i.act, i.kid, i.resource, i.issued_at, i.expires_at, i.parent_id, c.resource_id AS consented_to, ${DEAD_AT}
+  FROM issuances i ${ENDED_BY}`)
 
 /** Maximum number of rows that one range changes. */
 const MOST = 200
@@ -94,7 +96,7 @@ export function* revokeTokens(w: RevocationWindow): Op<Revoked> {
     // An exchanged token matches if the token that it was exchanged for matches.
     fits.sql === '' ? undefined : [`(i.parent_id IS NOT NULL OR (${fits.sql.slice('WHERE '.length)}))`, ...fits.params],
   )
-  const rows = yield* all(`${TOKENS} ${candidates.sql} ORDER BY i.id LIMIT ?`, ...candidates.params, MOST)
+  const rows = yield* all`${TOKENS} ${candidates} ORDER BY i.id LIMIT ${MOST}`
   const hit: Row[] = []
   for (const row of rows) if (yield* isHit(row, w)) hit.push(row)
   if (!w.dry_run) yield* endTokens(hit, w.now)
@@ -106,8 +108,8 @@ export function* revokeTokens(w: RevocationWindow): Op<Revoked> {
 }
 
 function* endTokens(rows: readonly Row[], now: number): Op<void> {
-  for (const part of partsOf(rows.map(({ id }) => id as Buffer)))
-    yield* change(`UPDATE issuances SET revoked_at = ? WHERE id IN ${placesOf(part.length)}`, now, ...part)
+  for (const ids of partsOf(rows.map(({ id }) => id as Buffer)))
+    yield* change`UPDATE issuances SET revoked_at = ${now} WHERE id IN ${listed(ids)}`
 }
 
 /** Records the event of a revocation if no recorded event includes all that was issued at these times. */
@@ -123,7 +125,7 @@ function* isHit(token: Row, w: RevocationWindow): Op<boolean> {
   if (token.dead_at !== null) return false
   let fits = fitsToken(token, w)
   for (let parent_id = token.parent_id; parent_id !== null; ) {
-    const row: Row | undefined = yield* one(`${TOKENS} WHERE i.id = ?`, parent_id as Buffer)
+    const row: Row | undefined = yield* one`${TOKENS} WHERE i.id = ${parent_id as Buffer}`
     if (!row) return fits
     // A token that this sweep has revoked still counts as a match.
     if (row.dead_at !== null && row.dead_at !== w.now) return false
@@ -175,11 +177,7 @@ export function* revokeFamilies(w: RevocationWindow): Op<Revoked> {
   if (w.kid !== undefined) return NONE
   const end = yield* windowEnd('token_families', idBytes(w.after), w.rows)
   const filter = where(['revoked_at IS NULL'], ...fitsSignIn(w, end))
-  const rows = yield* all(
-    `SELECT id, client_id, created_at FROM token_families ${filter.sql} ORDER BY id LIMIT ?`,
-    ...filter.params,
-    MOST,
-  )
+  const rows = yield* all`SELECT id, client_id, created_at FROM token_families ${filter} ORDER BY id LIMIT ${MOST}`
   if (!w.dry_run) for (const { id } of rows) yield* endFamilies('id', id as Buffer, 'emergency', w.now)
   return { ...revoked(rows, rows, end), recorded: yield* recordWith(w, timesOf(rows)) }
 }
@@ -189,15 +187,12 @@ export function* cancelRequests(w: RevocationWindow): Op<Revoked> {
   if (w.kid !== undefined) return NONE
   const end = yield* windowEnd('authorization_requests', idBytes(w.after), w.rows)
   const filter = where(['consumed_at IS NULL'], ['expires_at > ?', w.now], ...fitsSignIn(w, end))
-  const rows = yield* all(
-    `SELECT id, client_id, created_at FROM authorization_requests ${filter.sql} ORDER BY id LIMIT ?`,
-    ...filter.params,
-    MOST,
-  )
+  const rows =
+    yield* all`SELECT id, client_id, created_at FROM authorization_requests ${filter} ORDER BY id LIMIT ${MOST}`
   // A code that was redeemed in the meantime has a family, which is revoked with the other families.
   if (!w.dry_run)
     for (const { id } of rows)
-      yield* change('DELETE FROM authorization_requests WHERE id = ? AND consumed_at IS NULL', id as Buffer)
+      yield* change`DELETE FROM authorization_requests WHERE id = ${id as Buffer} AND consumed_at IS NULL`
   return { ...revoked(rows, rows, end), recorded: yield* recordWith(w, timesOf(rows)) }
 }
 

@@ -1,6 +1,23 @@
 // Operations that find the tokens of a revocation, for the servers of their resources. They return only unexpired tokens, because no server
 // accepts others.
-import { all, idBytes, idText, is, maybeStr, num, type Op, one, type Param, type Row, where } from '../op.ts'
+import {
+  all,
+  type Condition,
+  idBytes,
+  idText,
+  is,
+  listed,
+  maybeStr,
+  num,
+  type Op,
+  one,
+  part,
+  type Row,
+  raw,
+  type Sql,
+  selectNumber,
+  where,
+} from '../op.ts'
 import type { Description } from './revocations.ts'
 
 /** A token, and when it expires. */
@@ -11,7 +28,7 @@ export interface ConcernedToken {
   expires_at: number
 }
 
-const COLUMNS = 'i.id, i.resource, i.expires_at'
+const COLUMNS = raw('i.id, i.resource, i.expires_at')
 
 interface Bounds {
   /** Maximum number of tokens to return. */
@@ -34,44 +51,31 @@ export function* listConcernedTokens(
 ): Op<ConcernedToken[]> {
   const first =
     'jti' in w
-      ? { sql: 'SELECT id FROM issuances WHERE id = ?', params: [idBytes(w.jti)] }
+      ? part`SELECT id FROM issuances WHERE id = ${idBytes(w.jti)}`
       : 'family' in w
         ? yield* familyOf(w)
         : ofConsent(w)
   if (!first) return []
-  const rows = yield* all(
-    `WITH RECURSIVE concerned (id) AS (
-       SELECT id FROM (${first.sql}) first UNION SELECT i.id FROM issuances i JOIN concerned c ON i.parent_id = c.id WHERE i.id >= ?
-     ) SELECT ${COLUMNS} FROM issuances i JOIN concerned c ON c.id = i.id WHERE i.id >= ? AND i.expires_at > ? AND i.resource IS NOT NULL LIMIT ?`,
-    ...first.params,
-    idBytes(w.liveFrom),
-    idBytes(w.liveFrom),
-    w.now,
-    w.limit,
-  )
+  const liveFrom = idBytes(w.liveFrom)
+  const rows = yield* all`WITH RECURSIVE concerned (id) AS (
+      SELECT id FROM (${first}) first
+      UNION SELECT i.id FROM issuances i JOIN concerned c ON i.parent_id = c.id WHERE i.id >= ${liveFrom}
+    ) SELECT ${COLUMNS} FROM issuances i JOIN concerned c ON c.id = i.id
+      WHERE i.id >= ${liveFrom} AND i.expires_at > ${w.now} AND i.resource IS NOT NULL LIMIT ${w.limit}`
   return rows.map(read)
 }
 
-const ofConsent = ({
-  consent_id,
-  user_id,
-  client_id,
-  liveFrom,
-}: OfConsent & Bounds): { sql: string; params: Param[] } => ({
-  sql: 'SELECT id FROM issuances WHERE sub = ? AND id >= ? AND consent_id = ? AND client_id <> ?',
-  params: [user_id, idBytes(liveFrom), idBytes(consent_id), client_id],
-})
+const ofConsent = ({ consent_id, user_id, client_id, liveFrom }: OfConsent & Bounds) =>
+  part`SELECT id FROM issuances
+    WHERE sub = ${user_id} AND id >= ${idBytes(liveFrom)} AND consent_id = ${idBytes(consent_id)} AND client_id <> ${client_id}`
 
 /** The tokens of a family, found by its user. */
-function* familyOf({
-  family,
-  liveFrom,
-}: { family: string } & Bounds): Op<{ sql: string; params: Param[] } | undefined> {
-  const row = yield* one('SELECT user_id FROM token_families WHERE id = ?', idBytes(family))
+function* familyOf({ family, liveFrom }: { family: string } & Bounds): Op<Sql | undefined> {
+  const row = yield* one`SELECT user_id FROM token_families WHERE id = ${idBytes(family)}`
   const user_id = maybeStr(row?.user_id ?? null)
   if (user_id === undefined) return undefined
-  const sql = 'SELECT id FROM issuances WHERE sub = ? AND id >= ? AND family_id = ?'
-  return { sql, params: [user_id, idBytes(liveFrom), idBytes(family)] }
+  return part`SELECT id FROM issuances
+    WHERE sub = ${user_id} AND id >= ${idBytes(liveFrom)} AND family_id = ${idBytes(family)}`
 }
 
 /** A range of the tokens that match, in the order of their ids. */
@@ -104,19 +108,13 @@ export function* listExchangedTokens({
     until === undefined ? undefined : (['issued_at < ?', until] as const),
   ]
   const open = where(['id > ?', idBytes(after)], ...fits)
-  const last = yield* one(`SELECT id FROM issuances ${open.sql} ORDER BY id LIMIT 1 OFFSET ?`, ...open.params, rows - 1)
+  const last = yield* one`SELECT id FROM issuances ${open} ORDER BY id LIMIT 1 OFFSET ${rows - 1}`
   const range = where(['id > ?', idBytes(after)], last && ['id <= ?', last.id as Buffer], ...fits)
-  const found = yield* all(
-    `WITH RECURSIVE concerned (id) AS (
-       SELECT i.id FROM issuances i JOIN (SELECT id FROM issuances ${range.sql}) matching ON i.parent_id = matching.id
-       UNION SELECT i.id FROM issuances i JOIN concerned c ON i.parent_id = c.id
-     ) SELECT ${COLUMNS} FROM issuances i JOIN concerned c ON c.id = i.id
-       WHERE i.expires_at > ? AND i.resource IN (${resources.map(() => '?').join(', ')}) LIMIT ?`,
-    ...range.params,
-    now,
-    ...resources,
-    limit,
-  )
+  const found = yield* all`WITH RECURSIVE concerned (id) AS (
+      SELECT i.id FROM issuances i JOIN (SELECT id FROM issuances ${range}) matching ON i.parent_id = matching.id
+      UNION SELECT i.id FROM issuances i JOIN concerned c ON i.parent_id = c.id
+    ) SELECT ${COLUMNS} FROM issuances i JOIN concerned c ON c.id = i.id
+      WHERE i.expires_at > ${now} AND i.resource IN ${listed(resources)} LIMIT ${limit}`
   return { tokens: found.map(read), ...(last ? { next: idText(last.id) } : {}) }
 }
 
@@ -124,19 +122,10 @@ export function* listExchangedTokens({
 export function* countTokensFor(
   w: { sub?: string; client_id?: string; resources: readonly string[] } & Omit<Bounds, 'limit'>,
 ): Op<number> {
-  const who = [
-    ...(w.sub === undefined ? [] : [{ sql: 'sub = ?', param: w.sub }]),
-    ...(w.client_id === undefined ? [] : [{ sql: 'client_id = ?', param: w.client_id }]),
-  ]
-  const row = yield* one(
-    `SELECT count(*) AS n FROM (SELECT 1 FROM issuances WHERE ${who.map(({ sql }) => `${sql} AND`).join(' ')} id >= ? AND expires_at > ?
-       AND resource IN (${w.resources.map(() => '?').join(', ')}) LIMIT 1) found`,
-    ...who.map(({ param }) => param),
-    idBytes(w.liveFrom),
-    w.now,
-    ...w.resources,
-  )
-  return num(row?.n)
+  const live: Condition = ['id >= ? AND expires_at > ?', idBytes(w.liveFrom), w.now]
+  const fits = where(is('sub', w.sub), is('client_id', w.client_id), live)
+  return yield* selectNumber`SELECT count(*) AS n
+    FROM (SELECT 1 FROM issuances ${fits} AND resource IN ${listed(w.resources)} LIMIT 1) found`
 }
 
 const read = (row: Row): ConcernedToken => ({

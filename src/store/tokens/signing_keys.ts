@@ -37,7 +37,7 @@ interface KeyChange {
 }
 
 function* replaceKeys(name: keyof typeof TABLES, { before, after }: KeyChange): Op<boolean> {
-  yield* forUpdate("SELECT version FROM store_versions WHERE name = 'keys-0'")
+  yield* forUpdate`SELECT version FROM store_versions WHERE name = 'keys-0'`
   if (JSON.stringify(yield* keysOf(name)) !== JSON.stringify(before)) return false
   yield* change(`DELETE FROM ${name}`)
   for (const key of after) yield* TABLES[name].add(key)
@@ -58,5 +58,5 @@ export const saveIdTokenKeys = (keys: KeyChange) => replaceKeys('id_token_keys',
 
 /** Notifies the other processes that keys outside of the database changed. It writes nothing else. */
 export function* announceKeys(): Op<void> {
-  yield* one("SELECT version FROM store_versions WHERE name = 'keys-0'")
+  yield* one`SELECT version FROM store_versions WHERE name = 'keys-0'`
 }

@@ -27,4 +27,4 @@ export function* recordUse(use: SingleUse): Op<void> {
 
 /** Every use that has not expired, in the order of creation. `since` is the smallest id that such a use can have. */
 export const listUses = ({ since, now }: { since: string; now: number }) =>
-  USES.list('WHERE id >= ? AND expires_at > ? ORDER BY id', idBytes(since), now)
+  USES.list`WHERE id >= ${idBytes(since)} AND expires_at > ${now} ORDER BY id`

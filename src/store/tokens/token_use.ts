@@ -20,20 +20,13 @@ export function* readTokenUse(w: {
   before: string
   rows: number
 }): Op<{ uses: TokenUse[]; next?: string | undefined }> {
-  const last = yield* one(
-    'SELECT id FROM issuances WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT 1 OFFSET ?',
-    idBytes(w.since),
-    idBytes(w.before),
-    w.rows - 1,
-  )
-  const rows = yield* all(
-    `SELECT client_id, sub, resource, scope, jkt, act, ip, count(*) AS tokens, max(expires_at - issued_at) AS lifetime,
-       min(issued_at) AS first_at, max(issued_at) AS last_at
-     FROM issuances WHERE id >= ? AND id < ? AND broker_provider IS NULL
-     GROUP BY client_id, sub, resource, scope, jkt, act, ip`,
-    (last?.id as Buffer | undefined) ?? idBytes(w.since),
-    idBytes(w.before),
-  )
+  const last = yield* one`SELECT id FROM issuances WHERE id >= ${idBytes(w.since)} AND id < ${idBytes(w.before)}
+    ORDER BY id DESC LIMIT 1 OFFSET ${w.rows - 1}`
+  const first = (last?.id as Buffer | undefined) ?? idBytes(w.since)
+  const rows = yield* all`SELECT client_id, sub, resource, scope, jkt, act, ip, count(*) AS tokens,
+      max(expires_at - issued_at) AS lifetime, min(issued_at) AS first_at, max(issued_at) AS last_at
+    FROM issuances WHERE id >= ${first} AND id < ${idBytes(w.before)} AND broker_provider IS NULL
+    GROUP BY client_id, sub, resource, scope, jkt, act, ip`
   const uses = rows.map((row) => ({
     client_id: str(row.client_id),
     use: JSON.stringify([row.sub, row.resource, row.scope, row.jkt, row.act, row.ip].map(maybeStr)),

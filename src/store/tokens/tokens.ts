@@ -28,24 +28,18 @@ import { CONSENTS, FAMILIES, REFRESH_TOKENS, REQUESTS } from './token_rows.ts'
 export const createAuthorizationRequest = (request: AuthorizationRequest) => REQUESTS.add(request)
 
 /** A request in any state. */
-export const findAuthorizationRequest = ({ id }: { id: string }) => REQUESTS.find('WHERE id = ?', idBytes(id))
+export const findAuthorizationRequest = ({ id }: { id: string }) => REQUESTS.find`WHERE id = ${idBytes(id)}`
 
 /** Denies a request. Returns whether it was undecided. */
 export function* denyAuthorizationRequest({ id, now }: { id: string; now: number }): Op<boolean> {
-  return yield* changed(
-    'UPDATE authorization_requests SET client = NULL, denied_at = ?, expires_at = ? WHERE id = ? AND code_hash IS NULL AND denied_at IS NULL',
-    now,
-    now,
-    idBytes(id),
-  )
+  return yield* changed`UPDATE authorization_requests SET client = NULL, denied_at = ${now}, expires_at = ${now}
+    WHERE id = ${idBytes(id)} AND code_hash IS NULL AND denied_at IS NULL`
 }
 
 /** Ends an unused code: its request is undecided again. Returns whether there was one. */
 export const withdrawCode = ({ id }: { id: string }) =>
-  changed(
-    'UPDATE authorization_requests SET code_hash = NULL, code_expires_at = NULL WHERE id = ? AND code_hash IS NOT NULL AND consumed_at IS NULL',
-    idBytes(id),
-  )
+  changed`UPDATE authorization_requests SET code_hash = NULL, code_expires_at = NULL WHERE id = ${idBytes(id)}
+    AND code_hash IS NOT NULL AND consumed_at IS NULL`
 
 export interface Approval {
   id: string
@@ -61,21 +55,15 @@ export interface Approval {
 }
 /** Records the user's consent and turns the request into a code, in one transaction. False when the request was decided before. */
 export function* approveAuthorizationRequest(a: Approval): Op<boolean> {
-  const taken = yield* change(
-    'UPDATE authorization_requests SET client = NULL, session_id = ?, scope = ?, authorization_details = ?, code_hash = ?, code_expires_at = ? WHERE id = ? AND code_hash IS NULL AND denied_at IS NULL AND expires_at > ?',
-    idBytes(a.session_id),
-    a.scope,
-    maybeEncoded(a.authorization_details),
-    idBytes(a.code_hash),
-    a.code_expires_at,
-    idBytes(a.id),
-    a.now,
-  )
+  const taken = yield* change`UPDATE authorization_requests SET client = NULL, session_id = ${idBytes(a.session_id)},
+      scope = ${a.scope}, authorization_details = ${maybeEncoded(a.authorization_details)},
+      code_hash = ${idBytes(a.code_hash)}, code_expires_at = ${a.code_expires_at}
+    WHERE id = ${idBytes(a.id)} AND code_hash IS NULL AND denied_at IS NULL AND expires_at > ${a.now}`
   if (taken === 0) return false
   // After the check: a request that was decided before, or has expired, must not change the consent of the user.
   if (a.consent) {
     const consentId = yield* saveConsent(a.consent, a.now)
-    yield* change('UPDATE authorization_requests SET consent_id = ? WHERE id = ?', consentId, idBytes(a.id))
+    yield* change`UPDATE authorization_requests SET consent_id = ${consentId} WHERE id = ${idBytes(a.id)}`
   }
   return true
 }
@@ -134,13 +122,10 @@ export function* redeemCode(r: {
   now: number
 }): Op<'redeemed' | 'used'> {
   const { family } = r
-  const taken = yield* change(
-    "UPDATE authorization_requests SET consumed_at = ? WHERE id = ? AND scope = ? AND COALESCE(authorization_details, '') = ? AND code_hash IS NOT NULL AND consumed_at IS NULL",
-    r.now,
-    idBytes(family.authorization_id),
-    family.scope,
-    maybeEncoded(r.authorization_details) ?? '',
-  )
+  const taken = yield* change`UPDATE authorization_requests SET consumed_at = ${r.now}
+    WHERE id = ${idBytes(family.authorization_id)} AND scope = ${family.scope}
+    AND COALESCE(authorization_details, '') = ${maybeEncoded(r.authorization_details) ?? ''} AND code_hash IS NOT NULL
+    AND consumed_at IS NULL`
   if (taken === 0 && r.keeps) return 'used'
   if (taken === 0) {
     yield* revokeRedemption({ authorization_id: family.authorization_id, now: r.now })
@@ -184,14 +169,11 @@ export function* rotateRefreshToken(r: {
   issuance: NewIssuance
   now: number
 }): Op<'rotated' | 'retried' | 'reused' | 'revoked'> {
-  const family = yield* forUpdate('SELECT revoked_at FROM token_families WHERE id = ?', idBytes(r.next.family_id))
+  const family = yield* forUpdate`SELECT revoked_at FROM token_families WHERE id = ${idBytes(r.next.family_id)}`
   if (!family || family.revoked_at !== null) return 'revoked'
-  const taken = yield* change(
-    'UPDATE refresh_tokens SET consumed_at = ?, next_id = ? WHERE id = ? AND consumed_at IS NULL',
-    r.now,
-    r.retried_since === undefined ? null : idBytes(r.next.id),
-    idBytes(r.used),
-  )
+  const next_id = r.retried_since === undefined ? null : idBytes(r.next.id)
+  const taken =
+    yield* change`UPDATE refresh_tokens SET consumed_at = ${r.now}, next_id = ${next_id} WHERE id = ${idBytes(r.used)} AND consumed_at IS NULL`
   if (taken === 0) {
     if (r.retried_since !== undefined && (yield* isRetried(r.used, r.retried_since))) return 'retried'
     yield* revokeFamily({ id: r.next.family_id, reason: 'refresh_reuse', now: r.now })
