@@ -1,8 +1,7 @@
 // Password hashes, on threads of their own, so that logins never delay a token.
 import { availableParallelism } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
-import { overloaded, unavailable } from '../lib/error.ts'
-import { type LaneStats, newStats } from '../lib/threads/lane.ts'
+import { isOverloaded, unavailable } from '../lib/error.ts'
 import { SingleFlight } from '../lib/threads/single_flight.ts'
 import { openWorkerPool, type ThreadLog } from '../lib/threads/worker_pool.ts'
 import { VerificationTimes } from './equal_time.ts'
@@ -43,32 +42,18 @@ const SLOW =
 export function openPasswords(log: ThreadLog & { warn(fields: object, message: string): void }) {
   const max = Math.max(1, Math.floor(availableParallelism() / 4))
   const pool = openWorkerPool<PasswordJob, { result: PasswordResult; ms: number; fault: string | undefined }>(
-    { name: 'password', max, idleMs: IDLE_MS },
+    { name: 'password', max, idleMs: IDLE_MS, maxQueue: MAX_WAITING },
     log,
   )
-  const counted = newStats()
   let isToldOf = false
-  const stats: LaneStats = Object.defineProperties(counted, {
-    waiting: { get: pool.waiting, enumerable: true },
-    running: { get: () => pool.unfinished() - pool.waiting(), enumerable: true },
-  })
 
   async function run(job: PasswordJob): Promise<{ result: PasswordResult; ms: number }> {
-    if (pool.waiting() >= MAX_WAITING) {
-      counted.refused++
-      throw overloaded('password_lane')
-    }
-    counted.jobs++
-    counted.batches++
-    try {
-      const { result, ms, fault } = await pool.run(job)
-      counted.busy_ms += ms
-      if (fault !== undefined && !isToldOf) log.warn({ fault }, SLOW)
-      isToldOf = true
-      return { result, ms }
-    } catch (error) {
-      throw workerFailed(error)
-    }
+    const { result, ms, fault } = await pool.run(job).catch((error: unknown) => {
+      throw isOverloaded(error) ? error : workerFailed(error)
+    })
+    if (fault !== undefined && !isToldOf) log.warn({ fault }, SLOW)
+    isToldOf = true
+    return { result, ms }
   }
   return {
     hashPassword: async (text: string) => (await run({ password: normal(text) })).result as string,
@@ -76,7 +61,7 @@ export function openPasswords(log: ThreadLog & { warn(fields: object, message: s
       const { result, ms } = await run({ password, hash })
       return { ...(result as Verified), ms }
     }),
-    stats,
+    stats: pool.stats,
     close: pool.close,
   }
 }

@@ -2,9 +2,10 @@
 import { Piscina } from 'piscina'
 import { programFile } from '../paths.ts'
 import { withTimeout } from '../timeout.ts'
+import { Lane } from './lane.ts'
 
 export interface WorkerPoolOptions {
-  /** The name of the threads in the log, and of the file in `workers/` unless `file` is given. */
+  /** The name of the threads in the log, of their queue, and of the file in `workers/` unless `file` is given. */
   name: string
   /** A built file that exports the function `run`. */
   file?: string
@@ -12,6 +13,8 @@ export interface WorkerPoolOptions {
   max: number
   /** Number of tasks that a thread receives at once, 1 if missing. The thread begins the next one without waiting for this thread. */
   tasks?: number
+  /** Maximum number of tasks that wait for a thread. Further tasks are refused with 503. Unbounded if missing. */
+  maxQueue?: number
   /** A thread ends this many milliseconds after its last task. Without it threads stay. */
   idleMs?: number
   /** A task without a result this many milliseconds after its turn began hangs. The time in which it waits for other tasks does not count. */
@@ -20,18 +23,6 @@ export interface WorkerPoolOptions {
 /** Logs the error of a thread that failed. */
 export interface ThreadLog {
   error(fields: object, message: string): void
-}
-export interface WorkerPool<T, R> {
-  /** Whether a thread has loaded, so that a task need not wait for it. */
-  isLoaded(): boolean
-  /** Number of tasks that wait for a thread. */
-  waiting(): number
-  /** Runs the function with a task. Rejects when it throws, and when its thread fails or hangs: the task may then be completed or not. */
-  run(task: T): Promise<R>
-  /** Number of tasks without a result. */
-  unfinished(): number
-  /** Terminates the threads when they have completed their tasks. */
-  close(): Promise<void>
 }
 
 /** Longer than any thread needs to load. */
@@ -42,12 +33,13 @@ const HANG_MS = 30_000
 const HEAP_MB = 256
 
 /** Prepares a pool. The first task starts its first thread. Errors of threads are logged. */
-export function openWorkerPool<T, R>(options: WorkerPoolOptions, log: ThreadLog): WorkerPool<T, R> {
+export function openWorkerPool<T, R>(options: WorkerPoolOptions, log: ThreadLog) {
   const {
     name,
     file = programFile(name),
     max,
     tasks = 1,
+    maxQueue = Number.POSITIVE_INFINITY,
     idleMs = Number.POSITIVE_INFINITY,
     hangMs = HANG_MS,
   } = options
@@ -64,9 +56,6 @@ export function openWorkerPool<T, R>(options: WorkerPoolOptions, log: ThreadLog)
   const failed = (err: unknown) => log.error({ err }, `a ${name} thread failed and is replaced`)
   const loaded = watchThreads(pool)
   pool.on('error', failed)
-  const unfinished = new Set<Promise<R>>()
-
-  const turns = new Turns(max * tasks)
 
   // Piscina has no limit of time except for an AbortSignal, and a thread gets no second task beside one with a signal.
   async function runInTurn(task: T): Promise<R> {
@@ -84,46 +73,30 @@ export function openWorkerPool<T, R>(options: WorkerPoolOptions, log: ThreadLog)
     }
   }
 
+  /** Tasks have their turn in the order in which they came. The queue of Piscina lets later tasks overtake. */
+  const lane = new Lane<T, R>({
+    name,
+    workers: max * tasks,
+    maxBatch: 1,
+    maxQueue,
+    run: (batch) => Promise.all(batch.map(async (task) => ({ value: await runInTurn(task) }))),
+  })
   return {
+    /** Whether a thread has loaded, so that a task need not wait for it. */
     isLoaded: () => loaded.size > 0,
-    waiting: () => turns.waiting() + pool.queueSize,
-    unfinished: () => unfinished.size,
-    run(task) {
-      const result = turns.run(() => runInTurn(task)).finally(() => unfinished.delete(result))
-      unfinished.add(result)
-      return result
-    },
-    async close() {
-      await Promise.allSettled(unfinished)
+    stats: lane.stats,
+    /** Number of tasks that wait for a thread. */
+    waiting: () => lane.stats.waiting,
+    /** Number of tasks without a result. */
+    unfinished: () => lane.stats.waiting + lane.stats.running,
+    /** Runs the function with a task. Rejects when it throws, and when its thread fails or hangs: the task may then be completed or not. */
+    run: (task: T): Promise<R> => lane.push(task),
+    /** Terminates the threads when they have completed their tasks. */
+    async close(): Promise<void> {
+      await lane.drained()
       await withTimeout(LOADING_MS, untilLoaded(pool, loaded))
       await pool.destroy()
     },
-  }
-}
-
-/** Gives tasks their turn in the order in which they came, as many at once as the threads take. The queue of Piscina lets later tasks overtake. */
-class Turns {
-  private readonly queue: (() => void)[] = []
-  private free: number
-
-  constructor(places: number) {
-    this.free = places
-  }
-
-  waiting(): number {
-    return this.queue.length
-  }
-
-  async run<R>(work: () => Promise<R>): Promise<R> {
-    if (this.free > 0) this.free--
-    else await new Promise<void>((begin) => this.queue.push(begin))
-    try {
-      return await work()
-    } finally {
-      const next = this.queue.shift()
-      if (next) next()
-      else this.free++
-    }
   }
 }
 
