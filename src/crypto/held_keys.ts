@@ -4,23 +4,18 @@ import type { LocalKey } from './batch.ts'
 /** Milliseconds after its last use after which the next batch removes a key: the current key is used all the time, a retired one never again. */
 export const HELD_MS = 10 * 60_000
 
-export interface HeldKeys {
-  /** The key with a name, which counts as a use. */
-  find(name: string, nowMs: number): LocalKey | undefined
-  /** Stores keys, and removes those that have not been used for HELD_MS. */
-  add(keys: readonly LocalKey[], nowMs: number): void
-}
-
 /** Creates the store of a thread. */
-export function createHeldKeys(): HeldKeys {
+export function createHeldKeys() {
   const held = new Map<string, { key: LocalKey; usedMs: number }>()
   return {
-    find(name, nowMs) {
+    /** The key with a name, which counts as a use. */
+    find(name: string, nowMs: number): LocalKey | undefined {
       const found = held.get(name)
       if (found) found.usedMs = nowMs
       return found?.key
     },
-    add(keys, nowMs) {
+    /** Stores keys, and removes those that have not been used for HELD_MS. */
+    add(keys: readonly LocalKey[], nowMs: number): void {
       for (const [name, { usedMs }] of held) if (nowMs - usedMs > HELD_MS) held.delete(name)
       for (const key of keys) held.set(key.name, { key, usedMs: nowMs })
     },

@@ -9,13 +9,8 @@ const LEASE = 'purge'
 /** Maximum seconds until a change of retention.enabled takes effect, and until another instance continues after this one has ended. */
 const LOOK_SECONDS = 60
 
-export interface RetentionTimer {
-  /** Ends the timer. Resolves when the current step is done. */
-  stop(): Promise<void>
-}
-
 /** Starts the timer. It reads the keys at each run, so that a reload can change them. */
-export function startRetention(app: App): RetentionTimer {
+export function startRetention(app: App) {
   let timer: NodeJS.Timeout | undefined
   let stopped = false
   let running = Promise.resolve()
@@ -30,7 +25,8 @@ export function startRetention(app: App): RetentionTimer {
   }
   schedule()
   return {
-    async stop() {
+    /** Ends the timer. Resolves when the current step is done. */
+    async stop(): Promise<void> {
       stopped = true
       clearTimeout(timer)
       await running

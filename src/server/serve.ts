@@ -17,7 +17,7 @@ import { watchClock } from './clock_step.ts'
 import { followReloads } from './follow_reload.ts'
 import { openListeners } from './listeners.ts'
 import { reloadConfig } from './reload.ts'
-import { type RetentionTimer, startRetention } from './retention.ts'
+import { startRetention } from './retention.ts'
 import { seed } from './seed.ts'
 
 /** Hooks and options of `serve`. */
@@ -58,7 +58,7 @@ async function serveUntilSignal(
   const { log } = telemetry
   const app = await openApp(config, log, { env, telemetry, knees: await readKnees?.(config), ...how })
   const listeners: HttpListener[] = []
-  let retention: RetentionTimer | undefined
+  let retention: ReturnType<typeof startRetention> | undefined
   const unwatchClock = watchClock(log)
   try {
     const reload = () => reloadConfig(app, file, env)

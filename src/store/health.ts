@@ -7,15 +7,6 @@ import { UNHEALTHY_MS } from './index.ts'
 const WRITE_EVERY_MS = 2000
 const LOG_EVERY_MS = 10_000
 
-export interface Health {
-  /** Whether the last write was committed, and the storage answered within the last seconds. */
-  isHealthy(): boolean
-  /** The storage answered. This shows that it is reachable, not that it can be written. */
-  answered(): void
-  /** A write failed because the storage is unavailable, full or read-only. The storage is unhealthy until a test write succeeds. */
-  failed(error: unknown): void
-  close(): void
-}
 export interface HealthOptions {
   /** Commits a test write; when unhealthy, as many bytes as a batch of tokens needs. Rejects when the write fails. */
   write(isUnhealthy: boolean): Promise<unknown>
@@ -23,7 +14,7 @@ export interface HealthOptions {
 }
 
 /** Starts the test writes on a storage that works now. */
-export function watchHealth({ write, log }: HealthOptions): Health {
+export function watchHealth({ write, log }: HealthOptions) {
   let answeredMs = performance.now()
   let hasFailed = false
   let isWriting = false
@@ -54,10 +45,13 @@ export function watchHealth({ write, log }: HealthOptions): Health {
   const timer = setInterval(() => void attempt(), WRITE_EVERY_MS)
   timer.unref()
   return {
+    /** Whether the last write was committed, and the storage answered within the last seconds. */
     isHealthy: () => !hasFailed && performance.now() - answeredMs < UNHEALTHY_MS,
+    /** The storage answered. This shows that it is reachable, not that it can be written. */
     answered: () => {
       answeredMs = performance.now()
     },
+    /** A write failed because the storage is unavailable, full or read-only. The storage is unhealthy until a test write succeeds. */
     failed,
     close: () => clearInterval(timer),
   }

@@ -118,20 +118,15 @@ export async function openStore(storage: Storage, parts: StoreParts): Promise<St
   }
 }
 
-interface FrontStore {
-  store: Store
-  /** The health of the storage as the main thread reports it. */
-  note: Linked['note']
-}
 /**
- * The store of a front thread. On SQLite the main thread runs every operation by `call`. On PostgreSQL the front thread has its own
+ * The store of a front thread, and what takes the health of the storage as the main thread reports it. On SQLite the main thread runs every operation by `call`. On PostgreSQL the front thread has its own
  * share of the connections, as another instance would.
  */
 export async function openFrontStore(
   { storage, server }: Pick<Config, 'storage' | 'server'>,
   { log, metrics }: Pick<StoreParts, 'log' | 'metrics'>,
   call: (op: OpName, input: unknown) => Promise<unknown>,
-): Promise<FrontStore> {
+): Promise<{ store: Store; note: Linked['note'] }> {
   if (storage.driver === 'sqlite') {
     const driver = linkedDriver('sqlite', call)
     return { store: createStore(driver, metrics), note: driver.note }

@@ -82,15 +82,10 @@ export class Thread {
   }
 }
 
-export interface ReplacedThread {
-  /** Calls the thread. Rejects when it fails: the call may then be completed or not. */
-  call(input: unknown): Promise<unknown>
-  /** Terminates the thread. Calls in progress are lost, so wait for them first. */
-  close(): Promise<void>
-}
+export type ReplacedThread = ReturnType<typeof startThread>
 
 /** Starts a thread. If it fails, the error is logged, and the next call starts another one. */
-export function startThread(file: string, data: object, log: ThreadLog): ReplacedThread {
+export function startThread(file: string, data: object, log: ThreadLog) {
   let current: Thread | undefined
   const start = () => {
     const thread = new Thread(file, data)
@@ -104,8 +99,10 @@ export function startThread(file: string, data: object, log: ThreadLog): Replace
   }
   start()
   return {
-    call: (input) => (current ?? start()).call(input),
-    async close() {
+    /** Calls the thread. Rejects when it fails: the call may then be completed or not. */
+    call: (input: unknown) => (current ?? start()).call(input),
+    /** Terminates the thread. Calls in progress are lost, so wait for them first. */
+    async close(): Promise<void> {
       const last = current
       current = undefined
       await last?.end()

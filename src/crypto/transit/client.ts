@@ -12,7 +12,7 @@ import { jsonObjectOf } from '../../net/json.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import type { TransitAnswer, TransitJson } from './answer.ts'
 import { isUnavailable, storeUnavailable, TransitRefusal } from './error.ts'
-import { type Credentials, openLease, type TransitLease } from './lease.ts'
+import { type Credentials, Lease } from './lease.ts'
 
 export interface TransitAccess {
   /** Name of the settings, for error messages: signing.secretstore_transit. */
@@ -65,7 +65,7 @@ export function createTransitClient(access: TransitAccess, { fetcher, clock, log
       return answerOf(reply, path)
     }, isUnavailable)
 
-  const lease: TransitLease = openLease({ ...access, send, clock, log })
+  const lease = new Lease({ ...access, send, clock, log })
 
   return {
     get isUnavailable() {

@@ -13,12 +13,6 @@ interface AppRole {
 /** A configured token, or an AppRole for the login. */
 export type Credentials = { token: string } | AppRole
 
-export interface TransitLease {
-  /** The token to use now. Rejects when none can be obtained. */
-  token(): Promise<string>
-  /** Another token, if `refused` may have expired or been revoked; undefined when there is no other. */
-  replace(refused: string): Promise<string | undefined>
-}
 interface Options {
   setting: string
   credentials: Credentials
@@ -39,9 +33,7 @@ interface Held {
 const PAUSE = 10
 
 /** Manages one token. It is obtained with the first call. */
-export const openLease = (options: Options): TransitLease => new Lease(options)
-
-class Lease implements TransitLease {
+export class Lease {
   private readonly options: Options
   private readonly calls = new SingleFlight<void>()
   private held: Held | undefined
@@ -52,6 +44,7 @@ class Lease implements TransitLease {
     this.options = options
   }
 
+  /** The token to use now. Rejects when none can be obtained. */
   async token(): Promise<string> {
     const { clock } = this.options
     const isOver = this.held !== undefined && clock.now() >= this.held.expiresAt && this.hasLogin
@@ -61,6 +54,7 @@ class Lease implements TransitLease {
     return current.token
   }
 
+  /** Another token, if `refused` may have expired or been revoked; undefined when there is no other. */
   async replace(refused: string): Promise<string | undefined> {
     // Another token may already be requested.
     await this.calls.settled()

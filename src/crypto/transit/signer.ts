@@ -1,6 +1,6 @@
 // Signatures by the transit engine. Waiting signatures are sent as one batch. Only digests are sent, so the engine never sees claims.
 import { createHash } from 'node:crypto'
-import { Lane, type LaneStats, type Outcome } from '../../lib/threads/lane.ts'
+import { Lane, type Outcome } from '../../lib/threads/lane.ts'
 import type { Alg } from '../../records/jwk.ts'
 import type { TransitClient } from './client.ts'
 import { storeUnavailable, TransitRefusal } from './error.ts'
@@ -10,11 +10,7 @@ interface Job {
   version: number
   digest: string
 }
-export interface TransitSigner {
-  /** The signature (base64url) of an input by one version. Rejects with 503 when it cannot be obtained. */
-  sign(version: number, input: string): Promise<string>
-  readonly stats: LaneStats
-}
+export type TransitSigner = ReturnType<typeof createTransitSigner>
 
 /** Fewer and larger batches than for threads, because a call costs more than a signature. */
 const CALLS_AT_ONCE = 4
@@ -28,7 +24,7 @@ export function createTransitSigner(
   client: TransitClient,
   key: { mount: string; name: string; alg: Alg },
   onRefused: () => void,
-): TransitSigner {
+) {
   const path = pathOf(key.mount, 'sign', key.name)
   const lane = new Lane<Job, string>({
     name: 'transit',
@@ -67,7 +63,9 @@ export function createTransitSigner(
   }
 
   return {
-    sign: (version, input) => lane.push({ version, digest: createHash('sha256').update(input).digest('base64') }),
+    /** The signature (base64url) of an input by one version. Rejects with 503 when it cannot be obtained. */
+    sign: (version: number, input: string): Promise<string> =>
+      lane.push({ version, digest: createHash('sha256').update(input).digest('base64') }),
     stats: lane.stats,
   }
 }

@@ -5,17 +5,8 @@ import type { ConnectionPool } from './pool.ts'
 
 const EVERY_MS = 1000
 
-export interface Demand {
-  counts(): Record<'open' | 'idle' | 'waiting', number>
-  close(): void
-}
-
 /** Looks at a pool of `max` connections, and at the queues of the operations that need one. */
-export function watchDemand(
-  pool: Pick<ConnectionPool, 'counts'>,
-  max: number,
-  queues: () => readonly LaneStats[],
-): Demand {
+export function watchDemand(pool: Pick<ConnectionPool, 'counts'>, max: number, queues: () => readonly LaneStats[]) {
   let waiting = 0
   const look = () => {
     const { open, idle, waiting: unlent } = pool.counts()

@@ -23,32 +23,12 @@ export interface DurabilityOptions {
   onBack(): void
   log: Logger
 }
-export interface Durability {
-  /** Resolves after the first attempt. */
-  first: Promise<void>
+/** The writes, which begin at once and end with close(). */
+export class Durability {
   /** Whether the database can commit writes, as far as is known. */
-  works(): boolean
-  /** An operation was committed. */
-  proven(): void
-  /** An operation failed. On a full disk, writes that need new space fail, and writes that fit into the allocated space succeed. */
-  failed(error: unknown): void
-  close(): void
-}
-
-/** Starts the writes. They end with close(). */
-export function watchDurability(options: DurabilityOptions): Durability {
-  const watch = new DurabilityWatch(options)
-  return {
-    first: new Promise((resolve) => void watch.run(resolve)),
-    works: () => watch.works,
-    proven: () => watch.proven(),
-    failed: (error) => watch.failed(error),
-    close: () => watch.close(),
-  }
-}
-
-class DurabilityWatch {
   works = true
+  /** Resolves after the first attempt. */
+  readonly first: Promise<void>
   private readonly options: DurabilityOptions
   private closed = false
   private provenMs = performance.now()
@@ -58,10 +38,11 @@ class DurabilityWatch {
 
   constructor(options: DurabilityOptions) {
     this.options = options
+    this.first = new Promise((resolve) => void this.run(resolve))
   }
 
   /** Writes until close(). Calls `tried` after each attempt. */
-  async run(tried: () => void): Promise<void> {
+  private async run(tried: () => void): Promise<void> {
     while (!this.closed) {
       if (this.options.isReachable()) await this.attempt()
       tried()
@@ -70,10 +51,12 @@ class DurabilityWatch {
     }
   }
 
+  /** An operation was committed. */
   proven(): void {
     this.provenMs = performance.now()
   }
 
+  /** An operation failed. On a full disk, writes that need new space fail, and writes that fit into the allocated space succeed. */
   failed(error: unknown): void {
     if (!(error instanceof Error) || codeOf(error.cause) !== DISK_FULL) return
     this.isFull = true

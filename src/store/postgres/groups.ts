@@ -20,11 +20,7 @@ interface GroupsOptions {
   lane: Lane<Job, unknown>
   onStage?: StageListener | undefined
 }
-export interface Groups {
-  /** Puts an operation into the queue of its batches. Undefined for operations that are not batched. */
-  push(job: Job, onBatch?: BatchListener): Promise<unknown> | undefined
-  all(): readonly Pick<Lane<unknown, unknown>, 'stats' | 'drained'>[]
-}
+export type Groups = ReturnType<typeof openGroups>
 
 /** Maximum number of operations in a batch. */
 const GROUP = 64
@@ -35,7 +31,7 @@ const GROUP = 64
 const FULL_BESIDE = 3
 
 /** Opens the lanes of batched operations. */
-export function openGroups(options: GroupsOptions): Groups {
+export function openGroups(options: GroupsOptions) {
   const batches = batchesOf(options)
   const grouping = <J>(run: (jobs: J[]) => Promise<Outcomes>) =>
     new Lane<J, unknown>({
@@ -60,7 +56,8 @@ export function openGroups(options: GroupsOptions): Groups {
     return op === 'recordIssuance' && !(input as { uses?: unknown }).uses ? issuances : undefined
   }
   return {
-    push(job, onBatch) {
+    /** Puts an operation into the queue of its batches. Undefined for operations that are not batched. */
+    push(job: Job, onBatch?: BatchListener): Promise<unknown> | undefined {
       const lane = laneOf(job)
       if (lane) return lane.push(job, onBatch)
       const fused = fuse(job)
@@ -72,7 +69,13 @@ export function openGroups(options: GroupsOptions): Groups {
       }
       return same.push({ job, fused }, onBatch)
     },
-    all: () => [reads, issuances, events, exchanges, ...changes.values()],
+    all: (): readonly Pick<Lane<unknown, unknown>, 'stats' | 'drained'>[] => [
+      reads,
+      issuances,
+      events,
+      exchanges,
+      ...changes.values(),
+    ],
   }
 }
 

@@ -39,29 +39,10 @@ interface VersionRow {
 }
 
 /** The registration of this process as an instance. */
-export interface Presence {
-  /** The number of instances including this one; the last known number while the database is unavailable. */
-  count(): number
-  /** Why this version does not work with the database, in a sentence. Undefined when it does. */
-  unsupported(): string | undefined
-  /** The shared settings in which this instance and the others differ. */
-  differing(): readonly SharedSetting[]
-  /** Initialises a new connection. */
-  enter(on: pg.Client): Promise<void>
-  /** Renews the row, counts the instances, and reads the versions. */
-  ask(from: pg.Client): Promise<VersionRow[]>
-  /** Writes on a connection whose commits wait for the disk and for the standby. `wide` also allocates space on the disk. */
-  prove(on: pg.ClientBase, wide: boolean): Promise<void>
-  /** Removes the row of this instance. */
-  leave(on: pg.Client): Promise<void>
-}
+export type Presence = ReturnType<typeof openPresence>
 
 /** Creates the registration of a process. A process that is not a server, which says nothing about itself, is never counted. */
-export function openPresence(
-  id: string,
-  serves: InstanceAbout | undefined,
-  log: Pick<Logger, 'error' | 'warn'>,
-): Presence {
+export function openPresence(id: string, serves: InstanceAbout | undefined, log: Pick<Logger, 'error' | 'warn'>) {
   const row = serves && [
     id,
     serves.version,
@@ -81,13 +62,18 @@ export function openPresence(
     unsupported = reason
   }
   return {
+    /** The number of instances including this one; the last known number while the database is unavailable. */
     count: () => Math.max(before, last),
+    /** Why this version does not work with the database, in a sentence. Undefined when it does. */
     unsupported: () => unsupported,
+    /** The shared settings in which this instance and the others differ. */
     differing: () => compare.differing,
-    async enter(on) {
+    /** Initialises a new connection. */
+    async enter(on: pg.Client): Promise<void> {
       if (serves) await unlessReadOnly(() => on.query(SWEEP))
     },
-    async ask(from) {
+    /** Renews the row, counts the instances, and reads the versions. */
+    async ask(from: pg.Client): Promise<VersionRow[]> {
       const renewed = serves ? await unlessReadOnly(() => from.query<VersionRow>(RENEW, row)) : undefined
       const { rows } = renewed ?? (await from.query<VersionRow>(VERSIONS))
       if (renewed) [before, last] = [last, 1 + (rows[0]?.others ?? 0)]
@@ -95,11 +81,13 @@ export function openPresence(
       if (renewed) compare.with(rows[0]?.settings ?? '')
       return rows
     },
-    async prove(on, wide) {
+    /** Writes on a connection whose commits wait for the disk and for the standby. `wide` also allocates space on the disk. */
+    async prove(on: pg.ClientBase, wide: boolean): Promise<void> {
       if (wide) await on.query(TAKE_ROOM)
       await on.query(PROVE, [`${id}-write`])
     },
-    async leave(on) {
+    /** Removes the row of this instance. */
+    async leave(on: pg.Client): Promise<void> {
       // A row that could not be removed expires soon.
       for (const row of [id, `${id}-write`]) await on.query(LEAVE, [row]).catch(() => {})
     },

@@ -11,9 +11,9 @@ import type { Invalidation } from '../cache.ts'
 import { Backends } from './backends.ts'
 import { clientSettings } from './client.ts'
 import { type ConnectionSettings, connectMs, PostgresConnection, type PostgresPlace } from './connection.ts'
-import { type Durability, SILENT_MS, watchDurability } from './durable.ts'
-import { type Listener, openListener } from './listener.ts'
-import { type ConnectionPool, openPool, type PoolUse, refusedFor } from './pool.ts'
+import { Durability, SILENT_MS } from './durable.ts'
+import { openListener } from './listener.ts'
+import { openPool, type PoolUse, refusedFor } from './pool.ts'
 
 /** `storage.postgres` of the configuration; tests make their own. */
 export type PostgresSettings = Omit<Config['storage']['postgres'], 'dsn' | 'password_file' | 'connect_wait'> &
@@ -28,16 +28,7 @@ interface LinkOptions {
   /** Reverts operations of unknown outcome. Called when no connection can commit them any more. */
   settle(): Promise<void>
 }
-export interface PostgresLink {
-  pool: ConnectionPool
-  listener: Listener
-  durability: Durability
-  /** The error for an operation that cannot be run now. */
-  refusal(use: PoolUse): OAuthError | undefined
-  /** Requests that abandoned connections are terminated, and then settle(). */
-  mend(): void
-  close(): Promise<unknown>
-}
+export type PostgresLink = Awaited<ReturnType<typeof openLink>>
 
 /** Milliseconds between attempts to resolve connections and operations without an answer. */
 const MEND_MS = 100
@@ -45,7 +36,7 @@ const MEND_MS = 100
 const GONE_TRIES = 20
 
 /** Connects to the server. Rejects when it cannot be reached. */
-export async function openLink(settings: PostgresSettings, options: LinkOptions): Promise<PostgresLink> {
+export async function openLink(settings: PostgresSettings, options: LinkOptions) {
   const { log, serves, onInvalidation, settle } = options
   const client = clientSettings(settings)
   const backends = new Backends()
@@ -58,13 +49,14 @@ export async function openLink(settings: PostgresSettings, options: LinkOptions)
     onFound: (on) => waitFor(() => backends.terminate(on)),
     log,
   })
-  const refusal = (use: PoolUse) => {
+  /** The error for an operation that cannot be run now. */
+  const refusal = (use: PoolUse): OAuthError | undefined => {
     if (!listener.connection()) return refusedFor('the database is unavailable')
-    return use === 'writing' && !durability.works() ? refusedFor('the database takes no writes') : undefined
+    return use === 'writing' && !durability.works ? refusedFor('the database takes no writes') : undefined
   }
   const pool = openPool({ config: poolConfig(settings, client), backends, log, refusal, onLeft: () => mend() })
-  const durability = watchDurability({
-    write: (wide) => pool.lend((on) => listener.prove(on, wide), { use: 'mending' }),
+  const durability: Durability = new Durability({
+    write: (wide) => pool.lend((on) => listener.presence.prove(on, wide), { use: 'mending' }),
     isReachable: () => listener.connection() !== undefined,
     onSilent: () => pool.giveUp('writing', SILENT_MS),
     onBack: () => mend(),

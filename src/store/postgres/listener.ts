@@ -5,7 +5,7 @@ import type pg from 'pg'
 import { newId } from '../../lib/id.ts'
 import { systemClock } from '../../lib/time.ts'
 import { withTimeout } from '../../lib/timeout.ts'
-import type { InstanceAbout, SharedSetting } from '../../records/instance.ts'
+import type { InstanceAbout } from '../../records/instance.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import { type Invalidation, STALE_MS } from '../cache.ts'
 import { UNHEALTHY_MS } from '../index.ts'
@@ -35,26 +35,6 @@ const SESSION = "SET synchronous_commit = off; SET default_transaction_isolation
 /** Servers that speak the protocol but have no LISTEN: feature not supported, syntax error. */
 const CANNOT_LISTEN = ['0A000', '42601']
 
-export interface Listener {
-  /** Whether the database answered within the last seconds. */
-  isHealthy(): boolean
-  /** How many instances share the database, this one included. */
-  instances(): number
-  /** Why this version does not work with the database, in a sentence. Undefined when it does. */
-  unsupported(): string | undefined
-  /** The shared settings in which the instances differ. */
-  differing(): readonly SharedSetting[]
-  /** When this process noticed that the database is in an earlier state than before, in epoch seconds. */
-  wentBackAt(): number | undefined
-  /** The connection; undefined while the server is unavailable. */
-  connection(): pg.Client | undefined
-  /** Writes as every operation does, on a connection with the settings of the pool. `wide` also allocates space on the disk. */
-  prove(on: pg.ClientBase, wide: boolean): Promise<void>
-  /** The last statement of a transaction: it notifies the other instances with the commit. */
-  announcement(about: Invalidation): Statement
-  close(): Promise<void>
-}
-
 export interface ListenerOptions {
   settings: ConnectionSettings
   /** What this process says about itself as an instance. Undefined when it is not a server. */
@@ -69,20 +49,21 @@ export interface ListenerOptions {
 }
 
 /** Starts to listen. Rejects when the database is unreachable. After a first success, a lost connection is replaced. */
-export async function openListener(options: ListenerOptions): Promise<Listener> {
+export async function openListener(options: ListenerOptions) {
   const self = newId()
   const presence = openPresence(self, options.serves, options.log)
   const connection = new ListeningConnection(options, presence, self)
   await connection.start()
   return {
+    /** Whether the database answered within the last seconds. */
     isHealthy: () => connection.silentMs() < UNHEALTHY_MS,
-    instances: presence.count,
-    unsupported: presence.unsupported,
-    differing: presence.differing,
+    presence,
+    /** When this process noticed that the database is in an earlier state than before, in epoch seconds. */
     wentBackAt: () => connection.wentBackAt,
+    /** The connection; undefined while the server is unavailable. */
     connection: () => connection.client,
-    prove: presence.prove,
-    announcement: (about) => announcementOf(about, self, connection.canListen),
+    /** The last statement of a transaction: it notifies the other instances with the commit. */
+    announcement: (about: Invalidation) => announcementOf(about, self, connection.canListen),
     close: () => connection.close(),
   }
 }

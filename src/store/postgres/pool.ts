@@ -27,15 +27,7 @@ interface PoolOptions {
   onLeft(): void
 }
 
-export interface ConnectionPool {
-  lend: Lend
-  /** Abandons every connection: the server of these connections is gone. */
-  discard(): void
-  /** Abandons connections that were lent for a purpose and have had no answer for some milliseconds. */
-  giveUp(use: PoolUse, silentMs: number): void
-  counts(): Record<'open' | 'idle' | 'waiting', number>
-  close(): Promise<void>
-}
+export type ConnectionPool = ReturnType<typeof openPool>
 
 interface Loan {
   use: PoolUse
@@ -43,7 +35,7 @@ interface Loan {
 }
 
 /** Opens the pool; connections are opened when they are needed. */
-export function openPool(options: PoolOptions): ConnectionPool {
+export function openPool(options: PoolOptions) {
   const pool = new pg.Pool({ ...options.config, onConnect: (client) => options.backends.identify(client) })
   const clients = new Set<pg.PoolClient>()
   const loans = new Map<pg.PoolClient, Loan>()
@@ -63,7 +55,8 @@ export function openPool(options: PoolOptions): ConnectionPool {
   }
   return {
     lend: lenderOf(pool, loans, options.refusal, leave),
-    discard() {
+    /** Abandons every connection: the server of these connections is gone. */
+    discard(): void {
       discarding = true
       for (const client of [...clients]) {
         // The borrower releases a connection that is lent.
@@ -72,7 +65,8 @@ export function openPool(options: PoolOptions): ConnectionPool {
       }
       discarding = false
     },
-    giveUp(use, silentMs) {
+    /** Abandons connections that were lent for a purpose and have had no answer for some milliseconds. */
+    giveUp(use: PoolUse, silentMs: number): void {
       for (const [client, loan] of loans)
         if (loan.use === use && performance.now() - loan.sinceMs >= silentMs) destroy(client)
     },
