@@ -142,13 +142,6 @@ export const maybeDecoded = <T>(value: unknown): T | undefined => (value === nul
 export const maybeEncoded = (value: object | undefined): string | null =>
   value === undefined ? null : JSON.stringify(value)
 
-/** Columns qualified by the alias of a table. */
-export const columnsOf = (alias: string, columns: string): string =>
-  columns
-    .split(', ')
-    .map((column) => `${alias}.${column}`)
-    .join(', ')
-
 /** The last id of the next `rows` rows of a table after an id. Undefined when fewer rows are left. */
 export function* windowEnd(table: string, after: Buffer, rows: number): Op<Buffer | undefined> {
   const last = yield* one(`SELECT id FROM ${table} WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?`, after, rows - 1)

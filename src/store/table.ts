@@ -136,7 +136,7 @@ export function plainTable<R extends object, InParts extends keyof R = never>(
     /** A record from its row. */
     read,
     /** The columns of the table as `alias` in a join, and their reader: their names in the row begin with `prefix`, unlike those of other tables. */
-    as: (alias: string, prefix: string) => ({
+    as: (alias: string, prefix = '') => ({
       columns: selected.map((name) => `${alias}.${name} AS ${prefix}${name}`).join(', '),
       read: reader(prefix),
     }),

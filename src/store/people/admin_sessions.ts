@@ -2,9 +2,9 @@
 import type { AdminIdentity, AdminSession } from '../../records/admin_session.ts'
 import type { ApiKey } from '../../records/api_key.ts'
 import type { User } from '../../records/user.ts'
-import { change, columnsOf, idBytes, type Op, one, raw, str } from '../op.ts'
+import { change, idBytes, type Op, one, raw, str } from '../op.ts'
 import { column, plainTable } from '../table.ts'
-import { readUser, USER_COLUMNS } from './user_rows.ts'
+import { USERS } from './user_rows.ts'
 
 /** A session, with the members of its identity as columns. */
 type StoredSession = Omit<AdminSession, 'identity'> & Partial<AdminIdentity>
@@ -37,7 +37,7 @@ interface FoundAdminSession {
 
 /** A live session, with the person or the key that it belongs to. */
 export function* findAdminSession({ id, now }: { id: string; now: number }): Op<FoundAdminSession | undefined> {
-  const columns = raw(`${SESSION.columns}, ${columnsOf('u', USER_COLUMNS)}`)
+  const columns = raw(`${SESSION.columns}, ${USERS.as('u').columns}`)
   const row = yield* one`SELECT k.name AS key_name, k.capability AS key_capability, ${columns}
     FROM admin_sessions s LEFT JOIN users u ON u.id = s.user_id AND u.status = 'active'
       LEFT JOIN api_keys k ON k.id = s.api_key_id
@@ -45,7 +45,7 @@ export function* findAdminSession({ id, now }: { id: string; now: number }): Op<
   if (!row) return undefined
   return {
     session: sessionOf(SESSION.read(row)),
-    user: row.id === null ? undefined : readUser(row),
+    user: row.id === null ? undefined : USERS.read(row),
     key:
       row.key_name === null
         ? undefined

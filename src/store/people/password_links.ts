@@ -1,9 +1,9 @@
 // Operations on the one-time links with which users set a password.
 import { equalSecrets } from '../../lib/id.ts'
 import type { PasswordLink, User } from '../../records/user.ts'
-import { columnsOf, forUpdate, idBytes, idText, type Op, one, raw } from '../op.ts'
+import { forUpdate, idBytes, idText, type Op, one, raw } from '../op.ts'
 import { column, plainTable } from '../table.ts'
-import { readUser, USER_COLUMNS } from './user_rows.ts'
+import { USERS } from './user_rows.ts'
 import { updateUser } from './users.ts'
 
 const LINKS = plainTable<PasswordLink>('password_links', {
@@ -25,10 +25,10 @@ interface PresentedLink {
 
 /** The user who may set a password with a link. Undefined when the link is wrong, expired or used, or when the user is disabled. */
 export function* findLinkedUser({ id, hash, now }: PresentedLink): Op<User | undefined> {
-  const row = yield* one`SELECT l.hash AS link_hash, ${raw(columnsOf('u', USER_COLUMNS))}
+  const row = yield* one`SELECT l.hash AS link_hash, ${raw(USERS.as('u').columns)}
     FROM password_links l JOIN users u ON u.id = l.user_id
     WHERE l.id = ${idBytes(id)} AND l.expires_at > ${now} AND u.status = 'active' AND u.provider = 'local'`
-  return row && equalSecrets(idText(row.link_hash), hash) ? readUser(row) : undefined
+  return row && equalSecrets(idText(row.link_hash), hash) ? USERS.read(row) : undefined
 }
 
 /**

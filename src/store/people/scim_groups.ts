@@ -12,7 +12,6 @@ import {
   listed,
   type Op,
   partsOf,
-  raw,
   selectNumber,
   str,
   where,
@@ -20,7 +19,7 @@ import {
 import { column, plainTable } from '../table.ts'
 import { forIds, groupsOfPeople, nameKey } from './scim_people.ts'
 import type { ScimChange } from './scim_users.ts'
-import { addGroups, readUser, USER_COLUMNS, writeProviderGroups } from './user_rows.ts'
+import { addGroups, USERS, writeProviderGroups } from './user_rows.ts'
 
 const GROUPS = plainTable<ScimGroup>(
   'scim_groups',
@@ -217,16 +216,17 @@ function* changeMembers({ id, provider, steps }: Pick<GroupChange, 'id' | 'provi
 function* changePeople(people: ReadonlySet<string>, provider: string, now: number): Op<ScimChange['events']> {
   const ids = [...people].sort()
   const groups = yield* groupsOfPeople(ids)
-  const rows = yield* forIds(ids, (some) => all`SELECT ${raw(USER_COLUMNS)} FROM users WHERE id IN ${some} ORDER BY id`)
-  const changed = rows.flatMap((row): { before: User; after: User }[] => {
-    const before = readUser(row)
+  const users = yield* forIds(ids, (some) => USERS.list`WHERE id IN ${some} ORDER BY id`)
+  const changed = users.flatMap((before): { before: User; after: User }[] => {
     const provider_groups = (groups.get(before.id) ?? []).map(({ displayName }) => displayName).sort()
     return isDeepStrictEqual(before.provider_groups, provider_groups)
       ? []
       : [{ before, after: { ...before, provider_groups } }]
   })
-  const users = changed.map(({ after }) => after)
-  yield* writeProviderGroups(users, now)
+  yield* writeProviderGroups(
+    changed.map(({ after }) => after),
+    now,
+  )
   const regrouped = changed
     .filter(({ before, after }) => !isDeepStrictEqual(groupsOf(before), groupsOf(after)))
     .map(({ after }) => after)

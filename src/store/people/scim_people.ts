@@ -98,8 +98,8 @@ export function* findScimUser({ id, provider }: { id: string; provider: string }
 }
 
 /** The rows of a query for the parts of a list of ids. */
-export function* forIds(ids: readonly string[], query: (some: Sql) => Op<Row[]>): Op<Row[]> {
-  const found: Row[][] = []
+export function* forIds<R>(ids: readonly string[], query: (some: Sql) => Op<R[]>): Op<R[]> {
+  const found: R[][] = []
   for (const some of partsOf(ids)) found.push(yield* query(listed(some)))
   return found.flat()
 }

@@ -1,21 +1,21 @@
 // Operations on the sessions of browsers: the sign-ins of users.
 import type { Session } from '../../records/session.ts'
 import type { User } from '../../records/user.ts'
-import { all, change, columnsOf, idBytes, type Op, one } from '../op.ts'
+import { all, change, idBytes, type Op, one } from '../op.ts'
 import { endSessions, removeSessions, SESSIONS } from './session_rows.ts'
-import { deletePasswordLinks, readUser, USER_COLUMNS } from './user_rows.ts'
+import { deletePasswordLinks, USERS } from './user_rows.ts'
 
 /** Records a session. */
 export const createSession = (session: Session) => SESSIONS.add(session)
 
 const SESSION = SESSIONS.as('s', 'session_')
-const FIND = `SELECT ${SESSION.columns}, ${columnsOf('u', USER_COLUMNS)}
+const FIND = `SELECT ${SESSION.columns}, ${USERS.as('u').columns}
   FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = ? AND s.expires_at > ? AND u.status = ?`
 
 /** A live session of an active user. */
 export function* findSession(w: { id: string; now: number }): Op<{ session: Session; user: User } | undefined> {
   const row = yield* one(FIND, idBytes(w.id), w.now, 'active')
-  return row && { user: readUser(row), session: SESSION.read(row) }
+  return row && { user: USERS.read(row), session: SESSION.read(row) }
 }
 
 /** The live sessions of a user, newest first, at most 100. */

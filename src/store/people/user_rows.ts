@@ -53,10 +53,6 @@ export const USERS = recordTable<User, keyof Profile>(
     email_key: { write: ({ email }) => (email === undefined ? null : emailKeys(email)[0]) },
   },
 )
-/** The columns of a user. */
-export const USER_COLUMNS = USERS.columns
-/** A user from its row. */
-export const readUser = USERS.read
 
 /**
  * The keys that rows may have for an email: first that of new rows, in which an internationalised domain has its letters, so that searches

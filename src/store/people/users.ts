@@ -12,21 +12,7 @@ import {
   type Search,
   searchRows,
 } from '../list.ts'
-import {
-  all,
-  change,
-  columnsOf,
-  containing,
-  either,
-  exists,
-  is,
-  maybeStr,
-  type Op,
-  one,
-  raw,
-  str,
-  where,
-} from '../op.ts'
+import { all, change, containing, either, exists, is, maybeStr, type Op, one, raw, str, where } from '../op.ts'
 import { removeFromAccess } from '../references.ts'
 import { endFamilies } from '../tokens/families.ts'
 import { forgetConnections } from './connections.ts'
@@ -41,8 +27,6 @@ import {
   insertUsers,
   isEmailTaken,
   isSameEmail,
-  readUser,
-  USER_COLUMNS,
   USERS,
   withLetters,
 } from './user_rows.ts'
@@ -61,19 +45,19 @@ export function* findPerson({ id }: { id: string; version: number }): Op<Person 
 
 /** The user with this email, whose case and whose form of the domain do not matter. Of two accounts of earlier versions it is the one with the given form. */
 export function* findUserByEmail({ email }: { email: string }): Op<User | undefined> {
-  const found = yield* all`SELECT ${raw(USER_COLUMNS)}, email_key FROM users ${where(hasEmail(email))}`
+  const found = yield* all`SELECT ${raw(USERS.columns)}, email_key FROM users ${where(hasEmail(email))}`
   // A key finds a row, but whose address it is follows from the email alone.
   const rows = found.filter((row) => isSameEmail(maybeStr(row.email), email))
   const row = rows.find(({ email_key }) => email_key === email.toLowerCase()) ?? rows[0]
-  return row && readUser(row)
+  return row && USERS.read(row)
 }
 
-const LIST: ListSpec = { table: 'users', columns: `${USER_COLUMNS}, email_key`, at: 'created_at', id: 'id' }
+const LIST: ListSpec = { table: 'users', columns: `${USERS.columns}, email_key`, at: 'created_at', id: 'id' }
 /** The users of a group. The index of user_groups has them by age. */
 const membersOf = (group: string): ListSpec => ({
   table: 'user_groups g',
   join: 'JOIN users u ON u.id = g.user_id',
-  columns: `${columnsOf('u', USER_COLUMNS)}, u.email_key, g.user_id`,
+  columns: `${USERS.as('u').columns}, u.email_key, g.user_id`,
   at: 'g.created_at',
   id: 'g.user_id',
   only: ['g.name = ?', group],
@@ -90,7 +74,7 @@ interface UserFilter {
 export function* listUsers({ email, group, issuer, ...page }: { email?: string } & UserFilter & ListPage): Op<User[]> {
   const ofProvider = is(group === undefined ? 'provider_issuer' : 'u.provider_issuer', issuer)
   const rows = yield* listPage(placesOf(group), page, email === undefined ? undefined : hasEmail(email), ofProvider)
-  return rows.map(readUser)
+  return rows.map(USERS.read)
 }
 
 /** The users among the next rows of the list whose email, name or id contains the text. */
@@ -106,7 +90,7 @@ export function* listUsersWith({ group, issuer, ...search }: UserFilter & Search
           group,
         ])
       : yield* searchRows(placesOf(group), search, ...matching)
-  return { rows: rows.map(readUser), next }
+  return { rows: rows.map(USERS.read), next }
 }
 
 /** Reading users in order of age is faster than looking up the users of a group by about this factor. */
@@ -135,7 +119,7 @@ export function* updateUser(w: {
   now: number
 }): Op<'updated' | 'stale' | 'exists' | 'subject_exists'> {
   const { user, signOut, now } = w
-  const before = yield* one`SELECT ${raw(USER_COLUMNS)}, email_key FROM users
+  const before = yield* one`SELECT ${raw(USERS.columns)}, email_key FROM users
     WHERE id = ${user.id} AND version = ${user.version}`
   const key = before && isSameEmail(maybeStr(before.email), user.email) ? maybeStr(before.email_key) : undefined
   if (key === undefined && (yield* isEmailTaken(user.email, user.id))) return 'exists'
@@ -144,7 +128,7 @@ export function* updateUser(w: {
   // A row keeps its key while its email stays the same.
   const outcome = yield* USERS.update(user, key === undefined ? {} : { email_key: key })
   if (!before || outcome === 'stale') return 'stale'
-  if (!isDeepStrictEqual(groupsOf(readUser(before)), groupsOf(user))) {
+  if (!isDeepStrictEqual(groupsOf(USERS.read(before)), groupsOf(user))) {
     yield* deleteGroups(user.id)
     yield* addGroups([user])
   }

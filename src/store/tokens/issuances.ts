@@ -6,7 +6,6 @@ import type { SingleUse } from '../../records/single_use.ts'
 import { type Ends, findFrontingLink } from '../clients/fronting.ts'
 import {
   change,
-  columnsOf,
   exists,
   idBytes,
   is,
@@ -56,7 +55,7 @@ export interface TokenState {
   issuance: Issuance
 }
 
-const TOKEN_STATE = `SELECT ${columnsOf('i', ISSUANCES.columns)}, ${DEAD_AT}, u.status AS user_status, u.version AS user_version, c.scope AS consent_scope, c.resource_id AS consent_resource_id
+const TOKEN_STATE = `SELECT ${ISSUANCES.as('i').columns}, ${DEAD_AT}, u.status AS user_status, u.version AS user_version, c.scope AS consent_scope, c.resource_id AS consent_resource_id
   FROM issuances i ${ENDED_BY} LEFT JOIN users u ON u.id = i.sub WHERE i.id = ?`
 const ANCESTOR = `SELECT i.parent_id, ${DEAD_AT}, cl.status AS client_status
   FROM issuances i ${ENDED_BY} LEFT JOIN clients cl ON cl.client_id = i.client_id WHERE i.id = ?`

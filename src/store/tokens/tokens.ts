@@ -5,19 +5,7 @@ import type { AskedDetails } from '../../records/authorization_details.ts'
 import type { AuthorizationRequest } from '../../records/authorization_request.ts'
 import type { Consent } from '../../records/consent.ts'
 import type { RefreshToken, TokenFamily } from '../../records/token_family.ts'
-import {
-  change,
-  changed,
-  columnsOf,
-  forUpdate,
-  idBytes,
-  maybeEncoded,
-  maybeNum,
-  maybeStr,
-  type Op,
-  one,
-  type Row,
-} from '../op.ts'
+import { change, changed, forUpdate, idBytes, maybeEncoded, maybeNum, maybeStr, type Op, one, type Row } from '../op.ts'
 import { recordAudit } from './audit_trail.ts'
 import { type EndReason, endFamilies } from './families.ts'
 import { type NewIssuance, recordIssuance } from './issuances.ts'
@@ -99,7 +87,7 @@ const STANDING =
   'u.status AS user_status, u.version AS user_version, c.revoked_at AS consent_revoked_at, c.scope AS consent_scope'
 const standingOf = (alias: string) =>
   `LEFT JOIN users u ON u.id = ${alias}.user_id LEFT JOIN consent_grants c ON c.id = ${alias}.consent_id`
-const FIND_CODE = `SELECT ${columnsOf('a', REQUESTS.columns)}, ${STANDING} FROM authorization_requests a
+const FIND_CODE = `SELECT ${REQUESTS.as('a').columns}, ${STANDING} FROM authorization_requests a
   ${standingOf('a')} WHERE a.id = ? AND a.code_hash IS NOT NULL`
 
 export interface FoundCode extends Standing {
@@ -144,7 +132,7 @@ export function* revokeRedemption({ authorization_id, now }: { authorization_id:
 }
 
 const TOKEN = REFRESH_TOKENS.as('r', 'token_')
-const FIND_REFRESH_TOKEN = `SELECT ${TOKEN.columns}, ${columnsOf('f', FAMILIES.columns)}, ${STANDING}
+const FIND_REFRESH_TOKEN = `SELECT ${TOKEN.columns}, ${FAMILIES.as('f').columns}, ${STANDING}
   FROM refresh_tokens r JOIN token_families f ON f.id = r.family_id ${standingOf('f')} WHERE r.id = ?`
 
 export interface FoundRefreshToken extends Standing {
