@@ -1,13 +1,13 @@
 // The signing keys in use: the current key, the previous keys for as long as their tokens may live, and the next key.
 import { unavailable } from '../lib/error.ts'
 import { digest } from '../lib/id.ts'
-import { SingleFlight } from '../lib/threads/single_flight.ts'
+import { SingleFlight, sharedRead } from '../lib/threads/single_flight.ts'
 import type { Clock } from '../lib/time.ts'
 import type { Alg } from '../records/jwk.ts'
 import type { IdTokenAlg } from '../records/rare_members.ts'
 import type { AccessTokenTyp } from '../records/resource.ts'
 import { headerSegment, thumbprint } from './jws.ts'
-import { currentOf, type KeySource, type RemoteState, type SourceKey } from './key_source.ts'
+import { currentOf, type KeySource, type SourceKey } from './key_source.ts'
 import type { SigningKey } from './pool.ts'
 
 export type PublishedKey = Omit<SourceKey, 'key'> & { thumbprint: string }
@@ -17,34 +17,7 @@ export interface Rotation {
   rotated_at: number
 }
 
-export interface Keyring {
-  readonly store: string
-  /** The key that signs new tokens, with the header of their type; at+jwt by default. */
-  current(typ?: AccessTokenTyp): SigningKey
-  /** The key that signs ID tokens with an algorithm. It is created when it is needed for the first time. Rejects with 503 when that fails. */
-  idTokenKey(alg: IdTokenAlg): Promise<SigningKey>
-  /** Keys that verify tokens: the current key, then the previous keys, newest first, then the next key; then in the same order the keys of ID tokens. */
-  published(): PublishedKey[]
-  find(kid: string): PublishedKey | undefined
-  /** As find(), for a key that another instance may have created: if it is unknown, the keys are read again, but not more often than every SEEK_MS. */
-  seek(kid: string): Promise<PublishedKey | undefined>
-  /** The JWK set (RFC 7517) as text, with its ETag. */
-  jwks(): { body: string; etag: string }
-  /** Makes the next key current. The previous key stays published until its tokens have expired. */
-  rotate(): Promise<Rotation>
-  /** Removes a key at once, even if tokens that it signed are live. If it is the current key, another one becomes current. Undefined when the key does not exist. */
-  revoke(kid: string): Promise<{ current_kid: string } | undefined>
-  /** Reads the keys again. When they cannot be used, it rejects and changes nothing. */
-  reload(): Promise<void>
-  /** Every key, for another thread of this process. */
-  keys(): readonly SourceKey[]
-  /** Registers a listener for changed keys. The caller of a change is answered after the listener has resolved. */
-  onChange(changed: () => Promise<unknown>): void
-  /** The state of the remote engine that signs, if there is one. */
-  readonly remote?: RemoteState
-  /** Stops watching for changes of other processes. */
-  close(): void
-}
+export type Keyring = Awaited<ReturnType<typeof openKeyring>>
 
 interface Loaded {
   signing: Readonly<Record<AccessTokenTyp, SigningKey>>
@@ -76,7 +49,7 @@ interface Options {
 }
 
 /** Loads the keys of a source. Rejects when they cannot be used. Without keys it resolves, and only calls that need a key fail. */
-export async function openKeyring({ source, clock, onError, place = source.name }: Options): Promise<Keyring> {
+export async function openKeyring({ source, clock, onError, place = source.name }: Options) {
   let keys = await source.load()
   let known = loadAny(keys)
   let changed = async (): Promise<unknown> => undefined
@@ -85,7 +58,7 @@ export async function openKeyring({ source, clock, onError, place = source.name 
     if (!known) throw new Error(`no signing key in ${place}: is the server running, is --config right?`)
     return known
   }
-  const published = () =>
+  const published = (): PublishedKey[] =>
     (known?.keys ?? []).filter((key) => key.remove_at === undefined || key.remove_at > clock.now())
   const document = jwksCache(published, clock)
   const use = async (found: SourceKey[]): Promise<void> => {
@@ -97,39 +70,55 @@ export async function openKeyring({ source, clock, onError, place = source.name 
   const reload = async () => use(await source.load())
   const tryReload = () => reload().catch((error: unknown) => onError?.(error))
   const making = new SingleFlight<void>()
-  const find = (kid: string) => published().find((key) => key.kid === kid)
+  const seekAgain = sharedRead(SEEK_MS, tryReload)
+  const find = (kid: string): PublishedKey | undefined => published().find((key) => key.kid === kid)
   const stop = source.watch?.(() => void tryReload())
 
   return {
     store: source.name,
-    current: (typ = 'at+jwt') => loaded().signing[typ],
-    async idTokenKey(alg) {
+    /** The key that signs new tokens, with the header of their type; at+jwt by default. */
+    current: (typ: AccessTokenTyp = 'at+jwt'): SigningKey => loaded().signing[typ],
+    /** The key that signs ID tokens with an algorithm. It is created when it is needed for the first time. Rejects with 503 when that fails. */
+    async idTokenKey(alg: IdTokenAlg): Promise<SigningKey> {
       const there = loaded().idTokens[alg]
       if (there) return there
       await making.run(alg, async () => use(await prepared(source, alg)))
       return loaded().idTokens[alg] ?? noIdTokenKey(alg)
     },
+    /** Keys that verify tokens: the current key, then the previous keys, newest first, then the next key; then in the same order the keys of ID tokens. */
     published,
     find,
-    seek: seeker(find, tryReload),
-    jwks: document.current,
-    async rotate() {
+    /** As find(), for a key that another instance may have created: if it is unknown, the keys are read again, but not more often than every SEEK_MS. */
+    async seek(kid: string): Promise<PublishedKey | undefined> {
+      if (!find(kid)) await seekAgain()
+      return find(kid)
+    },
+    /** The JWK set (RFC 7517) as text, with its ETag. */
+    jwks: (): { body: string; etag: string } => document.current(),
+    /** Makes the next key current. The previous key stays published until its tokens have expired. */
+    async rotate(): Promise<Rotation> {
       loaded()
       await use(await source.rotate())
       const { signing, previous_kid } = loaded()
       return { current_kid: signing['at+jwt'].kid, previous_kid, rotated_at: clock.now() }
     },
-    async revoke(kid) {
+    /** Removes a key at once, even if tokens that it signed are live. If it is the current key, another one becomes current. Undefined when the key does not exist. */
+    async revoke(kid: string): Promise<{ current_kid: string } | undefined> {
       const left = await source.revoke(kid)
       if (left) await use(left)
       return left && { current_kid: loaded().signing['at+jwt'].kid }
     },
+    /** Reads the keys again. When they cannot be used, it rejects and changes nothing. */
     reload,
-    keys: () => keys,
-    onChange: (tell) => {
+    /** Every key, for another thread of this process. */
+    keys: (): readonly SourceKey[] => keys,
+    /** Registers a listener for changed keys. The caller of a change is answered after the listener has resolved. */
+    onChange: (tell: () => Promise<unknown>): void => {
       changed = tell
     },
+    /** The state of the remote engine that signs, if there is one. */
     remote: source.remote,
+    /** Stops watching for changes of other processes. */
     close: () => stop?.(),
   }
 }
@@ -145,24 +134,8 @@ function noIdTokenKey(alg: IdTokenAlg): never {
   throw unavailable(`there is no key of ID tokens with ${alg}`, { reason: 'id_token_key' })
 }
 
-/** Finds a key, and reads the keys again when it is unknown. All calls within SEEK_MS share one read. */
-function seeker(find: Keyring['find'], tryReload: () => Promise<void>): Keyring['seek'] {
-  let startMs = Number.NEGATIVE_INFINITY
-  let done = Promise.resolve()
-  return async (kid) => {
-    const there = find(kid)
-    if (there) return there
-    if (performance.now() - startMs >= SEEK_MS) {
-      startMs = performance.now()
-      done = tryReload()
-    }
-    await done
-    return find(kid)
-  }
-}
-
 /** The JWK set of the published keys. It is created again after a drop, and when a key is no longer published. */
-function jwksCache(published: Keyring['published'], clock: Clock) {
+function jwksCache(published: () => PublishedKey[], clock: Clock) {
   let document: JwksDocument | undefined
   return {
     current(): JwksDocument {

@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '../context.ts'
 import { OAuthError } from '../lib/error.ts'
+import { sharedRead } from '../lib/threads/single_flight.ts'
 import type { EventCursor, EventReceiver, FeedPlace } from '../records/event_receiver.ts'
 import type { FeedEvent } from '../store/clients/event_feed.ts'
 import type { SecurityEvent } from './concerned.ts'
@@ -69,7 +70,7 @@ async function waitFor(
   let { end } = from
   for (let look = 1; performance.now() < untilMs && !app.lifecycle.draining; look++) {
     await sleep(LOOK_MS, undefined, { ref: false })
-    const hasNewEvents = (await sharedEnd(app)) !== end
+    const hasNewEvents = (await roomOf(app).end()) !== end
     // Not with an event only: the change may have come while the poll began, or reach the caches of this instance after its event.
     if (!hasNewEvents && look % LOOKS_PER_CHECK !== 0) continue
     const stream = (await app.store.listReceivers({ kind: 'stream' })).find((each) => each.id === id)
@@ -166,25 +167,16 @@ async function waitingOf(app: App, stream: EventReceiver, item: FeedEvent): Prom
 
 /** The state that all waiting polls of an app share. */
 interface Room {
-  ms: number
-  end: Promise<number>
+  /** The end of the trail, read at most once per LOOK_MS / 2 for all polls. */
+  end: () => Promise<number>
   /** Number of waiting polls, by stream. */
   waiting: Map<string, number>
 }
 const rooms = new WeakMap<App['config'], Room>()
-function roomOf({ config }: App): Room {
-  const known = rooms.get(config) ?? { ms: Number.NEGATIVE_INFINITY, end: Promise.resolve(0), waiting: new Map() }
+function roomOf({ config, store }: App): Room {
+  const known = rooms.get(config) ?? { end: sharedRead(LOOK_MS / 2, () => feedEnd(store)), waiting: new Map() }
   rooms.set(config, known)
   return known
-}
-
-/** The end of the trail, read at most once per LOOK_MS / 2 for all polls. */
-function sharedEnd(app: App): Promise<number> {
-  const room = roomOf(app)
-  if (performance.now() - room.ms < LOOK_MS / 2) return room.end
-  room.ms = performance.now()
-  room.end = feedEnd(app.store)
-  return room.end
 }
 
 /** Runs a waiting poll. Undefined at once when MAX_WAITING polls of the stream wait already. */

@@ -8,6 +8,7 @@ import { certificateEnds, lastBackupOf } from '../admin/upkeep.ts'
 import type { App } from '../context.ts'
 import { lagByWay } from '../events/lag.ts'
 import type { LaneStats } from '../lib/threads/lane.ts'
+import { sharedRead } from '../lib/threads/single_flight.ts'
 import { SHARED_SETTING_NAMES } from '../records/instance.ts'
 import type { ScimState } from '../store/people/scim_providers.ts'
 import type { PurgeRun } from '../store/retention.ts'
@@ -32,13 +33,7 @@ const RECOUNT_MS = 15_000
 /** The report of wasted tokens reads up to 100,000 rows. */
 const WASTE_MS = 900_000
 
-function cached<R>(count: () => Promise<R>, everyMs = RECOUNT_MS): () => Promise<R> {
-  let last: { ms: number; counting: Promise<R> } | undefined
-  return () => {
-    if (!last || performance.now() - last.ms >= everyMs) last = { ms: performance.now(), counting: count() }
-    return last.counting
-  }
-}
+const cached = <R>(count: () => Promise<R>) => sharedRead(RECOUNT_MS, count)
 
 /** Registers the gauges of an app, and the counters that its parts keep. */
 export function addGauges(app: App): void {
@@ -51,7 +46,7 @@ export function addGauges(app: App): void {
     ['ext_lockouts', () => store.countLockouts({ now: clock.now() })],
   ]
   for (const [name, count] of counts) metrics.gauge(name, cached(count))
-  const waste = cached(() => wasteOf(app, 0), WASTE_MS)
+  const waste = sharedRead(WASTE_MS, () => wasteOf(app, 0))
   metrics.gauge('ext_wasteful_clients', async () => (await waste()).wasteful_clients)
   metrics.gauge('ext_avoidable_tokens_per_second', async () => (await waste()).avoidable_per_second)
   metrics.gauge('ext_events_failing_seconds', () => failingReceivers(app), 'receiver')

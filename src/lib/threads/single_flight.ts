@@ -1,5 +1,14 @@
 // At most one call in flight per key: callers that ask while it runs share its result.
 
+/** A read whose result, or failure, all callers share for some milliseconds after it began. */
+export function sharedRead<R>(ms: number, read: () => Promise<R>): () => Promise<R> {
+  let last: { beganMs: number; result: Promise<R> } | undefined
+  return () => {
+    if (!last || performance.now() - last.beganMs >= ms) last = { beganMs: performance.now(), result: read() }
+    return last.result
+  }
+}
+
 /** The calls in flight, by key. Nothing is kept of a call that has settled. */
 export class SingleFlight<V, K = string> {
   private readonly flights = new Map<K, Promise<V>>()
