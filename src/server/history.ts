@@ -1,6 +1,6 @@
 // Writes the sums and failures of this process to the store: once a minute, in small operations, outside of requests.
 import type { App } from '../context.ts'
-import { type ActivitySum, busiest, type MinuteSums } from '../telemetry/activity_sums.ts'
+import { type ActivitySum, busiest, type MinuteSums, NOTHING } from '../telemetry/activity_sums.ts'
 
 /** Names of a kind that have sums of their own in a minute. The rest is summed. */
 const MOST_NAMES = 100
@@ -39,8 +39,7 @@ class History {
     const now = app.clock.now()
     this.written = Math.floor(now / 60)
     const { version, commit } = app.build
-    const counts = { requests: 1, refused: 0, limited: 0, issued: 0 }
-    app.sums.add({ at: now, sums: [{ kind: 'start', name: `${version} (${commit})`, ...counts }] })
+    app.sums.add({ at: now, sums: [{ ...NOTHING, kind: 'start', name: `${version} (${commit})`, requests: 1 }] })
   }
 
   /** Writes the minute that has ended, when it is time. */

@@ -90,7 +90,8 @@ export class ActivitySums {
   }
 }
 
-const NOTHING: RequestCounts = { requests: 0, refused: 0, limited: 0, issued: 0 }
+/** The counts of no request. */
+export const NOTHING: RequestCounts = { requests: 0, refused: 0, limited: 0, issued: 0 }
 const minuteOf = (now: number) => now - (now % MINUTE)
 
 function add(minute: Minute, kind: ActivityKind, name: string, counts: RequestCounts): void {

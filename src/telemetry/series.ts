@@ -2,7 +2,7 @@
 // refusals by reason, queues. In memory, of a fixed size.
 import { Histogram, type HistogramCounts, logarithmic } from '../lib/histogram.ts'
 import type { Clock } from '../lib/time.ts'
-import type { ActivityKind, ActivitySum, MinuteSums } from './activity_sums.ts'
+import { type ActivityKind, type ActivitySum, type MinuteSums, NOTHING } from './activity_sums.ts'
 import type { Metrics } from './metrics.ts'
 
 /** One period. */
@@ -114,10 +114,7 @@ const quantilesOf = (durations: Histogram): Pick<Point, 'p50' | 'p99'> =>
 /** A period as sums for the store. */
 function sumsOf(tokens: Record<string, number>, errors: Record<string, number>, durations: Histogram): ActivitySum[] {
   const sum = (kind: ActivityKind, name: string, counts: Partial<ActivitySum>) => ({
-    requests: 0,
-    refused: 0,
-    limited: 0,
-    issued: 0,
+    ...NOTHING,
     ...counts,
     kind,
     name,
