@@ -4,16 +4,7 @@ import { createHmac } from 'node:crypto'
 import { compactDecrypt, errors } from 'jose'
 import { deriveKey, encrypt, KEY_BYTES, randomNonce, TAG_BYTES } from './aead.ts'
 
-export interface Sealer {
-  /** Encrypts and authenticates a value. */
-  seal(value: object): Promise<string>
-  /** The value, or undefined when the text was not made by seal() with one of the secrets. */
-  open(text: string): Promise<Record<string, unknown> | undefined>
-  /** A MAC over a text for one purpose, as base64url. */
-  mac(purpose: string, text: string): string
-  /** The MACs of the text with each of the secrets. The first one is the result of mac(). */
-  macs(purpose: string, text: string): string[]
-}
+export type Sealer = ReturnType<typeof createSealer>
 
 /** Browsers keep cookies up to this length. */
 const MAX_COOKIE = 4096
@@ -26,19 +17,21 @@ const ACCEPTED = { keyManagementAlgorithms: [HEADER.alg], contentEncryptionAlgor
  * Derives the keys of all purposes from secrets. The first secret seals; values of all of them are accepted, up to a length: that of a
  * cookie by default.
  */
-export function createSealer(secrets: readonly [string, ...string[]], maxLength = MAX_COOKIE): Sealer {
+export function createSealer(secrets: readonly [string, ...string[]], maxLength = MAX_COOKIE) {
   const [first, ...others] = secrets
   const { key, mac } = keysOf(first)
   const earlier = others.map(keysOf)
   return {
+    /** Encrypts and authenticates a value. */
     // Not with jose: WebCrypto takes several times as long for values of this size. What jose opens is a JWE.
-    async seal(value) {
+    async seal(value: object): Promise<string> {
       const nonce = randomNonce()
       const sealed = encrypt({ key, nonce, aad: Buffer.from(PROTECTED) }, Buffer.from(JSON.stringify(value)))
       const parts = [nonce, sealed.subarray(0, -TAG_BYTES), sealed.subarray(-TAG_BYTES)]
       return `${PROTECTED}..${parts.map((part) => part.toString('base64url')).join('.')}`
     },
-    async open(text) {
+    /** The value, or undefined when the text was not made by seal() with one of the secrets. */
+    async open(text: string): Promise<Record<string, unknown> | undefined> {
       if (text.length > maxLength) return undefined
       for (const each of [key, ...earlier.map((keys) => keys.key)]) {
         const plaintext = await decrypted(text, each)
@@ -46,8 +39,13 @@ export function createSealer(secrets: readonly [string, ...string[]], maxLength 
       }
       return undefined
     },
+    /** A MAC over a text for one purpose, as base64url. */
     mac,
-    macs: (purpose, text) => [mac(purpose, text), ...earlier.map((keys) => keys.mac(purpose, text))],
+    /** The MACs of the text with each of the secrets. The first one is the result of mac(). */
+    macs: (purpose: string, text: string): string[] => [
+      mac(purpose, text),
+      ...earlier.map((keys) => keys.mac(purpose, text)),
+    ],
   }
 }
 
@@ -61,7 +59,7 @@ async function decrypted(text: string, key: Uint8Array): Promise<Uint8Array | un
 }
 
 /** The key of sealed values, and the MACs, of one secret. */
-function keysOf(secret: string): { key: Buffer; mac: Sealer['mac'] } {
+function keysOf(secret: string): { key: Buffer; mac: (purpose: string, text: string) => string } {
   const derive = (purpose: string) => deriveKey(secret, 'service', purpose, KEY_BYTES)
   const macs = new Map<string, Buffer>()
   const macKey = (purpose: string) => {

@@ -4,14 +4,7 @@ import { domainToASCII } from 'node:url'
 import { parseRange } from './range.ts'
 
 /** A list of hosts in private networks. */
-export interface HostRules {
-  /** Whether a rule has the host name, or contains the address. */
-  allows(hostname: string, address: string): boolean
-  /** Whether a rule is this address alone. Names and ranges do not count. */
-  allowsExactly(address: string): boolean
-  /** Whether a rule has the host of a URL: its name, or the address that it is. */
-  names(hostname: string): boolean
-}
+export type HostRules = ReturnType<typeof readRules>
 
 const LABEL = '[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?'
 const NAME = new RegExp(`^(?:\\*\\.)?${LABEL}(?:\\.${LABEL})*$`)
@@ -36,7 +29,7 @@ export function hostRules(rules: readonly string[]): HostRules {
   return found
 }
 
-function readRules(rules: readonly string[]): HostRules {
+function readRules(rules: readonly string[]) {
   const [ranges, single] = [new BlockList(), new BlockList()]
   const names = new Set(rules)
   for (const range of rules.map(parseRange)) {
@@ -52,8 +45,11 @@ function readRules(rules: readonly string[]): HostRules {
   const hasName = (name: string) => names.has(name) || names.has(name.replace(/^[^.]+/, '*'))
   const bare = (hostname: string) => hostname.replace(/^\[|\]$|\.$/g, '')
   return {
-    allows: (hostname, address) => contains(ranges, address) || hasName(bare(hostname)),
-    allowsExactly: (address) => contains(single, address),
-    names: (hostname) => contains(ranges, bare(hostname)) || hasName(bare(hostname)),
+    /** Whether a rule has the host name, or contains the address. */
+    allows: (hostname: string, address: string): boolean => contains(ranges, address) || hasName(bare(hostname)),
+    /** Whether a rule is this address alone. Names and ranges do not count. */
+    allowsExactly: (address: string): boolean => contains(single, address),
+    /** Whether a rule has the host of a URL: its name, or the address that it is. */
+    names: (hostname: string): boolean => contains(ranges, bare(hostname)) || hasName(bare(hostname)),
   }
 }

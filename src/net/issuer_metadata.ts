@@ -17,19 +17,19 @@ export interface IssuerMetadataOptions {
   allowHttp: boolean
 }
 
-export interface IssuerMetadata {
-  /** The URL of the keys of an issuer. Rejects with a FetchError, or with 503. Metadata that names another issuer is a bad_document. */
-  jwksUri(issuer: string): Promise<string>
-}
+export type IssuerMetadata = ReturnType<typeof createIssuerMetadata>
 
 const [MAX_ISSUERS, MAX_CACHED] = [200, MB]
 const MAX_BYTES = 128 * 1024
 
 /** Makes the cache of the metadata of issuers. */
-export function createIssuerMetadata({ fetcher, clock, ttl, allowHttp }: IssuerMetadataOptions): IssuerMetadata {
+export function createIssuerMetadata({ fetcher, clock, ttl, allowHttp }: IssuerMetadataOptions) {
   const fetchValue = (issuer: string) => fetchMetadata(fetcher, issuer, allowHttp)
   const known = new RemoteCache({ fetchValue, clock, ttl, max: MAX_ISSUERS, bytes: MAX_CACHED })
-  return { jwksUri: async (issuer) => (await known.get(issuer)).jwks_uri }
+  return {
+    /** The URL of the keys of an issuer. Rejects with a FetchError, or with 503. Metadata that names another issuer is a bad_document. */
+    jwksUri: async (issuer: string): Promise<string> => (await known.get(issuer)).jwks_uri,
+  }
 }
 
 async function fetchMetadata(fetcher: Fetcher, issuer: string, allowHttp: boolean): Promise<{ jwks_uri: string }> {

@@ -43,20 +43,7 @@ export interface KeySetState {
   failure: RemoteFailure | undefined
 }
 
-export interface RemoteKeys {
-  /**
-   * The keys at jwks_uri that may verify a signature by `alg`: the keys with this `kid`, or all if the token has none. Empty when there
-   * is no such key. The same objects are returned as long as the set is cached. A caller waits for its `turn` before it starts a fetch.
-   * Rejects when the set is unavailable: FetchError, or 503.
-   */
-  find(jwks_uri: string, wanted: WantedKey, turn?: PlaceTurn): Promise<readonly Jwk[]>
-  /** Fetches the set now and replaces the cached one. Returns its number of keys. Rejects as find() does; then the cached set stays in use. */
-  refresh(jwks_uri: string): Promise<number>
-  /** Fetches the set unless the cached one is fresh, and returns its state. */
-  look(jwks_uri: string): Promise<KeySetState>
-  /** Removes the set from the cache. */
-  drop(jwks_uri: string): void
-}
+export type RemoteKeys = ReturnType<typeof createRemoteKeys>
 
 /** Seconds after a failed fetch. */
 const FAILED_COOLDOWN = 10
@@ -76,7 +63,7 @@ export function createRemoteKeys({
   maxBytes = 8 * MB,
   maxKeys = 100,
   onLookup,
-}: RemoteKeysOptions): RemoteKeys {
+}: RemoteKeysOptions) {
   const fetchValue = async (uri: string): Promise<KeySet> => ({
     keys: await fetchKeys(fetcher, uri, { allowHttp, maxKeys }),
   })
@@ -92,7 +79,12 @@ export function createRemoteKeys({
   }
 
   return {
-    async find(uri, wanted, turn = AT_ONCE) {
+    /**
+     * The keys at a jwks_uri that may verify a signature by `alg`: the keys with this `kid`, or all if the token has none. Empty when there
+     * is no such key. The same objects are returned as long as the set is cached. A caller waits for its `turn` before it starts a fetch.
+     * Rejects when the set is unavailable: FetchError, or 503.
+     */
+    async find(uri: string, wanted: WantedKey, turn: PlaceTurn = AT_ONCE): Promise<readonly Jwk[]> {
       const set = sets.fresh(uri)
       if (!set) return fetched(wanted, sets.get(uri, turn))
       const found = fitting(set.keys, wanted)
@@ -112,17 +104,20 @@ export function createRemoteKeys({
       onLookup?.('hit')
       return found
     },
-    async refresh(uri) {
+    /** Fetches the set now and replaces the cached one. Returns its number of keys. Rejects as find() does; then the cached set stays in use. */
+    async refresh(uri: string): Promise<number> {
       // Replaced on success only: a refresh by an operator while the peer is down must not remove a usable set.
       quietUntil.delete(uri)
       onLookup?.('miss')
       return (await sets.refresh(uri)).keys.length
     },
-    async look(uri) {
+    /** Fetches the set unless the cached one is fresh, and returns its state. */
+    async look(uri: string): Promise<KeySetState> {
       const set = await sets.get(uri).catch(() => undefined)
       return { keys: set?.keys.length ?? 0, failure: sets.failureOf(uri) }
     },
-    drop(uri) {
+    /** Removes the set from the cache. */
+    drop(uri: string): void {
       sets.drop(uri)
       quietUntil.delete(uri)
     },

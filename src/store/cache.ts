@@ -198,22 +198,13 @@ function dropsOf(op: OpName, input: unknown): Drop[] {
 
 type Call = (op: OpName, input: unknown) => Promise<unknown>
 
-interface Cached {
-  readonly operations: Operations
-  readonly caches: StoreCaches
-  dropCaches(): void
-  /** Drops the entries that a write of another thread changed. */
-  forget(op: OpName, input: unknown): void
-  /** Drops the entries that another process changed. */
-  invalidate(invalidation: Invalidation | undefined): void
-}
 export type StoreCaches = Caches<'hits' | 'misses' | 'version' | 'peek'>
 
 /** Called after a write that other threads may have cached. The caller of the write is answered when it resolves. */
 export type Wrote = (op: OpName, input: unknown) => Promise<unknown> | undefined
 
 /** Wraps every operation: cached reads look into the cache first, and writes drop what they change, before and after the commit. */
-export function cached(names: readonly OpName[], call: Call, wrote: Wrote = () => undefined): Cached {
+export function cached(names: readonly OpName[], call: Call, wrote: Wrote = () => undefined) {
   const { caches, drop, dropCaches } = createCaches()
 
   const operation = (name: OpName) => {
@@ -248,10 +239,12 @@ export function cached(names: readonly OpName[], call: Call, wrote: Wrote = () =
 
   return {
     operations: Object.fromEntries(names.map((name) => [name, operation(name)])) as Operations,
-    caches: Object.fromEntries(caches),
+    caches: Object.fromEntries(caches) as StoreCaches,
     dropCaches,
-    forget: (op, input) => drop(dropsOf(op, input)),
-    invalidate(invalidation) {
+    /** Drops the entries that a write of another thread changed. */
+    forget: (op: OpName, input: unknown): void => drop(dropsOf(op, input)),
+    /** Drops the entries that another process changed. */
+    invalidate(invalidation: Invalidation | undefined): void {
       if (invalidation === undefined || invalidation === 'records') dropCaches()
       else if (invalidation !== 'keys') drop(invalidation)
     },

@@ -37,12 +37,7 @@ export const transitParts = (clock: Clock, log: Logger): TransitParts => ({
   log,
 })
 
-export interface TransitClient {
-  /** Whether the last calls all failed; then no calls are sent for some seconds. */
-  readonly isUnavailable: boolean
-  /** `data` of the answer; undefined for 404. Rejects with TransitRefusal for other 4xx, else with 503. */
-  call(method: Method, path: string, body?: object): Promise<TransitJson | undefined>
-}
+export type TransitClient = ReturnType<typeof createTransitClient>
 
 type Method = 'GET' | 'POST'
 
@@ -50,7 +45,7 @@ const MAX_BYTES = 4 * 1024 * 1024
 const MAX_ERROR_LENGTH = 300
 
 /** Creates a client. Nothing is sent before the first call. */
-export function createTransitClient(access: TransitAccess, { fetcher, clock, log }: TransitParts): TransitClient {
+export function createTransitClient(access: TransitAccess, { fetcher, clock, log }: TransitParts) {
   const breaker = new Breaker('the secret store', clock)
   const base = access.address.replace(/\/+$/, '')
   const timeoutMs = access.timeout * 1000
@@ -68,10 +63,12 @@ export function createTransitClient(access: TransitAccess, { fetcher, clock, log
   const lease = new Lease({ ...access, send, clock, log })
 
   return {
-    get isUnavailable() {
+    /** Whether the last calls all failed; then no calls are sent for some seconds. */
+    get isUnavailable(): boolean {
       return breaker.isOpen
     },
-    async call(method, path, body) {
+    /** `data` of the answer; undefined for 404. Rejects with TransitRefusal for other 4xx, else with 503. */
+    async call(method: Method, path: string, body?: object): Promise<TransitJson | undefined> {
       const token = await lease.token()
       let answer = await send(method, path, body, token)
       if (answer.status === 403) {
