@@ -41,8 +41,10 @@ export interface Lookup {
 }
 
 /** An operation without the types of its schemas, as lists contain it. */
-export interface Action extends Declared<string, z.ZodType, z.ZodType> {
+export interface Action extends Omit<Declared<string, z.ZodType, z.ZodType>, 'status'> {
   readonly method: Method
+  /** Status of the answer: 204 without one. */
+  readonly status: 200 | 201 | 204
   /** The whole path; `{id}` is a parameter. */
   readonly path: string
 }
@@ -50,8 +52,8 @@ export interface Action extends Declared<string, z.ZodType, z.ZodType> {
 interface Declared<Route extends string, Q extends z.ZodType, B extends z.ZodType> {
   /** One sentence of help. */
   readonly doc: string
-  /** Status of the answer. Default: 200. */
-  readonly status?: 201 | 204
+  /** Whether it creates an item. */
+  readonly status?: 201
   /** Schema of the answer; for JSON lines, schema of one line. */
   readonly answer?: z.ZodType
   /** Whether it has the query parameter dry_run, which only checks the input and answers 200. */
@@ -80,7 +82,7 @@ interface Declared<Route extends string, Q extends z.ZodType, B extends z.ZodTyp
   readonly tool?: ToolRule
   /** How the command differs from the default that follows from the fields. false: REST only. */
   readonly cli?: Cli | false
-  /** An operation with status 204 need not return anything. */
+  /** An operation without an answer need not return anything. */
   run(app: App, input: Input<Route, Q, B>, caller: Recorder): Promise<ActionResult | undefined>
 }
 
@@ -124,7 +126,7 @@ type ParamsOf<P extends string> = string extends P ? Record<string, string> : { 
 type Names<P extends string> = P extends `${string}{${infer Name}}${infer Rest}` ? Name | Names<Rest> : never
 
 export interface ActionResult {
-  /** The answer. Absent with status 204. */
+  /** The answer, if the operation has one. */
   shown?: unknown
   /** Whether it was a dry run. */
   dry?: true
@@ -205,7 +207,7 @@ export function action<const Route extends `${Method} /${string}`, Q extends z.Z
   declared: Declared<Route, Q, B>,
 ): Action {
   const [method, path] = route.split(' ') as [Method, string]
-  return { ...declared, method, path }
+  return { ...declared, method, path, status: declared.status ?? (declared.answer ? 200 : 204) }
 }
 
 /** The capability that the caller of an operation needs. */

@@ -68,7 +68,6 @@ export const apiKeys: AdminResource = {
     }),
     revoke: action('DELETE /admin/api-keys/{id}', {
       doc: 'Revokes a key of the admin API. It is refused from the next request on, at every instance.',
-      status: 204,
       needs: 'admin',
       audit: 'api_key_revoked',
       async run(_app, { params: { id } }, by) {

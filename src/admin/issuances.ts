@@ -126,7 +126,6 @@ export const issuances: AdminResource = {
     }),
     revoke: action('DELETE /admin/issuances/{id}', {
       doc: 'Revokes an issued token and every token exchanged from it, except tokens of providers.',
-      status: 204,
       audit: 'issuance_revoked',
       tool: {
         name: 'revoke_token',

@@ -102,14 +102,10 @@ function operationOf(resource: AdminResource, word: string, each: Action): objec
     ...paramNames(each.path).map((name) => ({ name, in: 'path', required: true, schema: pathSchema(name) })),
     ...queryOf(each),
   ]
-  const { status = 200 } = each
+  const { status, answer } = each
   const done = {
     description: 'Done.',
-    ...(status === 204
-      ? {}
-      : {
-          content: { [each.lines ? LINES_TYPE : JSON_TYPE]: each.answer ? { schema: outputSchema(each.answer) } : {} },
-        }),
+    ...(answer && { content: { [each.lines ? LINES_TYPE : JSON_TYPE]: { schema: outputSchema(answer) } } }),
   }
   const refusals = Object.entries(REFUSALS).map(([code, description]) => [code, { ...PROBLEM, description }])
   return {

@@ -78,7 +78,7 @@ const routeOf = (app: App, action: Action, { guard, operatorOf }: Gatekeeper, to
     if (action.lines) return linesOf(shown as AsyncIterable<unknown>)
     if (action.status === 204) return empty(204, NO_STORE)
     const headers = next ? { ...NO_STORE, link: linkTo(request, next) } : NO_STORE
-    const reply = json(dry ? 200 : (action.status ?? 200), shown, headers)
+    const reply = json(dry ? 200 : action.status, shown, headers)
     // An answer to a change can contain a secret beside texts of others, whose length compression would reveal.
     return action.method === 'GET' ? compressed(reply, request) : reply
   },

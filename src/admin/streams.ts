@@ -137,7 +137,6 @@ export const streams: AdminResource = {
     }),
     verify: action('POST /admin/streams/{id}/verify', {
       doc: 'Sends a verification event on a stream, which shows whether its receiver gets events.',
-      status: 204,
       body: z.strictObject({ state: text(1024).optional().describe('A text that the event contains.') }),
       bodyOptional: true,
       audit: 'stream_verification_requested',
@@ -160,7 +159,6 @@ export const streams: AdminResource = {
     }),
     delete: action('DELETE /admin/streams/{id}', {
       doc: 'Deletes a stream. Events that wait for it are not delivered.',
-      status: 204,
       needs: 'admin',
       audit: 'stream_deleted',
       async run(app, { params }, by) {

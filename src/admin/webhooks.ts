@@ -223,7 +223,6 @@ export const webhooks: AdminResource = {
     }),
     delete: action('DELETE /admin/webhooks/{id}', {
       doc: 'Deletes a webhook. Events that wait for it are not sent.',
-      status: 204,
       needs: 'admin',
       audit: 'webhook_deleted',
       async run(app, { params }, by) {

@@ -48,7 +48,7 @@ function answerOf({ status, answer, lines, dryRun }: Action): string {
     .join(', ')
   const what = lines ? 'JSON lines' : json.items ? 'a list' : ''
   const content = [what, members].filter(Boolean).join(' with ')
-  return `Answers ${status ?? 200}${content ? `: ${content}` : ''}.${dryRun ? ' A dry run answers 200.' : ''}`
+  return `Answers ${status}${content ? `: ${content}` : ''}.${dryRun ? ' A dry run answers 200.' : ''}`
 }
 
 type Fields = Pick<Action, 'path' | 'query' | 'body'>

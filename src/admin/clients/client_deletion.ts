@@ -16,7 +16,6 @@ import { shownAlone } from './client_shown.ts'
 
 export const removeClient = action('DELETE /admin/clients/{client_id}', {
   doc: `Deletes a client with its consents and streams, and removes it from the policies of resources. A client with live tokens is deleted only with force. For ${RESTORABLE_DAYS} days the client can be restored, without what was ended.`,
-  status: 204,
   query: z.strictObject({
     force: bool().prefault(false).describe('Delete it even if it has live tokens, and revoke them.'),
   }),

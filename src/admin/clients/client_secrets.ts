@@ -82,7 +82,6 @@ export const clientSecrets: AdminResource = {
     }),
     end: action('DELETE /admin/clients/{client_id}/secrets/{secret_id}', {
       doc: 'Ends one secret of a client at once. The last one cannot be ended.',
-      status: 204,
       audit: 'client_secret_ended',
       async run(app, { params: { client_id, secret_id } }, by) {
         const end = (client: Client) => withoutSecret(client, secret_id, app.clock.now())

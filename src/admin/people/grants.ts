@@ -51,7 +51,6 @@ export const consentGrants: AdminResource = {
     }),
     revokeConsent: action('DELETE /admin/grants/consent/{id}', {
       doc: 'Revokes a consent and every token that depends on it. The user is asked again.',
-      status: 204,
       audit: 'consent_revoked',
       cli: { flags: { id: { field: 'id', doc: 'Id of the consent, as list-user-grants shows it.' } } },
       async run({ store, clock }, { params: { id } }, by) {
@@ -63,7 +62,6 @@ export const consentGrants: AdminResource = {
     }),
     revokeSignIn: action('DELETE /admin/grants/sign-in/{id}', {
       doc: 'Ends one sign-in of a user at a client: its refresh tokens and access tokens. The consent stays. The id is the family of a token in the audit trail.',
-      status: 204,
       audit: 'token_revoked',
       cli: { flags: { id: { field: 'id', doc: 'Id of the sign-in: the family of its tokens.' } } },
       async run({ store, clock }, { params: { id } }, by) {
@@ -97,7 +95,6 @@ export const consentGrants: AdminResource = {
     }),
     revokeBroker: action('DELETE /admin/grants/broker/{id}', {
       doc: 'Ends the connection of a user to a provider. Tokens of the provider that were already issued can be ended only at the provider.',
-      status: 204,
       audit: 'broker_grant_revoked',
       cli: { flags: { id: { field: 'id', doc: 'Id of the connection, as list-user-grants shows it.' } } },
       async run(app, { params: { id } }, by) {

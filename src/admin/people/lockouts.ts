@@ -22,7 +22,6 @@ export const lockouts: AdminResource = {
     }),
     delete: action('DELETE /admin/lockouts/{id}', {
       doc: 'Ends a lockout at once, at every instance. Its failed logins no longer count.',
-      status: 204,
       audit: 'lockout_deleted',
       async run({ clock }, { params: { id } }, by) {
         if (!(await by.record('deleteLockout', { id, now: clock.now() }, { detail: {} }))) throw notFound('lockout')

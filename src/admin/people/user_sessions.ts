@@ -42,7 +42,6 @@ export const userSessions: AdminResource = {
     }),
     end: action('DELETE /admin/users/{id}/sessions/{session_id}', {
       doc: 'Ends one sign-in of a user at once, at every instance, with the codes that were issued in it. Applications keep their access.',
-      status: 204,
       audit: 'user_sessions_ended',
       async run(app, { params: { id, session_id } }, by) {
         await checkUser(app, id)

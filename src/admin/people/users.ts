@@ -163,7 +163,6 @@ export const users: AdminResource = {
     }),
     delete: action('DELETE /admin/users/{id}', {
       doc: 'Deletes a user with its consents, and removes it from the access rules of resources. A user with live refresh tokens is deleted only with force.',
-      status: 204,
       tool: { name: 'delete_user', title: 'Delete a user', destructive: 'get', counts: ['user_id', 'id'] },
       query: z.strictObject({
         force: bool().prefault(false).describe('Delete it even if it has live refresh tokens.'),

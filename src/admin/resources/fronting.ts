@@ -147,7 +147,6 @@ export const frontingLinks: AdminResource = {
     }),
     delete: action('DELETE /admin/fronting/{source}/{target}', {
       doc: 'Deletes a fronting link. No new tokens are issued through it. Issued tokens stay valid until they expire.',
-      status: 204,
       audit: 'fronting_link_deleted',
       async run(_app, { params: { source, target } }, by) {
         const ends = { source_slug: source, target_slug: target }

@@ -188,7 +188,6 @@ export const idps: AdminResource = {
     }),
     delete: action('DELETE /admin/idps/{id}', {
       doc: 'Deletes an identity provider with its policies and subject mappings.',
-      status: 204,
       needs: 'admin',
       audit: 'idp_deleted',
       count: counted('delete'),

@@ -133,7 +133,6 @@ export const providers: AdminResource = {
     }),
     delete: action('DELETE /admin/broker-providers/{id}', {
       doc: 'Deletes a broker provider that no resource uses. A provider with connected users is deleted only with cascade.',
-      status: 204,
       query: z.strictObject({ cascade: bool().prefault(false).describe('End the connections of users too.') }),
       needs: 'admin',
       audit: 'broker_provider_deleted',

@@ -34,7 +34,6 @@ const isTaken = async ({ store }: App, { slug, uri }: Resource): Promise<boolean
 
 export const removeResource = action('DELETE /admin/resources/{id}', {
   doc: `Deletes a resource. If fronting links, consents, issued tokens or the default_resource of a client refer to it, it is deleted only with cascade. The record of its tokens is kept. For ${RESTORABLE_DAYS} days the resource can be restored, without what was ended.`,
-  status: 204,
   tool: { name: 'delete_resource', title: 'Delete a resource', destructive: 'get', counts: ['resource', 'uri'] },
   query: z.strictObject({
     cascade: bool()

@@ -60,7 +60,6 @@ export const subjectMappings: AdminResource = {
     }),
     delete: action('DELETE /admin/xaa/subject-mappings/{id}', {
       doc: 'Deletes a subject mapping.',
-      status: 204,
       needs: 'admin',
       audit: 'subject_mapping_deleted',
       async run(_app, { params: { id } }, by) {

@@ -96,7 +96,6 @@ export const xaaPolicies: AdminResource = {
     }),
     delete: action('DELETE /admin/xaa/policies/{id}', {
       doc: 'Deletes a policy.',
-      status: 204,
       needs: 'admin',
       audit: 'xaa_policy_deleted',
       async run(_app, { params: { id } }, by) {
