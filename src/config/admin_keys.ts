@@ -12,7 +12,7 @@ export const adminKeys = {
   api_key: secretKey().describe(
     'Key of the admin API, with every capability. Without this key and without api_keys, every admin request is refused. Required when the issuer is not localhost.',
   ),
-  api_keys: recordsKey(apiKeyRecord, { masked: ['sha256'] }).describe(
+  api_keys: recordsKey(apiKeyRecord, ['sha256']).describe(
     'Additional keys of the admin API, so that the audit trail names the operator of each action. Each has a name, the SHA-256 of the key in hex, and a capability: read (viewer) or write (admin).',
   ),
   audit_exports: boolKey({ default: true }).describe(

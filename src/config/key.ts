@@ -79,12 +79,12 @@ export const floatKey = (o: Options<number> & { default: number; min: number; ma
 export const durationKey = (o: Options<string> & { default: string; min?: number; max?: number }) =>
   make('duration', duration(o.min ?? 1, o.max), { ...TEXT, examples: ['10s', '5m', '1h'] }, o)
 /** A duration, or `auto`: other keys determine it. */
-export const autoDurationKey = (o: Options<string> = {}) =>
+export const autoDurationKey = () =>
   make(
     'duration | auto',
     z.union([z.literal('auto'), duration(0)], 'must be a duration such as 10s, or auto'),
     { ...TEXT, examples: ['auto', '0s', '10s'] },
-    { ...o, default: 'auto' },
+    { default: 'auto' },
   )
 export const wordKey = <const W extends readonly [string, ...string[]]>(
   o: Options<W[number]> & { of: W; default: W[number] },
@@ -108,15 +108,15 @@ export const colorKey = ({ against, ...o }: Options<string> & { default: string;
     { whenNull: 'has no value: write the color in quotes, such as "#2456d3", because # begins a comment in YAML' },
   )
 /** A link for users. */
-export const linkKey = (o: Options<string> = {}) =>
+export const linkKey = () =>
   make(
     'https or mailto URL',
     z.union([z.literal(''), linkUrl()], 'must be a well-formed https or mailto URL'),
     { ...TEXT, format: 'uri' },
-    { default: '', ...o },
+    { default: '' },
   )
 /** A text for users, or a link. */
-export const helpKey = (o: Options<string> = {}) =>
+export const helpKey = () =>
   make(
     'text, or https or mailto URL',
     text(500).refine(
@@ -124,7 +124,7 @@ export const helpKey = (o: Options<string> = {}) =>
       'must be a text, or a well-formed https or mailto URL',
     ),
     TEXT,
-    { default: '', ...o },
+    { default: '' },
   )
 export const secretKey = (o: Options<never> & { minBytes?: number } = {}) =>
   make(
@@ -155,22 +155,17 @@ export const listKey = (o: Options<string[]> = {}) =>
 export const HOSTS_FORM =
   'Each entry is a host name, an address or a CIDR range. The first label of a host name may be *, which stands for any label. A metadata or link-local address is allowed only by an entry that is this address.'
 /** Hosts in private networks that outgoing requests may reach. Empty by default. */
-export const hostsKey = (o: Options<never> = {}) =>
-  make('list', list(hostInList()) as z.ZodType<string[]>, { type: 'array', items: TEXT }, { ...o, default: [] })
+export const hostsKey = () =>
+  make('list', list(hostInList()) as z.ZodType<string[]>, { type: 'array', items: TEXT }, { default: [] })
 /** A name in URLs; it has no default. */
-export const slugKey = (o: Options<never> = {}) => make('slug', slug() as z.ZodType<string>, TEXT, o)
+export const slugKey = () => make('slug', slug() as z.ZodType<string>, TEXT, {})
 
 /** A list of records, which has no environment variable of its own. */
-const recordList = <T, More extends Partial<Key>>(type: z.ZodType<T[]>, items: object, o: Options<never>, more: More) =>
-  make('list of records', type, { type: 'array', items }, { ...o, default: [], env: null }, more)
-/** A list of records; it has no environment variable of its own. */
-export const recordsKey = <T>(
-  item: z.ZodType<T>,
-  { masked, ...o }: Options<never> & { masked?: readonly string[] } = {},
-) =>
-  recordList(z.array(item, 'must be a list'), z.toJSONSchema(item, { io: 'input', unrepresentable: 'any' }), o, {
-    masked,
-  })
+const recordList = <T, More extends Partial<Key>>(type: z.ZodType<T[]>, items: object, more: More) =>
+  make('list of records', type, { type: 'array', items }, { default: [], env: null }, more)
+/** A list of records. The members that are `masked` are never shown. */
+export const recordsKey = <T>(item: z.ZodType<T>, masked?: readonly string[]) =>
+  recordList(z.array(item, 'must be a list'), z.toJSONSchema(item, { io: 'input', unrepresentable: 'any' }), { masked })
 
 type Members = Readonly<Record<string, Key>>
 /**
@@ -179,7 +174,7 @@ type Members = Readonly<Record<string, Key>>
  */
 export const keyedRecordsKey = <K extends Members>(
   members: K,
-  { id, reserved = [], ...o }: Options<never> & { id: keyof K & string; reserved?: readonly string[] },
+  { id, reserved }: { id: keyof K & string; reserved: readonly string[] },
 ) => {
   const masked = Object.keys(members).filter((name) => members[name]?.secret)
   const type = z.array(recordOf(members), 'must be a list').superRefine((records, context) =>
@@ -189,7 +184,7 @@ export const keyedRecordsKey = <K extends Members>(
       context,
     ),
   )
-  return recordList(type, jsonOf(members), o, { masked, records: { id, members } })
+  return recordList(type, jsonOf(members), { masked, records: { id, members } })
 }
 
 const recordOf = <K extends Members>(members: K): z.ZodType<Infer<K>> => {
@@ -245,6 +240,18 @@ export const isConfigKey = (entry: ConfigSchema[string]): entry is Key => (entry
 /** The value of a key. */
 export const valueAt = (config: object, path: readonly string[]): unknown =>
   path.reduce<unknown>((at, part) => (at as Record<string, unknown>)[part], config)
+
+/** Sets the value of a key, and makes the groups above it. */
+export function putAt(config: object, path: readonly string[], value: unknown, secret = false): void {
+  let at = config as Record<string, unknown>
+  for (const part of path.slice(0, -1)) {
+    at[part] ??= {}
+    at = at[part] as Record<string, unknown>
+  }
+  const name = path.at(-1) as string
+  if (secret) putSecret(at, name, value)
+  else at[name] = value
+}
 
 /** The environment variables that set a key, the regular one first. */
 export const envNames = (path: readonly string[], key: Key): string[] =>

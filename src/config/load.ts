@@ -3,9 +3,8 @@ import { readFileSync } from 'node:fs'
 import { commaParts } from '../lib/csv.ts'
 import { issuesOf } from '../lib/field.ts'
 import { isObject } from '../lib/json.ts'
-import { putSecret } from '../lib/secret.ts'
 import { type Env, fileVariable, SecretFileError, secretVariable } from './env.ts'
-import { type ConfigSchema, envNames, isConfigKey, type Key, keysOf, memberVariable } from './key.ts'
+import { type ConfigSchema, envNames, isConfigKey, type Key, keysOf, memberVariable, putAt, valueAt } from './key.ts'
 import type { Rule } from './rule.ts'
 import { RULES } from './rules.ts'
 import { type Config, schema } from './schema.ts'
@@ -44,11 +43,11 @@ export function loadConfig(file: string | undefined, env: Env): LoadedConfig {
     const found = noting(problems, () => findValue(path, key, written, env))
     const result = found ? read(key, found.value) : { issues: [] }
     if (found?.value !== undefined && found.value !== null) given.add(path.join('.'))
-    if ('value' in result) put(config, path, result.value, key.secret)
+    if ('value' in result) putAt(config, path, result.value, key.secret)
     else {
       for (const issue of result.issues) problems.push({ key: found?.from + join(issue.path), message: issue.message })
       // The rules see the default, so that one wrong value does not hide other problems.
-      put(config, path, key.type.safeParse(key.default).data, key.secret)
+      putAt(config, path, key.type.safeParse(key.default).data, key.secret)
       broken.push(path.join('.'))
     }
   }
@@ -133,17 +132,6 @@ function read(key: Key, value: unknown): Read {
   if (value === null && key.whenNull) return { issues: [{ path: '', message: key.whenNull }] }
   const result = key.type.safeParse(value ?? key.default)
   return result.success ? { value: result.data } : { issues: issuesOf(result.error) }
-}
-
-function put(config: Record<string, unknown>, path: readonly string[], value: unknown, secret = false): void {
-  let at = config
-  for (const part of path.slice(0, -1)) {
-    at[part] ??= {}
-    at = at[part] as Record<string, unknown>
-  }
-  const name = path.at(-1) as string
-  if (secret) putSecret(at, name, value)
-  else at[name] = value
 }
 
 /** SERVICE_RESOURCE_URI and SERVICE_RESOURCE_SCOPES describe one mint resource; its slug is derived from the host. If the file has the same resource, they replace its scopes. */
@@ -250,9 +238,9 @@ export function redacted(
 ): Record<string, unknown> {
   const shown = {}
   for (const { path, key } of keysOf(schema)) {
-    const value = path.reduce<unknown>((at, part) => (at as Record<string, unknown>)[part], config)
+    const value = valueAt(config, path)
     const open = key.form === 'duration' ? shownDuration(Number(value)) : masked(value, key.masked)
-    put(shown, path, key.secret && isSet(value) ? MASK : open)
+    putAt(shown, path, key.secret && isSet(value) ? MASK : open)
   }
   return shown
 }

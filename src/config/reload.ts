@@ -1,11 +1,7 @@
 // What a new configuration changes in one that is in use: the live keys change in place, all others wait for a restart.
 import { isDeepStrictEqual } from 'node:util'
-import { putSecret } from '../lib/secret.ts'
-import { type Key, keysOf, valueAt } from './key.ts'
+import { keysOf, putAt, valueAt } from './key.ts'
 import { type Config, schema } from './schema.ts'
-
-type Path = readonly string[]
-type Branch = Record<string, unknown>
 
 /** Keys, and groups of keys, that are read at each use, so that a reload can change them. test/server/reload.test.ts checks that no other part keeps their values. */
 const LIVE = [
@@ -46,7 +42,7 @@ const LIVE = [
 ]
 
 /** Whether a reload applies a key. */
-export function isReloadable(path: Path): boolean {
+export function isReloadable(path: readonly string[]): boolean {
   const name = path.join('.')
   return LIVE.some((live) => name === live || name.startsWith(`${live}.`))
 }
@@ -65,15 +61,8 @@ export function applyLive(current: Config, next: Config): Reloaded {
   for (const { path, key } of keysOf(schema)) {
     const value = valueAt(next, path)
     if (isDeepStrictEqual(valueAt(current, path), value)) continue
-    if (isReloadable(path)) setAt(current, path, key, value)
+    if (isReloadable(path)) putAt(current, path, value, key.secret)
     reloaded[isReloadable(path) ? 'applied' : 'needs_restart'].push(path.join('.'))
   }
   return reloaded
-}
-
-function setAt(config: Config, path: Path, key: Key, value: unknown): void {
-  const holder = valueAt(config, path.slice(0, -1)) as Branch
-  const name = path.at(-1) as string
-  if (key.secret) putSecret(holder, name, value)
-  else holder[name] = value
 }

@@ -1,5 +1,6 @@
 // Rules between configuration keys. All violated rules are reported together.
 
+import { parseRange } from '../lib/range.ts'
 import { isSchemeRule } from '../lib/redirect_scheme.ts'
 import { isLocalhost, normalisedUrl } from '../lib/url.ts'
 import { secretVariable } from './env.ts'
@@ -7,8 +8,6 @@ import { OIDC_RULES } from './oidc_rules.ts'
 import { endpointsOf } from './provider_record.ts'
 import { inProduction, isProduction, isWeak, type Rule, required, rule } from './rule.ts'
 import type { Config } from './schema.ts'
-import { SERVER_RULES } from './server_rules.ts'
-import { SESSION_RULES } from './session_rules.ts'
 import { sessionSecrets } from './session_secrets.ts'
 
 const partial = (...values: string[]) => values.some(Boolean) && !values.every(Boolean)
@@ -29,14 +28,54 @@ export const RULES: readonly Rule[] = [
   ),
   rule('server.address', 'must be host:port or :port', (c) => !isAddress(c.server.address)),
   rule('admin.address', 'must be host:port or :port', (c) => c.admin.enabled && !isAddress(c.admin.address)),
-  ...SERVER_RULES,
+  rule(
+    'server.issuer_trailing_slash',
+    'needs an issuer without a path',
+    (c) => c.server.issuer_trailing_slash && URL.canParse(c.server.issuer) && new URL(c.server.issuer).pathname !== '/',
+  ),
+  rule(
+    'server.trusted_proxies',
+    'must be addresses or CIDR ranges such as 10.0.0.0/8',
+    (c) => !c.server.trusted_proxies.every((each) => parseRange(each) !== undefined),
+  ),
+  rule(
+    ['server.front_threads', 'server.http_engine'],
+    'several front threads need uWebSockets.js: node:http cannot share a port among threads',
+    (c) => c.server.front_threads > 1 && c.server.http_engine === 'node',
+  ),
   rule(
     ['admin.address', 'server.address'],
     'must differ from each other',
     (c) => c.admin.enabled && c.admin.address === c.server.address,
   ),
 
-  ...SESSION_RULES,
+  inProduction('session.secret', 'is required', (c) => !sessionSecrets(c)),
+  rule(
+    'session.secret',
+    'is a well-known value, or has fewer than five different characters; use 32 random bytes',
+    (c) => isProduction(c) && isWeak(c.session.secret),
+  ),
+  rule(
+    'session.secrets',
+    'contains a well-known value, or one that has fewer than five different characters; use 32 random bytes',
+    (c) => isProduction(c) && c.session.secrets.some(isWeak),
+  ),
+  rule(
+    ['session.secret', 'session.secrets'],
+    'are mutually exclusive: write every secret into session.secrets',
+    (c) => c.session.secret !== '' && c.session.secrets.length > 0,
+  ),
+  inProduction('session.secure', 'must be true', (c) => !c.session.secure),
+  rule(
+    ['session.same_site', 'session.secure'],
+    'same_site none needs secure',
+    (c) => c.session.same_site === 'none' && !c.session.secure,
+  ),
+  rule(
+    'session.cookie_name',
+    'must be letters, digits, _ and -',
+    (c) => !/^[A-Za-z0-9_-]+$/.test(c.session.cookie_name),
+  ),
   rule(
     'webauthn.rp_id',
     'must be the host of server.issuer, or a domain above it',
