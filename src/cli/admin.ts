@@ -46,7 +46,7 @@ function addFlags(command: Command, { columns }: AdminResource, action: Action, 
     const word = typeof words[0] === 'string' ? words[0] : undefined
     if (reads && word !== undefined && word !== '-')
       throw new UsageError(`unexpected argument ${word}; did you mean -?`)
-    const target = adminTargetOf(options, env)
+    const target = await adminTargetOf(options, env)
     const given = await readFiles(
       flags,
       withItem(command.opts(), reads ? undefined : word, itemFlag),

@@ -2,11 +2,11 @@
 import { Option } from 'commander'
 import type { RawInput } from '../admin/perform.ts'
 import { bool } from '../lib/field.ts'
+import { isObject } from '../lib/json.ts'
 import { dashed, type Flag } from './flags.ts'
 import { readItem, readSecret } from './input.ts'
 import { UsageError } from './output.ts'
 import type { AdminClient } from './send.ts'
-import { isItem } from './setup/kinds.ts'
 
 /** The flag as commander parses it. */
 export function optionOf({ name, kind, value, doc, required, either, default: fallback }: Flag): Option {
@@ -104,7 +104,7 @@ export async function inputOf({ named, ...said }: Said, sender: AdminClient): Pr
 /** The values of two flags for one field: lists are joined, and so are the members of objects. */
 function merged(before: unknown, value: unknown): unknown {
   if (Array.isArray(before)) return before.concat(value)
-  return isItem(before) && isItem(value) ? { ...before, ...value } : value
+  return isObject(before) && isObject(value) ? { ...before, ...value } : value
 }
 
 /** Parses the text of a switch, because a JSON body must have true or false. A wrong text stays, for the message of the operation. */

@@ -41,7 +41,7 @@ export function addImportCommand(program: Command, env: Env): void {
       const options = command.optsWithGlobals<GlobalOptions & TargetFlags>()
       if (!EXISTING.includes(flags.existing)) throw new UsageError(`--existing must be one of ${EXISTING.join(', ')}`)
       const text = await readText(flags.file, MAX_USER_FILE)
-      await withSender(adminTargetOf(options, env), (sender) => importUsers(text, flags, sender, options.json))
+      await withSender(await adminTargetOf(options, env), (sender) => importUsers(text, flags, sender, options.json))
     })
 }
 

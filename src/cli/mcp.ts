@@ -30,6 +30,6 @@ export function addMcpCommand(program: Command, env: Env): void {
   command.action(async () => {
     const { tools, ...flags } = command.optsWithGlobals<GlobalOptions & McpFlags>()
     const { serveMcp } = await import('./mcp_stdio.ts')
-    await serveMcp(adminTargetOf(flags, env), tools, once(process.stdin, 'close'))
+    await serveMcp(await adminTargetOf(flags, env), tools, once(process.stdin, 'close'))
   })
 }

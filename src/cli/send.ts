@@ -143,6 +143,17 @@ async function* rowsOf(response: Response): AsyncGenerator<unknown> {
   }
 }
 
+/** Creates an item. Returns its answer; undefined when an item with its name exists. */
+export async function makeOnce(sender: AdminClient, resource: string, body: Record<string, unknown>) {
+  try {
+    const made = await sender.send(actionNamed(resource, 'create'), { params: {}, query: {}, body })
+    return made as Record<string, unknown>
+  } catch (error) {
+    if (error instanceof OAuthError && error.status === 409) return undefined
+    throw error
+  }
+}
+
 /** Runs one operation. Returns its answer. Throws OAuthError when it is refused. */
 export const runAction = (target: AdminTarget, action: Action, input: RawInput): Promise<unknown> =>
   withSender(target, (sender) => sender.send(action, input))

@@ -1,5 +1,5 @@
 // The server of admin commands: the one of the configuration, or one elsewhere that flags or a profile name.
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
@@ -8,6 +8,7 @@ import { loadConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { parseYaml } from '../config/yaml.ts'
 import { isLoopbackHost, parseHttpUrl } from '../lib/url.ts'
+import { readText } from './input.ts'
 import { UsageError } from './output.ts'
 import type { GlobalOptions } from './tree.ts'
 
@@ -35,16 +36,16 @@ const profiles = z.record(
 )
 
 /** The target of a command. Throws UsageError for flags or a profile that cannot be used, and ConfigError for the configuration. */
-export function adminTargetOf(options: GlobalOptions & TargetFlags, env: Env): AdminTarget {
+export async function adminTargetOf(options: GlobalOptions & TargetFlags, env: Env): Promise<AdminTarget> {
   const { profile, adminUrl, adminKeyFile, caFile } = options
   if (profile === undefined && adminUrl === undefined) {
     if (adminKeyFile !== undefined || caFile !== undefined)
       throw new UsageError('--admin-key-file and --ca-file need --admin-url or --profile')
     return { config: loadConfig(options.config, env).config, env }
   }
-  const stored = profile === undefined ? undefined : profileNamed(profile, env)
+  const stored = profile === undefined ? undefined : await profileNamed(profile, env)
   const keyFile = adminKeyFile ?? stored?.key_file
-  const key = keyFile === undefined ? env['SERVICE_ADMIN_API_KEY'] : readKey(pathOf(keyFile, env))
+  const key = keyFile === undefined ? env['SERVICE_ADMIN_API_KEY'] : await readKey(pathOf(keyFile, env))
   if (!key)
     throw new UsageError('the key is missing: name its file with --admin-key-file, or set SERVICE_ADMIN_API_KEY')
   const ca = caFile ?? stored?.ca_file
@@ -52,7 +53,7 @@ export function adminTargetOf(options: GlobalOptions & TargetFlags, env: Env): A
     remote: {
       base: baseOf(adminUrl ?? stored?.url ?? ''),
       key,
-      ...(ca === undefined ? {} : { ca: readText(pathOf(ca, env)) }),
+      ...(ca === undefined ? {} : { ca: await readText(pathOf(ca, env)) }),
     },
   }
 }
@@ -61,9 +62,9 @@ export function adminTargetOf(options: GlobalOptions & TargetFlags, env: Env): A
 const profileFile = (env: Env): string =>
   join(env['XDG_CONFIG_HOME'] || join(homeOf(env), '.config'), 'service', 'profiles.yaml')
 
-function profileNamed(name: string, env: Env) {
+async function profileNamed(name: string, env: Env) {
   const file = profileFile(env)
-  const read = parseYaml(readText(file), file)
+  const read = parseYaml(await readText(file), file)
   if ('faults' in read) throw new UsageError(...read.faults.map(({ at, message }) => `${at} ${message}`))
   const parsed = profiles.safeParse(read.value ?? {})
   if (!parsed.success)
@@ -84,20 +85,12 @@ function baseOf(text: string): string {
 }
 
 /** A key that others on this machine can read is refused, as ssh does it. */
-function readKey(file: string): string {
-  const key = readText(file).trim()
+async function readKey(file: string): Promise<string> {
+  const key = (await readText(file)).trim()
   if (process.platform !== 'win32' && statSync(file).mode & 0o077)
     throw new UsageError(`${file} can be read by others: chmod 600 ${file}`)
   if (key === '') throw new UsageError(`${file} is empty`)
   return key
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`)
-  }
 }
 
 const homeOf = (env: Env): string => env['HOME'] || homedir()

@@ -5,6 +5,7 @@ import type { App } from '../context.ts'
 import { beginsAsJws } from '../crypto/jws.ts'
 import type { RequestHead } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
+import { parseValue } from '../lib/json.ts'
 import type { Reason } from '../lib/reasons/index.ts'
 import { isUserId } from '../oauth/clients/client_metadata.ts'
 import { checkToken, type LiveToken } from '../oauth/tokens/access_token.ts'
@@ -136,13 +137,6 @@ export function refuseBeyondScope(
 
 /** The names of the tools that a body calls. A body that is not JSON calls none: the SDK refuses it. */
 function namesIn(body: Buffer): unknown[] {
-  try {
-    const messages: unknown = JSON.parse(body.toString('utf8'))
-    return (Array.isArray(messages) ? messages : [messages]).map(
-      (each: { method?: unknown; params?: { name?: unknown } } | null) =>
-        each?.method === 'tools/call' ? each.params?.name : undefined,
-    )
-  } catch {
-    return []
-  }
+  const messages = [parseValue(body)].flat() as ({ method?: unknown; params?: { name?: unknown } } | null | undefined)[]
+  return messages.map((each) => (each?.method === 'tools/call' ? each.params?.name : undefined))
 }

@@ -5,6 +5,7 @@ import type { Env } from '../../config/env.ts'
 import { issuerOf } from '../../config/issuer.ts'
 import { registrationWarnings } from '../../config/notices.ts'
 import type { Config } from '../../config/schema.ts'
+import { parseObject } from '../../lib/json.ts'
 import { isHttpUrl } from '../../lib/url.ts'
 import type { Fetcher, FetchReply } from '../../net/fetcher.ts'
 import { differences, metadataUrlOf } from '../../oauth/tokens/resource_check.ts'
@@ -66,13 +67,7 @@ async function get(fetcher: Fetcher, url: string): Promise<Got> {
   }
 }
 
-function jsonOf({ body }: FetchReply): Record<string, unknown> {
-  try {
-    return JSON.parse(body.toString('utf8')) as Record<string, unknown>
-  } catch {
-    return {}
-  }
-}
+const jsonOf = ({ body }: FetchReply): Record<string, unknown> => parseObject(body) ?? {}
 
 function health(reply: FetchReply): Finding {
   const { status, db } = jsonOf(reply)

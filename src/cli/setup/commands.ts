@@ -21,8 +21,8 @@ const FILE = ['-f, --file <file>', 'Document in YAML or JSON. - reads it from st
 /** Adds the commands to `service admin`. `exit` takes the exit code of a comparison. */
 export function addSetupCommands(program: Command, env: Env, exit: (code: number) => void): void {
   const admin = commandAt(program, 'admin')
-  const within = (work: (sender: AdminClient, config: Config) => Promise<void>) =>
-    withSender(adminTargetOf(admin.optsWithGlobals<GlobalOptions & TargetFlags>(), env), async (sender) =>
+  const within = async (work: (sender: AdminClient, config: Config) => Promise<void>) =>
+    withSender(await adminTargetOf(admin.optsWithGlobals<GlobalOptions & TargetFlags>(), env), async (sender) =>
       work(sender, await configOf(sender)),
     )
   const json = () => program.opts<GlobalOptions>().json

@@ -2,9 +2,10 @@
 import { nearest } from '../../config/load.ts'
 import { parseYaml } from '../../config/yaml.ts'
 import { issuesOf } from '../../lib/field.ts'
+import { isObject } from '../../lib/json.ts'
 import { readText } from '../input.ts'
 import { UsageError } from '../output.ts'
-import { bodyOf, type Item, isItem, itemKey, KINDS, type Kind, membersOf } from './kinds.ts'
+import { bodyOf, type Item, itemKey, KINDS, type Kind, membersOf } from './kinds.ts'
 
 /** One item of a document. */
 export interface WantedSetup {
@@ -28,7 +29,7 @@ export async function readDocument(file: string): Promise<SetupDocument> {
   const read = parseYaml(await readText(file, MAX_BYTES), file)
   if ('faults' in read) throw new UsageError(...read.faults.map(({ at, message }) => `${at} ${message}`))
   const { value = {} } = read
-  if (!isItem(value)) throw new UsageError(`${file} must hold ${KINDS.map(({ name }) => name).join(', ')}`)
+  if (!isObject(value)) throw new UsageError(`${file} must hold ${KINDS.map(({ name }) => name).join(', ')}`)
   const faults = unknownMembers(
     value,
     KINDS.map(({ name }) => name),
@@ -51,7 +52,7 @@ function readKind(kind: Kind, value: unknown, faults: string[]): WantedSetup[] {
     const at = `${kind.name}[${i}]`
     const wrong = faultsOf(kind, members, item, at)
     faults.push(...wrong)
-    if (wrong.length > 0 || !isItem(item)) return []
+    if (wrong.length > 0 || !isObject(item)) return []
     const wanted = normal(kind, item)
     const key = itemKey(kind, wanted)
     const first = places.get(key)
@@ -62,7 +63,7 @@ function readKind(kind: Kind, value: unknown, faults: string[]): WantedSetup[] {
 }
 
 function faultsOf(kind: Kind, members: readonly string[], item: unknown, at: string): string[] {
-  if (!isItem(item)) return [`${at} must be an object`]
+  if (!isObject(item)) return [`${at} must be an object`]
   const { key, optional = [] } = kind
   const required = key.filter((name) => !optional.includes(name))
   const missing = required.filter((name) => item[name] === undefined).map((name) => `${at}.${name} is required`)

@@ -7,14 +7,11 @@ import type { Config } from '../../config/schema.ts'
 import { POLL } from '../../events/event_types.ts'
 import { comparableEmail } from '../../lib/email.ts'
 import { groupNames, text } from '../../lib/field.ts'
+import { isObject } from '../../lib/json.ts'
 import { rootTwin } from '../../lib/url.ts'
 import { isUrlShaped } from '../../oauth/clients/cimd.ts'
 
 export type Item = Record<string, unknown>
-
-/** Whether a value is an object and not a list. */
-export const isItem = (value: unknown): value is Item =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A member that names items of another kind: by their keys, or by their member `by`. */
 export interface NamingMember {
@@ -84,7 +81,7 @@ const BESIDE_DOCUMENT: readonly string[] = [
 /** What an operator gave for such a client: the document is listed as a whole, and of its members only those that limit it. */
 const givenBeside = ({ operator_set, ...shown }: Item): Item => ({
   ...Object.fromEntries(BESIDE_DOCUMENT.map((name) => [name, shown[name]])),
-  ...(isItem(operator_set) ? operator_set : {}),
+  ...(isObject(operator_set) ? operator_set : {}),
 })
 
 /** In the order of creation: an item comes after the items that it refers to. */
@@ -165,7 +162,7 @@ export const KINDS: readonly Kind[] = [
     read: ({ aud, delivery, ...shown }) => ({
       ...shown,
       client_id: aud,
-      delivery: isItem(delivery) && delivery['method'] === POLL ? { method: POLL } : delivery,
+      delivery: isObject(delivery) && delivery['method'] === POLL ? { method: POLL } : delivery,
     }),
     merged: ['delivery'],
     ours: ({ source }) => source === 'admin',
@@ -188,7 +185,7 @@ export const namingMembers = ({ parents = {}, names = [] }: Kind): NamingMember[
 
 /** The items that a member of an item names. */
 export function namedIn(item: Item, { member }: NamingMember): string[] {
-  const value = member.split('.').reduce<unknown>((at, name) => (isItem(at) ? at[name] : undefined), item)
+  const value = member.split('.').reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), item)
   return [value].flat().filter((each): each is string => typeof each === 'string' && each !== '')
 }
 

@@ -1,12 +1,12 @@
 // Compares a document with the existing items, and makes the changes.
 import { isDeepStrictEqual } from 'node:util'
 import { actionNamed } from '../../admin/index.ts'
+import { isObject } from '../../lib/json.ts'
 import { UsageError } from '../output.ts'
 import type { AdminClient } from '../send.ts'
 import { asBody, type SetupDocument, type WantedSetup } from './document.ts'
 import {
   type Item,
-  isItem,
   isNamedBy,
   itemKey,
   KINDS,
@@ -46,8 +46,8 @@ export async function planOf({ wanted: document }: SetupDocument, presentOf: Pre
 
 /** Whether an existing value equals the wanted one. Of a merged member only the wanted parts count. Absent, null and empty are equal. */
 function covers(value: unknown, wanted: unknown, merged: boolean): boolean {
-  if (merged && isItem(wanted))
-    return Object.entries(wanted).every(([name, each]) => covers(isItem(value) ? value[name] : undefined, each, true))
+  if (merged && isObject(wanted))
+    return Object.entries(wanted).every(([name, each]) => covers(isObject(value) ? value[name] : undefined, each, true))
   return isDeepStrictEqual(value ?? undefined, wanted ?? undefined) || (value === undefined && isNothing(wanted))
 }
 const isNothing = (value: unknown) => value === '' || (Array.isArray(value) && value.length === 0)

@@ -5,10 +5,9 @@ import { issuerOf } from '../../config/issuer.ts'
 import type { Config } from '../../config/schema.ts'
 import { digest, newSecret } from '../../lib/id.ts'
 import { UsageError } from '../output.ts'
-import type { AdminClient } from '../send.ts'
+import { type AdminClient, makeOnce } from '../send.ts'
 import { openCallback } from './callback.ts'
-import { makeOnce } from './make.ts'
-import { checkRunning, decodeJwt, pushedQuery, requestToken } from './server.ts'
+import { checkRunning, partsOfJwt, pushedQuery, requestToken } from './server.ts'
 
 /** A public native client: its loopback redirect URI matches any port. */
 const CLIENT = {
@@ -65,7 +64,7 @@ export async function tryAuthorize(
     const { redirect_uri } = callback
     const form = { grant_type: 'authorization_code', client_id: CLIENT.client_id, redirect_uri, code, code_verifier }
     const answer = await requestToken(config, form)
-    return { ...answer, ...decodeJwt(String(answer['access_token'])) }
+    return { ...answer, ...partsOfJwt(String(answer['access_token'])) }
   } catch (error) {
     // A client that was made for this and has no token is of no use.
     const { client_id } = CLIENT

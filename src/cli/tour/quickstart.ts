@@ -3,9 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { actionNamed } from '../../admin/index.ts'
 import type { Config } from '../../config/schema.ts'
 import { baseUrlOf } from '../origin.ts'
-import type { AdminClient } from '../send.ts'
-import { makeOnce } from './make.ts'
-import { checkRunning, decodeJwt, requestToken, shellQuoted } from './server.ts'
+import { type AdminClient, makeOnce } from '../send.ts'
+import { checkRunning, partsOfJwt, requestToken, shellQuoted } from './server.ts'
 
 const RESOURCE = { slug: 'quickstart', uri: 'https://quickstart.example.com/mcp', backend_kind: 'mint' } as const
 const SCOPE = 'quickstart:read'
@@ -36,7 +35,7 @@ export async function quickstart(config: Config, sender: AdminClient): Promise<Q
     client_id: CLIENT_ID,
     client_secret,
     access_token,
-    ...decodeJwt(access_token),
+    ...partsOfJwt(access_token),
     commands: commandsFor(config, client_secret, form),
   }
 }

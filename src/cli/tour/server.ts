@@ -1,4 +1,5 @@
 // Calls the public listener of the running server, as a client does.
+import { decodeJwt, decodeProtectedHeader } from 'jose'
 import type { Config } from '../../config/schema.ts'
 import { PATHS } from '../../oauth/metadata.ts'
 import { originOf } from '../origin.ts'
@@ -58,11 +59,7 @@ async function reach(url: string, init?: RequestInit): Promise<Response> {
 }
 
 /** The header and the claims of a JWT, not verified. */
-export function decodeJwt(token: string): { header: unknown; claims: unknown } {
-  const [header = '', claims = ''] = token.split('.')
-  const read = (part: string): unknown => JSON.parse(Buffer.from(part, 'base64url').toString('utf8'))
-  return { header: read(header), claims: read(claims) }
-}
+export const partsOfJwt = (token: string) => ({ header: decodeProtectedHeader(token), claims: decodeJwt(token) })
 
 /** A value as one word of a shell. */
 export const shellQuoted = (value: string): string =>
