@@ -59,7 +59,8 @@ export function openSender(target: AdminTarget): AdminClient {
       return shown
     },
     async close() {
-      if (here) await closeHere(await here)
+      // What could not be opened has been reported.
+      await here?.then(closeHere, () => {})
     },
   }
 }
@@ -153,10 +154,6 @@ export async function makeOnce(sender: AdminClient, resource: string, body: Reco
     throw error
   }
 }
-
-/** Runs one operation. Returns its answer. Throws OAuthError when it is refused. */
-export const runAction = (target: AdminTarget, action: Action, input: RawInput): Promise<unknown> =>
-  withSender(target, (sender) => sender.send(action, input))
 
 /** Sends the request to the server. Returns undefined when none listens. */
 async function request(
