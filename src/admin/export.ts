@@ -30,22 +30,18 @@ export function idRange({ since, until }: TimeRange): { since: string; until?: s
   return { since: idFloor(since ?? 0), until: until === undefined ? undefined : idFloor(until) }
 }
 
-/** Yields every row. `page` reads some rows with ids before `until`, newest first. */
-export async function* newestFirst<T extends { id: string }>(
+/** Yields every row in the form of the answer. `page` reads some rows with ids before `until`, newest first. */
+export async function* newestFirst<T extends { id: string }, S>(
   page: (until: string | undefined, limit: number) => Promise<T[]>,
   until: string | undefined,
-): AsyncGenerator<T> {
+  shown: (row: T) => S,
+): AsyncGenerator<S> {
   for (let rows = await page(until, PAGE_ROWS); ; ) {
-    yield* rows
+    yield* rows.map(shown)
     const last = rows.length === PAGE_ROWS ? rows.at(-1) : undefined
     if (!last) return
     rows = await page(last.id, PAGE_ROWS)
   }
-}
-
-/** Converts each row for the answer. */
-export async function* mapRows<T, S>(rows: AsyncIterable<T>, shown: (row: T) => S): AsyncGenerator<S> {
-  for await (const row of rows) yield shown(row)
 }
 
 /** The earlier of two ids, of which either may be missing. */

@@ -12,7 +12,7 @@ import type { Issuance } from '../records/issuance.ts'
 import type { Store } from '../store/index.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers/answers.ts'
-import { exported, idRange, mapRows, newestFirst, range } from './export.ts'
+import { exported, idRange, newestFirst, range } from './export.ts'
 import { after } from './lists.ts'
 import { conflict, existing } from './outcome.ts'
 import { exportFlags, periodFlag } from './time_flags.ts'
@@ -106,7 +106,7 @@ export const issuances: AdminResource = {
         const fitting = { ...(await filterOf(store, filter)), since: bounds.since }
         const page = (before: string | undefined, limit: number) => store.listIssuances({ ...fitting, before, limit })
         return {
-          shown: mapRows(newestFirst(page, bounds.until), issuanceJson),
+          shown: newestFirst(page, bounds.until, issuanceJson),
           ...exported(config, 'issuances', query),
         }
       },

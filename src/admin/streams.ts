@@ -8,14 +8,7 @@ import { dated } from '../lib/time.ts'
 import { resolveClient } from '../oauth/clients/find_client.ts'
 import type { EventCursor, EventReceiver } from '../records/event_receiver.ts'
 import { type AdminResource, action, type FlagRule } from './action.ts'
-import {
-  attemptJson,
-  cursorOfReceiver,
-  getReceiver,
-  lagJson,
-  listWithCursors,
-  redeliver,
-} from './answers/event_answers.ts'
+import { cursorOfReceiver, getReceiver, lagJson, listWithCursors, redeliver } from './answers/event_answers.ts'
 import * as answers from './answers/events.ts'
 import { tryForm } from './forms/resource_form.ts'
 import { changedFields, invalid, notFound } from './outcome.ts'
@@ -70,7 +63,7 @@ async function shownStream(app: App, stream: EventReceiver, known?: EventCursor)
     failing_since,
     last_error,
     delivered_at,
-    deliveries: recent.map(attemptJson),
+    deliveries: recent.map(dated),
     created_at: stream.created_at,
     updated_at: stream.updated_at,
   })

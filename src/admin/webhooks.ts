@@ -19,14 +19,7 @@ import { dated, rfc3339 } from '../lib/time.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
 import { type EventCursor, type EventReceiver, MAX_RECEIVERS } from '../records/event_receiver.ts'
 import { type AdminResource, action, type Recorder } from './action.ts'
-import {
-  attemptJson,
-  cursorOfReceiver,
-  getReceiver,
-  lagJson,
-  listWithCursors,
-  redeliver,
-} from './answers/event_answers.ts'
+import { cursorOfReceiver, getReceiver, lagJson, listWithCursors, redeliver } from './answers/event_answers.ts'
 import * as answers from './answers/events.ts'
 import { badInput, changedFields, conflict, existing, notFound } from './outcome.ts'
 
@@ -63,7 +56,7 @@ async function webhookJson(app: App, receiver: EventReceiver, known?: EventCurso
     failing_since,
     next_attempt_at: isFailing ? retry_at : undefined,
     delivered_at,
-    deliveries: cursor.recent.map(attemptJson),
+    deliveries: cursor.recent.map(dated),
     created_at: receiver.created_at,
     updated_at: receiver.updated_at,
   })
@@ -198,7 +191,7 @@ export const webhooks: AdminResource = {
         const change = { event_id: newId(), detail: facts(receiver) }
         const event = by.event(change)
         const made = await existing('event', attemptDelivery(app, receiver, event))
-        return { shown: { ...attemptJson(made), payload: payloadOf(app, event) }, noted: change }
+        return { shown: { ...dated(made), payload: payloadOf(app, event) }, noted: change }
       },
     }),
     payload: action('GET /admin/webhooks/{id}/payloads/{event_id}', {

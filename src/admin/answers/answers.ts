@@ -144,7 +144,6 @@ export const signedOut = z.strictObject({ user_id: own(), tokens_revoked: count 
 const clientIds = z.strictObject({ client_ids: texts })
 const allowedClients = z.strictObject({ allowed_client_ids: texts })
 const allowedUrls = z.strictObject({ allowed_return_urls: texts })
-export const policyLists = { exchange: allowedClients, runtime: clientIds, connect: allowedUrls } as const
 
 export const resource = z.strictObject({
   id: own(),

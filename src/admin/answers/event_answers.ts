@@ -4,7 +4,7 @@ import { attemptDelivery, wants } from '../../events/delivery.ts'
 import { lagOf } from '../../events/lag.ts'
 import { isId } from '../../lib/id.ts'
 import { dated } from '../../lib/time.ts'
-import type { EventCursor, EventReceiver, MadeAttempt } from '../../records/event_receiver.ts'
+import type { EventCursor, EventReceiver } from '../../records/event_receiver.ts'
 import { conflict, existing, invalid, notFound } from '../outcome.ts'
 
 /** The receivers of a kind with their positions, oldest first. A receiver that is deleted while the list is made is left out. */
@@ -31,9 +31,6 @@ export async function getReceiver({ store }: App, kind: EventReceiver['kind'], i
 export const cursorOfReceiver = ({ store }: App, { kind, id }: EventReceiver): Promise<EventCursor> =>
   existing(kind, store.findEventCursor({ receiver_id: id }))
 
-/** An attempt in the form of the admin API. */
-export const attemptJson = (attempt: MadeAttempt) => dated(attempt)
-
 /** The waiting events of a receiver. */
 export async function lagJson(app: App, receiver: EventReceiver, cursor: EventCursor) {
   const { pending, oldest_at } = await lagOf(app, receiver, cursor)
@@ -49,5 +46,5 @@ export async function redeliver(app: App, receiver: EventReceiver, event_id: str
   if (receiver.status !== 'enabled') throw conflict(`it is ${receiver.status}`, 'wrong_state')
   const made = event && wants(receiver, event) && (await attemptDelivery(app, receiver, event))
   if (!made) throw notFound('event')
-  return attemptJson(made)
+  return dated(made)
 }

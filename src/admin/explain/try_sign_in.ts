@@ -9,13 +9,12 @@ import { FetchError } from '../../net/error.ts'
 import { type AdminResource, action } from '../action.ts'
 import { triedSignIn } from '../answers/connect.ts'
 import { invalid } from '../outcome.ts'
-import { fetchFix } from '../resources/resource_check.ts'
+import { fetchFix, fetchForOperator } from '../resources/resource_check.ts'
 import { getResource } from '../resources/resource_record.ts'
 import { mint, TRY_DOC } from './try.ts'
 
 type Step = z.output<typeof triedSignIn>['steps'][number]
 
-const MAX_BYTES = 64 * 1024
 const MAX_SHOWN = 300
 /** The first request of an MCP client. */
 const INITIALIZE = JSON.stringify({
@@ -71,11 +70,10 @@ export const trySignIn: AdminResource = {
 }
 
 /** Calls an MCP server as a client does first. */
-async function called({ fetchers, config }: App, uri: string, token: string): Promise<Step> {
+async function called(app: App, uri: string, token: string): Promise<Step> {
   const step = `POST ${uri} with the token (initialize)`
   try {
-    const fetcher = fetchers.operator
-    const { status, headers, body } = await fetcher.fetch(uri, {
+    const { status, headers, body } = await fetchForOperator(app, uri, {
       method: 'POST',
       headers: {
         accept: 'application/json, text/event-stream',
@@ -83,9 +81,6 @@ async function called({ fetchers, config }: App, uri: string, token: string): Pr
         authorization: `Bearer ${token}`,
       },
       body: INITIALIZE,
-      maxBytes: MAX_BYTES,
-      timeoutMs: config.cimd.fetch_timeout * 1000,
-      allowHttp: true,
     })
     const challenge = headers['www-authenticate']
     const said = challenge ?? body.toString('utf8').trim()

@@ -7,11 +7,11 @@ import { FetchError } from '../../net/error.ts'
 import { differences, metadataUrlOf } from '../../oauth/tokens/resource_check.ts'
 import { action } from '../action.ts'
 import { discovered } from '../answers/connect.ts'
-import { fetchFix, fetchMetadata } from './resource_check.ts'
+import { fetchFix, fetchForOperator, fetchMetadata } from './resource_check.ts'
 
 type Step = z.output<typeof discovered>['steps'][number]
 
-const MAX_BYTES = 64 * 1024
+const COMPARE = 'Compare it with this service'
 const MAX_SCOPES = 500
 
 export const discover = action('GET /admin/resource-metadata', {
@@ -38,13 +38,8 @@ export const discover = action('GET /admin/resource-metadata', {
       step,
       { step: read, ok: true, answer: 'the metadata document' },
       ...(problems.length === 0
-        ? [{ step: 'Compare it with this service', ok: true, answer: 'it names this service and this URL' }]
-        : problems.map(({ message, fix }) => ({
-            step: 'Compare it with this service',
-            ok: false,
-            answer: message,
-            fix,
-          }))),
+        ? [{ step: COMPARE, ok: true, answer: 'it names this service and this URL' }]
+        : problems.map(({ message, fix }) => ({ step: COMPARE, ok: false, answer: message, fix }))),
     ]
     const { resource } = document
     return {
@@ -60,16 +55,10 @@ export const discover = action('GET /admin/resource-metadata', {
 })
 
 /** Sends a request without a token, as a client does first. The answer names the metadata. */
-async function challengeOf({ fetchers, config }: App, url: string): Promise<{ step: Step; named?: string }> {
+async function challengeOf(app: App, url: string): Promise<{ step: Step; named?: string }> {
   const step = `GET ${url} without a token`
   try {
-    const fetcher = fetchers.operator
-    const { status, headers } = await fetcher.fetch(url, {
-      headers: { accept: 'text/event-stream' },
-      maxBytes: MAX_BYTES,
-      timeoutMs: config.cimd.fetch_timeout * 1000,
-      allowHttp: true,
-    })
+    const { status, headers } = await fetchForOperator(app, url, { headers: { accept: 'text/event-stream' } })
     const [, named] = /resource_metadata="([^"]{1,2048})"/.exec(headers['www-authenticate'] ?? '') ?? []
     const isUsable = named !== undefined && isHttpUrl(named)
     const answer = `${status}${named === undefined ? ', without resource_metadata' : `, resource_metadata="${named}"`}`

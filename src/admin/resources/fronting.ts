@@ -23,9 +23,6 @@ const scope_map = z
   .meta({ minProperties: 1 })
   .describe('For each scope of the source, the scopes of the target that it allows.')
 
-/** A link in the form of the admin API. */
-const linkJson = (link: FrontingLink) => dated(link)
-
 /** `read:repo+org,write:repo`, split at the first colon; `gw:read->repo` for names with colons; or JSON. */
 const scopeMapFlag: FlagRule = {
   field: 'scope_map',
@@ -45,10 +42,8 @@ interface Ends {
   source: string
   target: string
 }
-async function getLink({ store }: App, { source, target }: Ends): Promise<FrontingLink> {
-  const link = await existing('fronting link', store.findFrontingLink({ source_slug: source, target_slug: target }))
-  return link
-}
+const getLink = ({ store }: App, { source, target }: Ends): Promise<FrontingLink> =>
+  existing('fronting link', store.findFrontingLink({ source_slug: source, target_slug: target }))
 
 /** Returns the two resources after the checks of a scope map that need no other link. `before` is the map that it replaces. */
 async function checkedEnds(
@@ -86,7 +81,7 @@ export const frontingLinks: AdminResource = {
         ...paging(500, 100),
       }),
       run: async ({ store }, { query: { source, target, ...page } }) => ({
-        shown: (await store.listFrontingLinks({ source_slug: source, target_slug: target, ...page })).map(linkJson),
+        shown: (await store.listFrontingLinks({ source_slug: source, target_slug: target, ...page })).map(dated),
       }),
     }),
     create: action('POST /admin/fronting', {
@@ -105,28 +100,21 @@ export const frontingLinks: AdminResource = {
       cli: { flags: { 'scope-map': scopeMapFlag } },
       async run(app, { query: { dry_run }, body: { scope_map, ...ends } }, by) {
         const now = app.clock.now()
-        const [source_slug, target_slug] = [ends.source, ends.target]
-        const link = {
-          source_slug,
-          target_slug,
-          scope_map,
-          created_by: by.actor_id,
-          created_at: now,
-          updated_at: now,
-        }
+        const slugs = { source_slug: ends.source, target_slug: ends.target }
+        const link = { ...slugs, scope_map, created_by: by.actor_id, created_at: now, updated_at: now }
         const write = { link, ends: await checkedEnds(app, by, ends, scope_map), dry_run }
         const outcome = await (dry_run
           ? app.store.createFrontingLink(write)
           : by.record('createFrontingLink', write, { detail: linkDetail(link) }))
         if (outcome === 'exists') throw conflict('a fronting link between them exists already', 'fronting_exists')
         if (outcome === 'cycle') throw invalid('the target leads back to the source', 'fronting_cycle')
-        return { shown: linkJson(link), ...(dry_run ? { dry: true } : {}) }
+        return { shown: dated(link), ...(dry_run ? { dry: true } : {}) }
       },
     }),
     get: action('GET /admin/fronting/{source}/{target}', {
       doc: 'Shows a fronting link.',
       answer: answers.link,
-      run: async (app, { params }) => ({ shown: linkJson(await getLink(app, params)) }),
+      run: async (app, { params }) => ({ shown: dated(await getLink(app, params)) }),
     }),
     update: action('PATCH /admin/fronting/{source}/{target}', {
       doc: 'Replaces the scope map of a fronting link. To reach further scopes of a broker resource needs the capability admin.',
@@ -137,12 +125,12 @@ export const frontingLinks: AdminResource = {
       cli: { flags: { 'scope-map': scopeMapFlag } },
       async run(app, { params, body }, by) {
         const link = await getLink(app, params)
-        if (changedFields(link, body).length === 0) return { shown: linkJson(link) }
+        if (changedFields(link, body).length === 0) return { shown: dated(link) }
         const next = { ...link, ...body, updated_at: app.clock.now() }
         const ends = await checkedEnds(app, by, params, next.scope_map, link.scope_map)
         const outcome = await by.record('updateFrontingLink', { link: next, ends }, { detail: linkDetail(next) })
         if (!outcome) throw notFound('fronting link')
-        return { shown: linkJson(next) }
+        return { shown: dated(next) }
       },
     }),
     delete: action('DELETE /admin/fronting/{source}/{target}', {
@@ -162,8 +150,8 @@ export const frontingLinks: AdminResource = {
         return {
           shown: {
             slug,
-            fronts: links.filter(({ source_slug }) => source_slug === slug).map(linkJson),
-            fronted_by: links.filter(({ target_slug }) => target_slug === slug).map(linkJson),
+            fronts: links.filter(({ source_slug }) => source_slug === slug).map(dated),
+            fronted_by: links.filter(({ target_slug }) => target_slug === slug).map(dated),
           },
         }
       },

@@ -43,11 +43,8 @@ const creatable = z.object({
 })
 const patchable = z.object({ ...fields, issuer }).partial()
 
-/** An identity provider in the form of the admin API. */
-const idpJson = ({ version: _, ...idp }: Idp) => dated(idp)
-
-/** The same with a warning when its keys cannot be fetched. */
-const idpShown = (app: App, idp: Idp) => withHostWarning(app, idpJson(idp), [['xaa', idp.jwks_uri]])
+/** An identity provider in the form of the admin API, with a warning when its keys cannot be fetched. */
+const idpShown = (app: App, { version: _, ...idp }: Idp) => withHostWarning(app, dated(idp), [['xaa', idp.jwks_uri]])
 
 /** The XAA endpoints exist only when the grant is enabled. */
 export const withXaa = ({ xaa }: Config): boolean => xaa.enabled

@@ -2,6 +2,7 @@
 import type { App } from '../../context.ts'
 import { isHttpUrl, rootTwin } from '../../lib/url.ts'
 import { FetchError } from '../../net/error.ts'
+import type { FetchRequest } from '../../net/fetcher.ts'
 import { jsonObjectOf } from '../../net/json.ts'
 import { isAdminUri } from '../../oauth/tokens/admin_resource.ts'
 import { type Difference, differences, metadataUrlOf } from '../../oauth/tokens/resource_check.ts'
@@ -19,7 +20,14 @@ export const checkedResource = {
   },
 }
 
-const MAX_BYTES = 64 * 1024
+/** Sends a request to the server of a resource for an operator. Rejects with FetchError. */
+export const fetchForOperator = ({ fetchers, config }: App, url: string, request: Partial<FetchRequest>) =>
+  fetchers.operator.fetch(url, {
+    ...request,
+    maxBytes: 64 * 1024,
+    timeoutMs: config.cimd.fetch_timeout * 1000,
+    allowHttp: true,
+  })
 
 /** Refuses a type whose schema cannot be used. Throws invalid_request. */
 export async function checkDetailsTypes({ details }: App, { authorization_details_types }: Resource): Promise<void> {
@@ -60,14 +68,8 @@ export async function fetchMetadata(
   app: App,
   url: string,
 ): Promise<{ document: Record<string, unknown> } | Difference> {
-  const fetcher = app.fetchers.operator
   try {
-    const reply = await fetcher.fetch(url, {
-      accept: 'application/json',
-      maxBytes: MAX_BYTES,
-      timeoutMs: app.config.cimd.fetch_timeout * 1000,
-      allowHttp: true,
-    })
+    const reply = await fetchForOperator(app, url, { accept: 'application/json' })
     const document = reply.status === 200 ? jsonObjectOf(reply) : undefined
     if (document) return { document }
     return { message: `answers ${reply.status} without metadata`, fix: 'serve the metadata there (RFC 9728)' }

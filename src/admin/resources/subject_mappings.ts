@@ -19,9 +19,6 @@ const creatable = z.object({
   local_subject: name().describe('The sub of the tokens that are issued for it: the id of a user.'),
 })
 
-/** A mapping in the form of the admin API. */
-const mappingJson = (mapping: SubjectMapping) => dated(mapping)
-
 export const subjectMappings: AdminResource = {
   name: 'mapping',
   item: 'subject mapping',
@@ -39,7 +36,7 @@ export const subjectMappings: AdminResource = {
       }),
       async run({ store }, { query: { after: last, ...query } }) {
         const after = await cursorOf('mapping', last, (id) => store.findSubjectMappingById({ id }))
-        return { shown: (await store.listSubjectMappings({ ...query, after })).map(mappingJson) }
+        return { shown: (await store.listSubjectMappings({ ...query, after })).map(dated) }
       },
     }),
     create: action('POST /admin/xaa/subject-mappings', {
@@ -55,7 +52,7 @@ export const subjectMappings: AdminResource = {
         const outcome = await by.record('createSubjectMapping', mapping, { detail: mappingDetail(mapping) })
         if (outcome === undefined) throw notFound('identity provider')
         if (outcome === 'exists') throw conflict('this subject is mapped already', 'mapping_exists')
-        return { shown: mappingJson(mapping) }
+        return { shown: dated(mapping) }
       },
     }),
     delete: action('DELETE /admin/xaa/subject-mappings/{id}', {
