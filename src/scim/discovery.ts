@@ -70,18 +70,20 @@ const attribute = (name: string, description: string, more: object = {}) => ({
   uniqueness: 'none',
   ...more,
 })
-const complex = (name: string, description: string, subAttributes: object[], more: object = {}) => {
-  const { caseExact: _, uniqueness: __, ...rest } = attribute(name, description, { type: 'complex', ...more })
-  return { ...rest, subAttributes }
+/** An attribute that is no text. */
+const other = (type: string, name: string, description: string, more: object = {}) => {
+  const { caseExact: _, uniqueness: __, ...rest } = attribute(name, description, { type, ...more })
+  return rest
 }
+const complex = (name: string, description: string, subAttributes: object[], more: object = {}) => ({
+  ...other('complex', name, description, more),
+  subAttributes,
+})
+const bool = (name: string, description: string) => other('boolean', name, description)
 const reference = (referenceTypes: string[], more: object = {}) =>
   attribute('$ref', 'URL of the resource.', { type: 'reference', referenceTypes, caseExact: true, ...more })
 const readOnly = { mutability: 'readOnly' } as const
 const once = { mutability: 'immutable' } as const
-const bool = (name: string, description: string) => {
-  const { caseExact: _, uniqueness: __, ...rest } = attribute(name, description, { type: 'boolean' })
-  return rest
-}
 
 const EXTERNAL_ID = attribute('externalId', 'Id at the provider.', { caseExact: true })
 

@@ -55,14 +55,7 @@ const NOTED_SECONDS = 10
 /** Returns the handler of every request of SCIM. Throws the refusals. */
 export function scimDispatcher(app: App): (request: Request) => Promise<Reply> {
   const findCaller = callerFinder(app)
-  const byRoute = new Map<unknown, Operation>()
-  const table = new RouteTable(
-    SCIM_OPERATIONS.map((each) => {
-      const route = { method: each.method, path: each.path, handle: unreachable }
-      byRoute.set(route, each)
-      return route
-    }),
-  )
+  const table = new RouteTable(SCIM_OPERATIONS.map((each) => ({ ...each, handle: unreachable })))
   const noted = new Map<string, number>()
 
   const noteError = (provider: string, error: unknown): void => {
@@ -80,7 +73,8 @@ export function scimDispatcher(app: App): (request: Request) => Promise<Reply> {
       const caller = await findCaller(request)
       provider = caller.provider.slug
       const { route, params } = find(table, request)
-      const found = byRoute.get(route) as Operation
+      const isFound = ({ method, path }: Operation) => method === route.method && path === route.path
+      const found = SCIM_OPERATIONS.find(isFound) as Operation
       name = found.name
       const reply = await found.handle(app, Object.assign(request, { params }), caller)
       count('ok')

@@ -8,13 +8,12 @@ import { isObject } from '../lib/json.ts'
 import { rfc3339 } from '../lib/time.ts'
 import type { ScimGroup } from '../records/scim.ts'
 import type { MemberStep } from '../store/people/scim_groups.ts'
-import { scimBody } from './body.ts'
 import type { ScimCaller } from './caller.ts'
-import { type AttributePath, queryOfFilter } from './filter.ts'
-import { listReply, notThere, refusal, scimReply, URNS } from './message.ts'
+import type { AttributePath } from './filter.ts'
+import { notThere, refusal, scimBody, scimReply, URNS } from './message.ts'
 import { type PatchOperation, readOperations } from './patch.ts'
 import { canonical, readAs, scimUrl } from './person.ts'
-import { pageOf, type Shown, scimParams, shownBy } from './query.ts'
+import { answerList, type Shown, scimParams, shownBy } from './query.ts'
 
 /** Maximum number of members in one request, and in one answer. */
 const MAX_MEMBERS = 100_000
@@ -54,32 +53,25 @@ async function shownGroups(app: App, shown: Shown, groups: readonly ScimGroup[])
 }
 
 /** Lists groups, or finds one. */
-export async function listGroupsOf(app: App, request: Request, { provider }: ScimCaller): Promise<Reply> {
-  const params = scimParams(request)
-  const filter = params['filter'] === undefined ? {} : queryOfFilter(params['filter'], FILTERS)
-  const { start, limit } = pageOf(params)
-  if (filter === 'nothing') return listReply(0, start, [])
-  const page = { ...filter, provider: provider.slug, limit, offset: start - 1 }
-  const { total, groups } = await app.store.listScimGroups(page)
-  return listReply(total, start, await shownGroups(app, shownBy(params), groups))
-}
+export const listGroupsOf = (app: App, request: Request, { provider }: ScimCaller): Promise<Reply> =>
+  answerList(request, FILTERS, async (page, shown) => {
+    const { total, groups } = await app.store.listScimGroups({ ...page, provider: provider.slug })
+    return { total, items: await shownGroups(app, shown, groups) }
+  })
 
-async function showGroup(
+/** Shows a group: the one of the path, or the one that was created. */
+export async function readGroupById(
   app: App,
   request: Request,
-  id: string,
   { provider }: ScimCaller,
-  status = 200,
+  created?: string,
 ): Promise<Reply> {
+  const id = created ?? request.params['id'] ?? ''
   const group = await app.store.findScimGroup({ id, provider: provider.slug })
   if (!group) throw notThere('group')
   const [json] = await shownGroups(app, shownBy(scimParams(request)), [group])
-  return scimReply(status, json, status === 201 ? { location: scimUrl(app, `/Groups/${id}`) } : undefined)
+  return created ? scimReply(201, json, { location: scimUrl(app, `/Groups/${id}`) }) : scimReply(200, json)
 }
-
-/** Shows a group. */
-export const readGroupById = (app: App, request: Request, caller: ScimCaller): Promise<Reply> =>
-  showGroup(app, request, request.params['id'] ?? '', caller)
 
 const fields = z.object({ displayName: groupName(), externalId: text(255).optional() })
 const MEMBERS = ['displayName', 'externalId', 'members']
@@ -109,7 +101,7 @@ export async function createGroupOf(app: App, request: Request, caller: ScimCall
   const group = { ...about, displayName, ...(externalId ? { externalId } : {}) }
   const done = await app.store.recorded('createScimGroup', { group, members }, caller.event())
   if (typeof done === 'string') throw taken()
-  return showGroup(app, request, group.id, caller, 201)
+  return readGroupById(app, request, caller, group.id)
 }
 
 interface Changes {
@@ -140,7 +132,7 @@ async function writeGroup(
   const done = await app.store.recorded('changeScimGroup', input, caller.event())
   if (done === undefined) throw notThere('group')
   if (typeof done === 'string') throw taken()
-  return reply ?? showGroup(app, request, id, caller)
+  return reply ?? readGroupById(app, request, caller)
 }
 
 function changesOf(operations: readonly PatchOperation[]): Changes {

@@ -1,6 +1,7 @@
-// What every answer and refusal of SCIM has in common (RFC 7644 §3.1, §3.12).
-import { NO_STORE, type Reply } from '../http/message.ts'
+// What every body, answer and refusal of SCIM has in common (RFC 7644 §3.1, §3.12).
+import { NO_STORE, type Reply, type Request } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
+import { parseObject } from '../lib/json.ts'
 
 export const SCIM_TYPE = 'application/scim+json'
 const MESSAGE = 'urn:ietf:params:scim:api:messages:2.0:'
@@ -16,17 +17,7 @@ export const URNS = {
   schema: `${CORE}Schema`,
 } as const
 
-/** Why a request is refused (RFC 7644 §3.12, table 9). */
-type ScimType =
-  | 'invalidFilter'
-  | 'invalidPath'
-  | 'invalidSyntax'
-  | 'invalidValue'
-  | 'mutability'
-  | 'noTarget'
-  | 'tooMany'
-  | 'uniqueness'
-
+/** The reasons, by why a request is refused (RFC 7644 §3.12, table 9). */
 const REASONS = {
   invalidFilter: 'scim_invalid_filter',
   invalidPath: 'scim_invalid_path',
@@ -36,10 +27,10 @@ const REASONS = {
   noTarget: 'scim_no_target',
   tooMany: 'scim_too_many',
   uniqueness: 'scim_uniqueness',
-} as const satisfies Record<ScimType, string>
+} as const
 
 /** A refusal with its scimType. The description names attributes, and never repeats personal data. */
-export const refusal = (scimType: ScimType, description: string): OAuthError =>
+export const refusal = (scimType: keyof typeof REASONS, description: string): OAuthError =>
   new OAuthError(scimType === 'uniqueness' ? 'conflict' : 'invalid_request', description, {
     reason: REASONS[scimType],
     body: { scimType },
@@ -48,6 +39,18 @@ export const refusal = (scimType: ScimType, description: string): OAuthError =>
 /** There is no such person or group of the provider. */
 export const notThere = (what: string): OAuthError =>
   new OAuthError('not_found', `there is no such ${what}`, { reason: 'scim_not_found' })
+
+const BODY_TYPES = [SCIM_TYPE, 'application/json']
+
+/** The members of the body, a JSON object under one of two media types (RFC 7644 §3.1). Throws invalidSyntax, or unsupported_media_type. */
+export function scimBody(request: Request): Record<string, unknown> {
+  const media = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  if (!BODY_TYPES.includes(media))
+    throw new OAuthError('unsupported_media_type', `the body must be ${BODY_TYPES.join(' or ')}`)
+  const body = parseObject(request.body)
+  if (!body) throw refusal('invalidSyntax', 'the body must be a JSON object')
+  return body
+}
 
 /** An answer with a body. */
 export const scimReply = (status: number, value: unknown, headers: Record<string, string> = {}): Reply => ({

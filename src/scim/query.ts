@@ -1,17 +1,30 @@
 // The query of a list or of one resource: paging, and the attributes that are shown (RFC 7644 §3.4.2.4, §3.9).
-import { parseParams, type Request } from '../http/message.ts'
+import { parseParams, type Reply, type Request } from '../http/message.ts'
 import { isObject } from '../lib/json.ts'
+import { queryOfFilter } from './filter.ts'
+import { listReply } from './message.ts'
 
 /** Maximum number of resources in an answer. */
 export const MAX_COUNT = 200
 const MAX_INDEX = 1_000_000_000
 
-/** The page of a list. Numbers that are out of range are brought into it, as the RFC says. */
-export function pageOf({ startIndex, count }: ReturnType<typeof parseParams>): { start: number; limit: number } {
-  return {
-    start: within(numberOf(startIndex, 1), 1, MAX_INDEX),
-    limit: within(numberOf(count, MAX_COUNT), 0, MAX_COUNT),
-  }
+/** Answers a list: what fits a filter of these members, page by page. Numbers that are out of range are brought into it, as the RFC says. */
+export async function answerList<M extends string>(
+  request: Request,
+  filters: Readonly<Record<string, M>>,
+  read: (
+    page: Partial<Record<M, string>> & { limit: number; offset: number },
+    shown: Shown,
+  ) => Promise<{ total: number; items: readonly object[] }>,
+): Promise<Reply> {
+  const params = scimParams(request)
+  const { filter: text } = params
+  const filter: ReturnType<typeof queryOfFilter<M>> = text === undefined ? {} : queryOfFilter(text, filters)
+  const start = within(numberOf(params['startIndex'], 1), 1, MAX_INDEX)
+  const limit = within(numberOf(params['count'], MAX_COUNT), 0, MAX_COUNT)
+  if (filter === 'nothing') return listReply(0, start, [])
+  const { total, items } = await read({ ...filter, limit, offset: start - 1 }, shownBy(params))
+  return listReply(total, start, items)
 }
 const within = (value: number, min: number, max: number) => Math.min(Math.max(value, min), max)
 const numberOf = (text: string | undefined, fallback: number): number =>
@@ -54,10 +67,9 @@ export function shownBy({ attributes, excludedAttributes }: ReturnType<typeof pa
   }
   const partOf = (name: string, value: unknown): unknown => {
     const key = name.toLowerCase()
-    const subs = wanted?.filter((each) => each.startsWith(`${key}.`)).map((each) => each.slice(key.length + 1)) ?? []
-    const gone = wanted
-      ? []
-      : hidden.filter((each) => each.startsWith(`${key}.`)).map((each) => each.slice(key.length + 1))
+    const subsIn = (names: readonly string[]) =>
+      names.filter((each) => each.startsWith(`${key}.`)).map((each) => each.slice(key.length + 1))
+    const [subs, gone] = [subsIn(wanted ?? []), wanted ? [] : subsIn(hidden)]
     const isWhole = wanted?.includes(key) || subs.length === 0
     if (isAlways(key) || (isWhole && gone.length === 0)) return value
     const pick = (object: unknown) =>

@@ -8,13 +8,11 @@ import { newUserId } from '../oauth/clients/client_metadata.ts'
 import { primaryEmail, profileOfName, type ScimPerson, type ScimUser } from '../records/scim.ts'
 import type { User } from '../records/user.ts'
 import { notStale, retryStale } from '../store/stale.ts'
-import { scimBody } from './body.ts'
 import type { ScimCaller } from './caller.ts'
-import { queryOfFilter } from './filter.ts'
-import { listReply, notThere, refusal, scimReply } from './message.ts'
+import { notThere, refusal, scimBody, scimReply } from './message.ts'
 import { patchPerson, readOperations } from './patch.ts'
 import { accountNameOf, personJson, personMembers, readPerson } from './person.ts'
-import { pageOf, scimParams, shownBy } from './query.ts'
+import { answerList, scimParams, shownBy } from './query.ts'
 
 const FILTERS = {
   id: 'id',
@@ -26,29 +24,17 @@ const FILTERS = {
 } as const
 
 /** Lists people, or finds one. */
-export async function listPeople(app: App, request: Request, { provider }: ScimCaller): Promise<Reply> {
-  const params = scimParams(request)
-  const filter = params['filter'] === undefined ? {} : queryOfFilter(params['filter'], FILTERS)
-  const { start, limit } = pageOf(params)
-  const shown = shownBy(params)
-  if (filter === 'nothing') return listReply(0, start, [])
-  const page = { ...filter, provider: provider.slug, limit, offset: start - 1 }
-  const { total, people } = await app.store.listScimUsers(page)
-  return listReply(
-    total,
-    start,
-    people.map((each) => shown.of(personJson(app, each))),
-  )
-}
+export const listPeople = (app: App, request: Request, { provider }: ScimCaller): Promise<Reply> =>
+  answerList(request, FILTERS, async (page, shown) => {
+    const { total, people } = await app.store.listScimUsers({ ...page, provider: provider.slug })
+    return { total, items: people.map((each) => shown.of(personJson(app, each))) }
+  })
 
-async function getPerson({ store }: App, id: string, { provider }: ScimCaller): Promise<ScimUser> {
-  const person = await store.findScimUser({ id, provider: provider.slug })
+async function getPerson({ store }: App, { params }: Request, { provider }: ScimCaller): Promise<ScimUser> {
+  const person = await store.findScimUser({ id: params['id'] ?? '', provider: provider.slug })
   if (!person) throw notThere('user')
   return person
 }
-
-const showPerson = async (app: App, request: Request, id: string, caller: ScimCaller): Promise<Reply> =>
-  answerPerson(app, request, await getPerson(app, id, caller))
 
 const answerPerson = (app: App, request: Request, person: ScimUser, status = 200): Reply => {
   const json = personJson(app, person)
@@ -57,8 +43,8 @@ const answerPerson = (app: App, request: Request, person: ScimUser, status = 200
 }
 
 /** Shows a person. */
-export const readPersonById = (app: App, request: Request, caller: ScimCaller): Promise<Reply> =>
-  showPerson(app, request, request.params['id'] ?? '', caller)
+export const readPersonById = async (app: App, request: Request, caller: ScimCaller): Promise<Reply> =>
+  answerPerson(app, request, await getPerson(app, request, caller))
 
 /** Adds a person. Who signed in before keeps the account. */
 export async function createPerson(app: App, request: Request, caller: ScimCaller): Promise<Reply> {
@@ -115,13 +101,12 @@ async function writePerson(
   caller: ScimCaller,
   next: (known: ScimUser) => ScimPerson & { active: boolean },
 ): Promise<Reply> {
-  const id = request.params['id'] ?? ''
   return retryStale(async () => {
-    const known = await getPerson(app, id, caller)
+    const known = await getPerson(app, request, caller)
     const { active, ...person } = next(known)
     const change = {
       provider: caller.provider,
-      id,
+      id: known.id,
       version: known.version,
       person,
       active,
@@ -132,7 +117,7 @@ async function writePerson(
     const done = notStale(await app.store.recorded('updateScimUser', change, caller.event()))
     if (done === undefined) throw notThere('user')
     if (typeof done !== 'object') throw taken(done)
-    return showPerson(app, request, id, caller)
+    return readPersonById(app, request, caller)
   })
 }
 
