@@ -6,27 +6,21 @@ import { branchOf, isOwnText, type ObjectSchema, type SchemaPart } from './schem
 /** Bytes of a result. */
 const MAX_RESULT = 25 * 1024
 
-/** How much of a result is shown: characters of a text from outside, items of a list, and members of a record without declared members. */
+/** How much of a result is shown: characters of a text from outside, and items of a list, or members of a record without declared members. */
 interface Limits {
   texts: number
   items: number
-  members: number
 }
-const NO_LIMITS: Limits = {
-  texts: Number.POSITIVE_INFINITY,
-  items: Number.POSITIVE_INFINITY,
-  members: Number.POSITIVE_INFINITY,
-}
-const FIRST: Limits = { texts: 4096, items: 200, members: 200 }
+const NO_LIMITS: Limits = { texts: Number.POSITIVE_INFINITY, items: Number.POSITIVE_INFINITY }
+const FIRST: Limits = { texts: 4096, items: 200 }
 /** With these only the declared members are left, so that every result fits. */
-const LEAST: Limits = { texts: 16, items: 0, members: 0 }
+const LEAST: Limits = { texts: 16, items: 0 }
 /** A text of this length may be an id, a URL or a name: it is cut by LEAST only. */
 const SHORT = 64
 
-const halved = ({ texts, items, members }: Limits): Limits => ({
+const halved = ({ texts, items }: Limits): Limits => ({
   texts: Math.max(SHORT, Math.ceil(texts / 2)),
   items: Math.ceil(items / 2),
-  members: Math.ceil(members / 2),
 })
 
 /** The limits, each narrower than the one before. */
@@ -118,7 +112,7 @@ class View {
     const inner = typeof rest === 'object' ? rest : undefined
     return Object.fromEntries(
       entries
-        .slice(0, this.limits.members)
+        .slice(0, this.limits.items)
         .map(([name, each]) => [this.cut(name), this.show(each, inner, isMarked ? undefined : path)]),
     )
   }

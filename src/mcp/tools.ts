@@ -27,21 +27,12 @@ export interface Tool {
     description: string
     inputSchema: ObjectSchema
     outputSchema: ObjectSchema
-    annotations: {
-      title: string
-      readOnlyHint: boolean
-      destructiveHint: boolean
-      idempotentHint: boolean
-      openWorldHint: boolean
-    }
+    annotations: Readonly<Record<string, string | boolean>>
   }
 }
 
 /** What `--tools` and the scopes name, and the capability that each means. */
-export const TOOL_SETS = { diagnose: 'viewer', operate: 'operator', manage: 'admin' } as const satisfies Record<
-  string,
-  Capability
->
+export const TOOL_SETS = { diagnose: 'viewer', operate: 'operator', manage: 'admin' } as const
 
 /** What an agent does next, by tool: the end of its description. */
 const NEXT: Readonly<Record<string, string>> = {
@@ -167,16 +158,10 @@ const ANY_RESULT: Record<string, SchemaPart> = {
 
 const answerSchema = (answer: z.ZodType): SchemaPart => outputSchema(answer) as SchemaPart
 
-interface ResultParts {
-  action: Action
-  rule: ToolRule
-  look: Action | undefined
-  item: string
-}
 /** The schema of the results of a tool. `schemaOf` converts the answers that are in it. */
 function resultSchema(
   schemaOf: (answer: z.ZodType) => SchemaPart,
-  { action, rule, look, item }: ResultParts,
+  { action, rule, look, item }: Pick<Tool, 'action' | 'rule' | 'look' | 'item'>,
 ): ObjectSchema {
   const answer = action.answer && schemaOf(action.answer)
   const dry: Record<string, SchemaPart> = rule.destructive
