@@ -78,11 +78,8 @@ export function createGatekeeper(app: Guarded): Gatekeeper {
     return operator && session.isWall ? { ...operator, capability: 'viewer' } : operator
   }
   const ownerOfSession = (session: FoundSession): Operator | undefined => {
-    const {
-      user,
-      key,
-      session: { config_key, identity },
-    } = session
+    const { user, key } = session
+    const { config_key, identity } = session.session
     if (key) {
       const operator = operatorOfKey(key)
       return operator && { ...operator, session }

@@ -18,7 +18,7 @@ import { isId, newId } from '../lib/id.ts'
 import { dated, rfc3339 } from '../lib/time.ts'
 import type { AuditEvent } from '../records/audit_event.ts'
 import { type EventCursor, type EventReceiver, MAX_RECEIVERS } from '../records/event_receiver.ts'
-import { type AdminResource, action, type Recorder } from './action.ts'
+import { type AdminResource, action } from './action.ts'
 import { cursorOfReceiver, getReceiver, lagJson, listWithCursors, redeliver } from './answers/event_answers.ts'
 import * as answers from './answers/events.ts'
 import { badInput, changedFields, conflict, existing, notFound } from './outcome.ts'
@@ -78,22 +78,6 @@ function checkFields({ config }: App, { url, events }: { url?: string; events?: 
 /** Audit detail. The path of a URL may be a secret. */
 const facts = ({ id, url = '' }: EventReceiver) => ({ webhook_id: id, host: new URL(url).host })
 
-/** Changes a webhook. `fields` are the members that the event names. */
-async function changeWebhook(
-  app: App,
-  id: string,
-  by: Recorder,
-  fields: readonly string[],
-  decide: (receiver: EventReceiver) => EventReceiver | Promise<EventReceiver>,
-) {
-  const receiver = await getWebhook(app, id)
-  const next = await decide(receiver)
-  if (next === receiver) return receiver
-  const change = { detail: { ...facts(next), fields } }
-  await by.record('updateReceiver', next, change)
-  return next
-}
-
 export const webhooks: AdminResource = {
   name: 'webhook',
   doc: 'Webhooks: URLs that receive audit events, signed as Standard Webhooks.',
@@ -147,22 +131,17 @@ export const webhooks: AdminResource = {
       needs: 'admin',
       audit: 'webhook_updated',
       async run(app, { params, body }, by) {
-        const receiver = await changeWebhook(app, params.id, by, Object.keys(body), (stored) => {
-          const shown = {
-            url: stored.url,
-            events: stored.events,
-            ...stored.settings,
-            paused: stored.status !== 'enabled',
-          }
-          if (changedFields(shown, body).length === 0) return stored
-          checkFields(app, body)
-          const { url = stored.url, events = stored.events, description = stored.settings.description } = body
-          const { paused = shown.paused } = body
-          const status = paused ? 'paused' : 'enabled'
-          const settings = { ...stored.settings, description, ...issuedSince(stored, events, app.clock.now()) }
-          return { ...stored, url, events, status, settings, updated_at: app.clock.now() }
-        })
-        return { shown: await webhookJson(app, receiver) }
+        const stored = await getWebhook(app, params.id)
+        const isPaused = stored.status !== 'enabled'
+        const known = { url: stored.url, events: stored.events, ...stored.settings, paused: isPaused }
+        if (changedFields(known, body).length === 0) return { shown: await webhookJson(app, stored) }
+        checkFields(app, body)
+        const { url = stored.url, events = stored.events, description = stored.settings.description } = body
+        const status = (body.paused ?? isPaused) ? 'paused' : 'enabled'
+        const settings = { ...stored.settings, description, ...issuedSince(stored, events, app.clock.now()) }
+        const next: EventReceiver = { ...stored, url, events, status, settings, updated_at: app.clock.now() }
+        await by.record('updateReceiver', next, { detail: { ...facts(next), fields: Object.keys(body) } })
+        return { shown: await webhookJson(app, next) }
       },
     }),
     rotateSecret: action('POST /admin/webhooks/{id}/rotate-secret', {
@@ -173,13 +152,11 @@ export const webhooks: AdminResource = {
       async run(app, { params }, by) {
         const now = app.clock.now()
         const secret = newSigningSecret()
-        let earlier_until = now
-        const receiver = await changeWebhook(app, params.id, by, ['secret'], async (stored) => {
-          const secrets = rotatedSigningSecrets(await openSigningSecrets(app, stored), secret, now)
-          earlier_until = secrets[1]?.until ?? now
-          return { ...stored, ...(await sealReceiverSecret(app, stored.id, secrets)), updated_at: now }
-        })
-        return { shown: { id: receiver.id, secret, earlier_until: rfc3339(earlier_until) } }
+        const stored = await getWebhook(app, params.id)
+        const secrets = rotatedSigningSecrets(await openSigningSecrets(app, stored), secret, now)
+        const next = { ...stored, ...(await sealReceiverSecret(app, stored.id, secrets)), updated_at: now }
+        await by.record('updateReceiver', next, { detail: { ...facts(next), fields: ['secret'] } })
+        return { shown: { id: stored.id, secret, earlier_until: rfc3339(secrets[1]?.until ?? now) } }
       },
     }),
     test: action('POST /admin/webhooks/{id}/test', {

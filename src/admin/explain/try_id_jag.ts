@@ -76,18 +76,10 @@ async function walk(app: App, { assertion: text, resource, scope }: Asked, clien
   try {
     const assertion = await verifyAssertion(app, text, client)
     const uri = targetOf(app, resource, assertion)
-    const {
-      sub,
-      names,
-      resource: found,
-    } = await decide(app, jwtBearer.rules, assertedFacts(assertion, client, uri, scope))
-    const granted = { sub, scope: names.join(' '), resource: found?.uri }
-    return {
-      ok: true,
-      steps: STEPS.map((step) => outcome(step, 'passed')),
-      granted,
-      needs_dpop: assertion.jkt !== undefined,
-    }
+    const found = await decide(app, jwtBearer.rules, assertedFacts(assertion, client, uri, scope))
+    const granted = { sub: found.sub, scope: found.names.join(' '), resource: found.resource?.uri }
+    const steps = STEPS.map((step) => outcome(step, 'passed'))
+    return { ok: true, steps, granted, needs_dpop: assertion.jkt !== undefined }
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
     const refusal = refusalAnswer(error)

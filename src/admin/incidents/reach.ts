@@ -14,7 +14,8 @@ import { clients } from '../clients/clients.ts'
 import { issuances } from '../issuances.ts'
 import { existing, notFound } from '../outcome.ts'
 import { consentGrants } from '../people/grants.ts'
-import { getUser, users } from '../people/users.ts'
+import { getUser } from '../people/people.ts'
+import { users } from '../people/users.ts'
 import { clientSteps, keyStep, revokeStep, type Step, signInStep, signOutStep, stepOf, stepsThat } from './steps.ts'
 
 export interface Reach {

@@ -13,7 +13,7 @@ import { type AdminResource, action } from '../action.ts'
 import * as answers from '../answers/answers.ts'
 import { existing, invalid, notFound } from '../outcome.ts'
 import { getProvider } from '../resources/providers.ts'
-import { getUser } from './users.ts'
+import { getUser } from './people.ts'
 
 /** A consent in the form of the admin API. */
 const consentJson = ({ scope, redirect_hosts: _, ...consent }: Consent, resource_slug: string | undefined) =>

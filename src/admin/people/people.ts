@@ -5,7 +5,7 @@ import { isLocalAdmin } from '../../oauth/tokens/admin_resource.ts'
 import type { AdminIdentity } from '../../records/admin_session.ts'
 import { CAPABILITIES, type Capability } from '../../records/api_key.ts'
 import type { User } from '../../records/user.ts'
-import { badInput } from '../outcome.ts'
+import { badInput, existing } from '../outcome.ts'
 
 type Parts = Pick<App, 'config' | 'oidc'>
 
@@ -90,6 +90,9 @@ export const callbackUrl = (parts: Parts, slug: string): string => stepUrl(parts
 /** The URL of a step. Like the callbacks of users, that of the provider `default` has no slug. */
 const stepUrl = ({ config }: Parts, step: 'start' | 'callback', slug: string): string =>
   `${new URL(config.admin.sign_in.url).origin}${SIGN_IN_PATH}/${step}${callbackPath(slug).slice('/oidc/callback'.length)}`
+
+/** The user with an id. Throws not_found. */
+export const getUser = ({ store }: Pick<App, 'store'>, id: string) => existing('user', store.findUser({ id }))
 
 /** The enabled provider with a slug. Throws invalid_request. */
 export function givenProvider(oidc: App['oidc'], slug: string): App['oidc'][number] {

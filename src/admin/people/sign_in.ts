@@ -142,7 +142,7 @@ function adminSignIn(app: App): SignInPlace {
     browserOf: (request) => browserKey(request, `${prefix}service_admin_browser`, write),
     redirectUri: ({ slug }) => callbackUrl(app, slug),
     failed: 'admin_ui_login_failed',
-    enter: (request, signedIn, cookie) => enterAsPerson(app, request, { ...signedIn, isSecure, cookie }),
+    enter: (request, signedIn, cookie) => enterAsPerson(app, request, signedIn, { isSecure, cookie }),
   }
 }
 
@@ -163,14 +163,8 @@ const finish = (app: App, request: Request): Promise<Reply> =>
 async function enterAsPerson(
   app: App,
   request: Request,
-  {
-    provider,
-    identity: { issuer, claims },
-    login,
-    user,
-    isSecure,
-    cookie,
-  }: UpstreamSignIn & { isSecure: boolean; cookie: string },
+  { provider, identity: upstream, login, user }: UpstreamSignIn,
+  { isSecure, cookie }: { isSecure: boolean; cookie: string },
 ): Promise<Reply> {
   const identity = adminIdentityOf(provider, user)
   if (!capabilityOfPerson(app, identity, user))
@@ -179,7 +173,7 @@ async function enterAsPerson(
       about: { user_id: user.id, found: user.provider_groups.join(' ') || 'no groups' },
     })
   const started = await startAdminSession(app, { user_id: user.id, identity }, isSecure)
-  await saveUpstreamSid(app, user.id, issuer, claims['sid'])
+  await saveUpstreamSid(app, user.id, upstream.issuer, upstream.claims['sid'])
   const detail = { provider: provider.slug, user_id: user.id }
   await audit(app, { action: 'admin_ui_login', actor_id: identity.actor_id, ...sentBy(request), detail })
   return redirect(login.target, { 'set-cookie': [started, cookie] })

@@ -6,17 +6,17 @@ import { type Person, personOf } from '../../records/user.ts'
 import { action } from '../action.ts'
 import * as answers from '../answers/people.ts'
 import { paging } from '../lists.ts'
-import { existing } from '../outcome.ts'
+import { getUser } from './people.ts'
 
 export const userAccess = action('GET /admin/users/{id}/access', {
   doc: 'Shows for each resource, oldest first, whether the user may use it, by which rule, and with which scopes.',
   answer: z.array(answers.accessOfUser),
   query: z.strictObject(paging(500, 100)),
-  async run({ store }, { params, query }) {
-    const user = await existing('user', store.findUser({ id: params.id }))
+  async run(app, { params, query }) {
+    const user = await getUser(app, params.id)
     const person = personOf(user)
     const isDisabled = user.status !== 'active'
-    return { shown: (await store.listResources(query)).map((resource) => accessJson(resource, person, isDisabled)) }
+    return { shown: (await app.store.listResources(query)).map((resource) => accessJson(resource, person, isDisabled)) }
   },
 })
 

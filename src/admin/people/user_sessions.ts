@@ -1,6 +1,5 @@
 // Admin operations on the sign-ins of a user: browsers that have a session.
 import { z } from 'zod'
-import type { App } from '../../context.ts'
 import { deviceName } from '../../lib/device_name.ts'
 import { isId } from '../../lib/id.ts'
 import { dated } from '../../lib/time.ts'
@@ -8,6 +7,7 @@ import type { Session } from '../../records/session.ts'
 import { type AdminResource, action } from '../action.ts'
 import * as answers from '../answers/people.ts'
 import { notFound } from '../outcome.ts'
+import { getUser } from './people.ts'
 
 /** A session in the form of the admin API. The id alone cannot be used to sign in, because the cookie is sealed. */
 const sessionJson = ({ id, created_at, expires_at, last_used_at, ip, user_agent, oidc_issuer }: Session) =>
@@ -22,11 +22,6 @@ const sessionJson = ({ id, created_at, expires_at, last_used_at, ip, user_agent,
     expires_at,
   })
 
-/** Throws not_found. */
-async function checkUser({ store }: App, id: string): Promise<void> {
-  if (!(await store.findUser({ id }))) throw notFound('user')
-}
-
 export const userSessions: AdminResource = {
   name: 'user session',
   doc: 'Sign-ins of a user: browsers that have a session.',
@@ -35,7 +30,7 @@ export const userSessions: AdminResource = {
       doc: 'Lists the sign-ins of a user, the newest first, at most 100.',
       answer: z.array(answers.userSession),
       async run(app, { params: { id } }) {
-        await checkUser(app, id)
+        await getUser(app, id)
         const found = await app.store.listSessions({ user_id: id, now: app.clock.now() })
         return { shown: found.map(sessionJson) }
       },
@@ -44,7 +39,7 @@ export const userSessions: AdminResource = {
       doc: 'Ends one sign-in of a user at once, at every instance, with the codes that were issued in it. Applications keep their access.',
       audit: 'user_sessions_ended',
       async run(app, { params: { id, session_id } }, by) {
-        await checkUser(app, id)
+        await getUser(app, id)
         const change = { detail: { user_id: id, sessions: 1 } }
         const named = { user_id: id, id: session_id }
         if (!isId(session_id) || !(await by.record('endUserSession', named, change))) throw notFound('session')

@@ -11,11 +11,11 @@ import * as answers from '../answers/answers.ts'
 import { userInFull } from '../answers/people.ts'
 import { userForm } from '../forms/resource_form.ts'
 import { AFTER, cursorOf, order, paging, pieces, q, search } from '../lists.ts'
-import { changedFields, changesOf, conflict, existing, notFound } from '../outcome.ts'
+import { changedFields, changesOf, conflict, notFound } from '../outcome.ts'
 import { checkAdminUsers, checkPasswordChange, checkRoleChange, requireCapability } from '../rights.ts'
 import { factorReset, factorsOf } from './factors.ts'
 import { passwordLink } from './password_link.ts'
-import { givenProvider } from './people.ts'
+import { getUser, givenProvider } from './people.ts'
 import { userAccess } from './user_access.ts'
 import { userImport } from './user_import.ts'
 import { newUser, oidcSubject, userChange } from './user_members.ts'
@@ -46,9 +46,6 @@ const providerMembers = ({ provider_issuer, provider_sub, operator_groups, provi
 })
 
 const emailTaken = () => conflict('a user with this email exists already', 'email_taken')
-
-/** Finds a user by id. Throws not_found. */
-export const getUser = ({ store }: App, id: string) => existing('user', store.findUser({ id }))
 
 export const users: AdminResource = {
   name: 'user',
