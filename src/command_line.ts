@@ -1,6 +1,6 @@
 // The command line: the commands of the service and those of its benchmark.
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
-import { addMaintenanceCommands, addOwnCommands, addServerCommands } from './cli/commands.ts'
+import { addLocalCommands } from './cli/commands.ts'
 import { addExamples } from './cli/examples.ts'
 import { addFirstSteps } from './cli/first_steps.ts'
 import { EXIT, exitCodeOf, printError, UsageError } from './cli/output.ts'
@@ -87,9 +87,7 @@ export async function commandTree(env: Env, exit: (code: number) => void, argv?:
     .showHelpAfterError('(add --help for usage)')
     .configureOutput(argv?.includes('--json') ? { writeErr: () => {} } : {})
     .exitOverride()
-  addServerCommands(program, env, exit, readKnees)
-  addMaintenanceCommands(program, env, exit)
-  addOwnCommands(program)
+  addLocalCommands(program, env, exit, readKnees)
   addFirstSteps(program, env, exit)
   addTargetOptions(
     commandAt(program, 'admin').description(

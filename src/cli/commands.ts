@@ -1,18 +1,36 @@
 // The commands that work on the server's own machine: start, storage, and what the binary says about itself.
+import path from 'node:path'
 import type { Command } from 'commander'
 import type { Env } from '../config/env.ts'
 import { ConfigError, loadConfig } from '../config/load.ts'
+import { warningsOf } from '../config/notices.ts'
+import type { Config } from '../config/schema.ts'
 import type { App } from '../context.ts'
 import { readBuild } from '../lib/build.ts'
+import { isLocalhost } from '../lib/url.ts'
 import type { ServeOptions } from '../server/serve.ts'
 import { PURGE_TARGETS } from '../store/expiry.ts'
-import { bannerOf } from './banner.ts'
 import { completionScript, isShell, SHELLS } from './completion.ts'
+import { originOf } from './origin.ts'
 import { EXIT, print, printError, printProblems, UsageError } from './output.ts'
 import type { GlobalOptions } from './tree.ts'
 
-/** Adds `serve` and `migrate`. `exit` takes the exit code of a command when it is not 0; `readKnees` reads the report of a benchmark. */
-export function addServerCommands(
+/** Adds the commands. `exit` takes the exit code of a command when it is not 0; `readKnees` reads the report of a benchmark. */
+export function addLocalCommands(
+  program: Command,
+  env: Env,
+  exit: (code: number) => void,
+  readKnees: ServeOptions['readKnees'],
+): void {
+  addServe(program, env, exit, readKnees)
+  addMigrate(program, env)
+  addPurge(program, env)
+  addBackup(program, env)
+  addRekey(program, env, exit)
+  addOwnCommands(program)
+}
+
+function addServe(
   program: Command,
   env: Env,
   exit: (code: number) => void,
@@ -35,7 +53,6 @@ export function addServerCommands(
         throw error
       }
     })
-  addMigrate(program, env)
 }
 
 function addMigrate(program: Command, env: Env): void {
@@ -52,13 +69,6 @@ function addMigrate(program: Command, env: Env): void {
       const { migrateWith } = await import('./migrate.ts')
       print(await migrateWith(flags, loadConfig(config, env).config.storage), json)
     })
-}
-
-/** Adds the commands that keep the data in order: `purge`, `backup`, `restore`, `rekey`. */
-export function addMaintenanceCommands(program: Command, env: Env, exit: (code: number) => void): void {
-  addPurge(program, env)
-  addBackup(program, env)
-  addRekey(program, env, exit)
 }
 
 function addPurge(program: Command, env: Env): void {
@@ -134,8 +144,7 @@ function addRekey(program: Command, env: Env, exit: (code: number) => void): voi
     })
 }
 
-/** Adds `completion` and `version`. */
-export function addOwnCommands(program: Command): void {
+function addOwnCommands(program: Command): void {
   program
     .command('completion')
     .argument('<shell>', SHELLS.join(', '))
@@ -148,6 +157,28 @@ export function addOwnCommands(program: Command): void {
     .command('version')
     .description('Prints version, commit and build time.')
     .action(() => print(readBuild(), program.opts<GlobalOptions>().json))
+}
+
+/** The addresses of both listeners, the place of the data, and the warnings, unless the log shows them on the same terminal. The DCR mode is the one in force. */
+export function bannerOf(config: Config, dcrMode: Config['dcr']['mode'], version: string, logIsShown: boolean): string {
+  const { server, admin, storage, signing } = config
+  const sqlite = storage.driver === 'sqlite'
+  const rows = [
+    ['clients', server.issuer],
+    ['operators', admin.enabled ? `${originOf(admin.address)}/admin/ui/` : 'off (admin.enabled)'],
+    ['data', sqlite ? path.resolve(storage.sqlite.path) : 'PostgreSQL'],
+    ['keys', signing.key_store === 'keyfile' ? path.resolve(signing.key_path) : signing.key_store],
+  ]
+  const unsafe = logIsShown ? [] : warningsOf(config, dcrMode)
+  const local = isLocalhost(server.issuer)
+    ? ' With an issuer that is not on localhost, a missing secret or admin key prevents the start. Other settings only cause a warning.'
+    : ''
+  return [
+    `\nservice ${version}\n`,
+    ...rows.map(([name = '', value]) => `  ${name.padEnd(10)} ${value}`),
+    ...(unsafe.length > 0 ? [`\n  Unsafe settings:${local}`, ...unsafe.map((each) => `  - ${each}`)] : []),
+    '\n  In another terminal: `service quickstart` for a first token, `service doctor` for a check.\n\n',
+  ].join('\n')
 }
 
 async function greet(app: App): Promise<void> {

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
-import { bannerOf } from '../../src/cli/banner.ts'
+import { bannerOf } from '../../src/cli/commands.ts'
 import { asText, printError } from '../../src/cli/output.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { unavailable } from '../../src/lib/error.ts'

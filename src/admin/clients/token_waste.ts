@@ -1,8 +1,12 @@
 // The clients that ask for tokens much more often than the lifetime of the tokens needs, what that costs, and what to write to their owners.
+import { z } from 'zod'
 import type { App } from '../../context.ts'
+import { int } from '../../lib/field.ts'
 import { idFloor, idTime } from '../../lib/id.ts'
 import { DAY, formatDuration } from '../../lib/time.ts'
 import type { TokenUse } from '../../store/tokens/token_use.ts'
+import { type AdminResource, action } from '../action.ts'
+import { wasteAnswer } from '../answers/limits.ts'
 
 /** Rows of one read, so that other operations do not wait, and of all reads. On a busy server the report covers less than a day. */
 const ROWS = 2000
@@ -106,3 +110,20 @@ function shown(client_id: string, client_name: string | undefined, totals: Total
 }
 
 const rounded = (value: number): number => Number(value.toPrecision(3))
+
+export const statistics: AdminResource = {
+  name: 'stats',
+  doc: 'Statistics of the service.',
+  actions: {
+    waste: action('GET /admin/stats/waste', {
+      doc: 'Shows the clients that request far more tokens than they need, what these tokens cost in a month, and a message for the owner of each client. It reads the newest 100,000 tokens of the last day.',
+      answer: wasteAnswer,
+      cli: { command: 'waste', rows: 'clients' },
+      tool: { name: 'waste', title: 'Wasted tokens', rows: 'clients' },
+      query: z.strictObject({
+        limit: int(1, 1000).prefault(20).describe('Maximum number of clients, those that waste most first.'),
+      }),
+      run: async (app, { query: { limit } }) => ({ shown: await wasteOf(app, limit) }),
+    }),
+  },
+}
