@@ -6,7 +6,7 @@ import { text } from '../lib/field.ts'
 import { isId } from '../lib/id.ts'
 import { parseRange } from '../lib/range.ts'
 import { isUserId } from '../oauth/clients/client_metadata.ts'
-import { type Action, type AdminResource, action, paramNames, type Recorder } from './action.ts'
+import { type AdminResource, action, paramNames, type Recorder } from './action.ts'
 import { found, names } from './answers/found.ts'
 import { eventsOfAddress, eventsOfRequest } from './audit.ts'
 import { clients } from './clients/clients.ts'
@@ -27,11 +27,10 @@ const LONGEST_TEXT = 256
 
 type Rows = Record<string, unknown>[]
 
-/** The rows that a list operation shows for a query. */
-async function listed(app: App, list: Action | undefined, query: object, by: Recorder): Promise<Rows> {
-  if (!list) return []
-  const input = { params: {}, body: {}, query: (list.query ?? z.strictObject({})).parse(query) }
-  return (await list.run(app, input, by))?.shown as Rows
+/** What the list of a kind of items shows for a query. */
+async function listed(app: App, { actions: { list } }: AdminResource, query: object, by: Recorder): Promise<unknown> {
+  const input = { params: {}, body: {}, query: list?.query?.parse(query) }
+  return (await list?.run(app, input, by))?.shown
 }
 
 /** No record has the name. Any other failure is one of the search: it does not mean that nothing was found. */
@@ -46,17 +45,12 @@ async function oneOf(app: App, { actions: { get } }: AdminResource, params: Reco
 }
 
 /** The records whose texts contain this one. */
-const withText = async (app: App, { actions }: AdminResource, query: string, by: Recorder): Promise<Rows> =>
-  query.length > LONGEST_TEXT ? [] : listed(app, actions['list'], { q: query, limit: String(MOST) }, by)
+const withText = async (app: App, resource: AdminResource, query: string, by: Recorder): Promise<Rows> =>
+  query.length > LONGEST_TEXT ? [] : ((await listed(app, resource, { q: query, limit: String(MOST) }, by)) as Rows)
 
 /** The record with exactly this name or id, and the records whose texts contain it. */
-async function byNameOrText(
-  app: App,
-  kind: string,
-  resource: AdminResource,
-  query: string,
-  by: Recorder,
-): Promise<Rows> {
+async function byNameOrText(app: App, resource: AdminResource, query: string, by: Recorder): Promise<Rows> {
+  const { name: kind } = resource
   const rows = await withText(app, resource, query, by)
   const [param = 'id'] = paramNames(resource.actions['get']?.path ?? '')
   const exact = await oneOf(app, resource, { [param]: query }, by)
@@ -98,7 +92,7 @@ async function requestNamed(app: App, request_id: string): Promise<Rows> {
 async function addressNamed(app: App, address: string, by: Recorder): Promise<Rows> {
   if (address.includes('/') || !parseRange(address)) return []
   const events = await eventsOfAddress(app, address)
-  const locked = await listed(app, lockouts.actions['list'], {}, by)
+  const locked = (await listed(app, lockouts, {}, by)) as Rows
   const lockout = locked.find((each) => each['address'] === address)
   const trails = (await activityOf(app)).filter((each) => each.address === address)
   if (events.length === 0 && trails.length === 0 && !lockout) return []
@@ -109,8 +103,7 @@ async function addressNamed(app: App, address: string, by: Recorder): Promise<Ro
 /** The published signing key with this id. */
 async function keyNamed(app: App, kid: string, by: Recorder): Promise<Rows> {
   if (!app.keyring.published().some((each) => each.kid === kid)) return []
-  const listing = await keys.actions['list']?.run(app, { params: {}, query: {}, body: {} }, by)
-  const { keys: rows = [] } = (listing?.shown ?? {}) as { keys?: Rows }
+  const { keys: rows } = (await listed(app, keys, {}, by)) as { keys: Rows }
   return rows.filter((each) => each['kid'] === kid).map((each) => ({ kind: 'key', ...each }))
 }
 
@@ -160,9 +153,9 @@ export const finding: AdminResource = {
       tool: { name: 'find', title: 'Find a record', rows: 'matches', reasons: true },
       async run(app, { query: { query } }, by) {
         const kinds = await Promise.all([
-          byNameOrText(app, 'client', clients, query, by),
-          byNameOrText(app, 'user', users, query, by),
-          byNameOrText(app, 'resource', resources, query, by),
+          byNameOrText(app, clients, query, by),
+          byNameOrText(app, users, query, by),
+          byNameOrText(app, resources, query, by),
           deletedNamed(app, query, by),
           providerNamed(app, query, by),
           tokenNamed(app, query, by),

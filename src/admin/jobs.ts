@@ -57,18 +57,13 @@ function jobJson({ outcome, ...job }: AdminJob, now: number) {
   }
 }
 
-interface About {
-  operation: string
-  actor_id: string
-}
-
 /**
  * Does some work. Returns its result if it ends within `answerMs`; otherwise the job as which it continues, which is stored.
  * Rejects as the work does within that time.
  */
 export async function resultOrJob<R extends { shown?: unknown }>(
   app: Pick<App, 'store' | 'clock' | 'log'>,
-  about: About,
+  about: Pick<AdminJob, 'operation' | 'actor_id'>,
   work: (onProgress: OnProgress) => Promise<R>,
   answerMs: number,
 ): Promise<{ result: R } | { job: ReturnType<typeof jobJson> }> {

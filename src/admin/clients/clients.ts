@@ -13,7 +13,7 @@ import {
 import { setByOperator } from '../../oauth/clients/document_client.ts'
 import { checkFederated } from '../../oauth/clients/federated_credential.ts'
 import type { Client } from '../../records/client.ts'
-import { type ActionResult, type AdminResource, action, type Recorder } from '../action.ts'
+import { type AdminResource, action, type Recorder } from '../action.ts'
 import * as answers from '../answers/answers.ts'
 import { clientForm, newClientForm } from '../forms/client_form.ts'
 import { AFTER, cursorOf, paging, pieces, q, search } from '../lists.ts'
@@ -182,14 +182,14 @@ export const clients: AdminResource = {
       answer: answers.clientStatus,
       tool: { name: 'suspend_client', title: 'Suspend a client' },
       audit: 'client_suspended',
-      run: (app, { params }, by) => changeStatus(app, params.client_id, 'active', 'suspended', by),
+      run: (app, { params }, by) => changeStatus(app, params.client_id, 'suspended', by),
     }),
     reactivate: action('PATCH /admin/clients/{client_id}/reactivate', {
       doc: 'Ends the suspension of a client.',
       answer: answers.clientStatus,
       tool: { name: 'reactivate_client', title: 'End the suspension of a client' },
       audit: 'client_reactivated',
-      run: (app, { params }, by) => changeStatus(app, params.client_id, 'suspended', 'active', by),
+      run: (app, { params }, by) => changeStatus(app, params.client_id, 'active', by),
     }),
     fetchDocument,
     refreshDocument,
@@ -213,16 +213,10 @@ async function newClientOf(app: App, body: z.output<typeof creatable>): Promise<
   return { ...made, client: { ...made.client, default_resource: uri, limits: limitsAfter(undefined, limits) } }
 }
 
-async function changeStatus(
-  app: App,
-  client_id: string,
-  from: Client['status'],
-  to: Client['status'],
-  by: Recorder,
-): Promise<ActionResult> {
+async function changeStatus(app: App, client_id: string, status: Client['status'], by: Recorder) {
   await changeClient(app, client_id, by, (client) => {
-    if (client.status !== from) throw conflict(`the client is ${client.status} already`, 'wrong_state')
-    return { ...client, status: to }
+    if (client.status === status) throw conflict(`the client is ${status} already`, 'wrong_state')
+    return { ...client, status }
   })
-  return { shown: { status: to } }
+  return { shown: { status } }
 }

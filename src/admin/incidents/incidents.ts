@@ -36,12 +36,7 @@ async function counted(app: App, step: Step, onProgress: Progress): Promise<Show
 }
 
 /** What the answers of revocations count. */
-interface Counted {
-  tokens?: number
-  families?: number
-  clients?: number
-  tokens_revoked?: number
-}
+type Counted = Partial<Record<'tokens' | 'families' | 'clients' | 'tokens_revoked', number>>
 
 /** Does a step. A refusal ends no other step: what can be ended is ended. */
 async function done(app: App, step: Step, by: Recorder, onProgress: Progress): Promise<ShownStep> {

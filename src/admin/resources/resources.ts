@@ -180,20 +180,10 @@ export const resources: AdminResource = {
 
 /** Applies a patch to a stored resource and checks the result as a whole. Throws invalid_request. */
 function mergeResource(stored: Resource, patch: z.output<typeof patchable>): z.output<typeof resourceRecord> {
-  const { slug, uri, backend_kind, scopes, access, token_claims, authorization_details_types } = stored
+  const written = Object.fromEntries(Object.keys(resourceFields).map((name) => [name, Reflect.get(stored, name)]))
+  const display_name = stored.display_name || undefined
   // A change to a mint resource removes the provider.
-  const broker_provider_slug = patch.backend_kind === 'mint' ? undefined : stored.broker_provider_slug
-  const written = {
-    slug,
-    uri,
-    backend_kind,
-    broker_provider_slug,
-    scopes,
-    access,
-    token_claims,
-    authorization_details_types,
-    access_token_typ: stored.access_token_typ,
-    display_name: stored.display_name || undefined,
-  }
-  return parsed(resourceRecord, { ...written, ...patch, policy: { ...stored.policy, ...patch.policy } })
+  const provider = patch.backend_kind === 'mint' ? { broker_provider_slug: undefined } : {}
+  const policy = { ...stored.policy, ...patch.policy }
+  return parsed(resourceRecord, { ...written, display_name, ...provider, ...patch, policy })
 }
