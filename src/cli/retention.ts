@@ -28,13 +28,12 @@ export interface Retention {
 export const RECORD_KINDS = {
   'audit-events': {
     table: 'audit_events',
-    list: (store: Store, page: { after: string; before: string; limit: number }) => store.listOldAudit(page),
+    list: (store: Store, page: InputOf<'listOldAudit'>) => store.listOldAudit(page),
     shown: eventJson,
   },
   issuances: {
     table: 'issuances',
-    list: (store: Store, page: { after: string; before: string; limit: number; now: number }) =>
-      store.listOldIssuances(page),
+    list: (store: Store, page: InputOf<'listOldIssuances'>) => store.listOldIssuances(page),
     shown: issuanceJson,
   },
 } as const

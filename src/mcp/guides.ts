@@ -8,17 +8,9 @@ const MARKDOWN = 'text/markdown'
 /** The reference of reasons. */
 const REASONS = 'service://reference/reasons'
 
-interface Guide {
-  uri: string
-  name: string
-  title: string
-  mimeType: typeof MARKDOWN
-  text: string
-}
-
-let read: readonly Guide[] | undefined
+let read: ReturnType<typeof runbook> | undefined
 /** The resources. The documents do not change while the process runs. */
-export const guides = (): readonly Guide[] => {
+export const guides = () => {
   read ??= [...runbook(), ...reasons()]
   return read
 }
@@ -28,7 +20,7 @@ function documentAt(file: string): string | undefined {
   return existsSync(full) ? readFileSync(full, 'utf8') : undefined
 }
 
-const runbook = (): Guide[] =>
+const runbook = () =>
   (documentAt('operate/runbook.md') ?? '')
     .split(/^(?=## )/m)
     .filter((section) => section.startsWith('## '))
@@ -38,7 +30,7 @@ const runbook = (): Guide[] =>
       return { uri: `service://runbook/${name}`, name, title: `Runbook: ${title}`, mimeType: MARKDOWN, text }
     })
 
-function reasons(): Guide[] {
+function reasons() {
   const text = documentAt('operate/troubleshooting.md')
   return text === undefined
     ? []

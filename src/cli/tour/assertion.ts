@@ -28,17 +28,8 @@ export interface AssertionFlags {
   scope?: string
 }
 
-interface TriedAssertion {
-  header: { alg: ClientAlg; kid?: string; typ: string }
-  claims: Record<string, unknown>
-  client_assertion: string
-  /** The registration that the client needs. */
-  jwks: { keys: Jwk[] }
-  command: string
-}
-
-/** Creates an assertion. Sends nothing, and returns nothing that contains the private key. Throws UsageError for a key that no client may have. */
-export async function tryAssertion(config: Config, flags: AssertionFlags, now: number): Promise<TriedAssertion> {
+/** Creates an assertion, the registration that the client needs, and the command that sends it. Sends nothing, and returns nothing that contains the private key. Throws UsageError for a key that no client may have. */
+export async function tryAssertion(config: Config, flags: AssertionFlags, now: number) {
   const { key, kid = flags.kid } = readKey(await readText(flags.key), flags.key)
   const jwk = createPublicKey(key).export({ format: 'jwk' }) as Jwk
   const alg = algOf(jwk, flags.alg)
@@ -103,13 +94,15 @@ export const assertionText = ({
   claims,
   jwks,
   command,
-}: TriedAssertion): string => `# The public key. The client must be registered with it, as jwks or at its jwks_uri.
+}: Awaited<
+  ReturnType<typeof tryAssertion>
+>) => `# The public key. The client must be registered with it, as jwks or at its jwks_uri.
 ${JSON.stringify(jwks)}
 
 # The assertion says:
 ${JSON.stringify(header)}
 ${JSON.stringify(claims, null, 2)}
 
-# It can be used once, for ${Number(claims['exp']) - Number(claims['iat'])} seconds:
+# It can be used once, for ${claims.exp - claims.iat} seconds:
 ${command}
 `
