@@ -10,7 +10,7 @@ import type { AuditEvent } from '../records/audit_event.ts'
 import type { AuditFilter } from '../store/tokens/audit_trail.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers/answers.ts'
-import { earlier, exported, idRange, newestFirst, range, type TimeRange } from './export.ts'
+import { earlier, exportEvent, idRange, newestFirst, range, type TimeRange } from './export.ts'
 import { after, q } from './lists.ts'
 import { invalid } from './outcome.ts'
 import { exportFlags, timeFlags } from './time_flags.ts'
@@ -142,10 +142,8 @@ export const auditTrail: AdminResource = {
         const bounds = idRange({ since, until })
         const page = async (before: string | undefined, limit: number) =>
           (await eventsOf(app, { ...filter, ...bounds, until: before }, limit, Number.POSITIVE_INFINITY)).events
-        return {
-          shown: newestFirst(page, bounds.until, eventJson),
-          ...exported(app.config, 'audit_events', query),
-        }
+        const noted = exportEvent(app.config, 'audit_events', query)
+        return { shown: newestFirst(page, bounds.until, eventJson), noted }
       },
     }),
   },

@@ -3,7 +3,6 @@ import type { Config } from '../config/schema.ts'
 import { time } from '../lib/field.ts'
 import { compareIds, idFloor } from '../lib/id.ts'
 import { rfc3339 } from '../lib/time.ts'
-import type { Change } from './action.ts'
 import { invalid } from './outcome.ts'
 
 const PAGE_ROWS = 1000
@@ -61,17 +60,9 @@ export async function* jsonLines(rows: AsyncIterable<unknown>): AsyncGenerator<s
 }
 const CHUNK_CHARS = 65_536
 
-/** The event of an export, with its filters, unless the configuration turns it off. */
-export const exported = (
-  { admin }: Config,
-  what: string,
-  { since, until, ...filters }: TimeRange,
-): { noted?: Change } =>
+/** The event of an export, with its filters. Undefined if the configuration turns it off. */
+export const exportEvent = ({ admin }: Config, exported: string, { since, until, ...filters }: TimeRange) =>
   admin.audit_exports
-    ? {
-        noted: {
-          detail: { exported: what, filters: { ...filters, since: shownTime(since), until: shownTime(until) } },
-        },
-      }
-    : {}
+    ? { detail: { exported, filters: { ...filters, since: shownTime(since), until: shownTime(until) } } }
+    : undefined
 const shownTime = (at: number | undefined): string | undefined => (at === undefined ? undefined : rfc3339(at))

@@ -12,7 +12,7 @@ import type { Issuance } from '../records/issuance.ts'
 import type { Store } from '../store/index.ts'
 import { type AdminResource, action } from './action.ts'
 import * as answers from './answers/answers.ts'
-import { exported, idRange, newestFirst, range } from './export.ts'
+import { exportEvent, idRange, newestFirst, range } from './export.ts'
 import { after } from './lists.ts'
 import { conflict, existing } from './outcome.ts'
 import { exportFlags, periodFlag } from './time_flags.ts'
@@ -105,10 +105,8 @@ export const issuances: AdminResource = {
         const bounds = idRange({ since, until })
         const fitting = { ...(await filterOf(store, filter)), since: bounds.since }
         const page = (before: string | undefined, limit: number) => store.listIssuances({ ...fitting, before, limit })
-        return {
-          shown: newestFirst(page, bounds.until, issuanceJson),
-          ...exported(config, 'issuances', query),
-        }
+        const noted = exportEvent(config, 'issuances', query)
+        return { shown: newestFirst(page, bounds.until, issuanceJson), noted }
       },
     }),
     get: action('GET /admin/issuances/{id}', {

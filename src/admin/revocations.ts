@@ -20,14 +20,6 @@ const REQUEST_LIFETIME = 3600
 /** Most sign-ins are younger. Only the progress uses this. */
 const LONG_AGO = 90 * DAY
 
-export interface Toll {
-  tokens: number
-  families: number
-  /** Codes that were not redeemed, and requests that wait for the user. */
-  requests: number
-  clients: number
-}
-
 interface Sweep {
   /** Counts without revoking. */
   dry_run: boolean
@@ -36,12 +28,8 @@ interface Sweep {
   onProgress?: OnProgress
 }
 
-/** Revokes matching live tokens, families and codes window by window. */
-export async function revokeFitting(
-  app: App,
-  fitting: Description,
-  { dry_run, event, onProgress }: Sweep,
-): Promise<Toll> {
+/** Revokes matching live tokens, families and codes, or requests that wait for the user, window by window. Returns their numbers. */
+export async function revokeFitting(app: App, fitting: Description, { dry_run, event, onProgress }: Sweep) {
   const now = app.clock.now()
   const client_ids = new Set<string>()
   let last: AuditEvent | undefined

@@ -127,6 +127,6 @@ async function examine(file: string | undefined, env: Env, running: boolean): Pr
     ...storage,
     ...(await checkKeys(config, !isBroken)),
     ...(await checkProviders(config)),
-    ...(await checkServer(config, { env, fetcher, running })),
+    ...(await checkServer(config, env, fetcher, running)),
   ]
 }

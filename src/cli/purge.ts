@@ -52,7 +52,7 @@ export async function purge(
       throw new Error(`--timeout was reached after ${deleted} rows were deleted`)
     }
     for (const target of targets) {
-      const rows = deleting(store, target, { retention, life: longestLife(config) })
+      const rows = deleting(store, target, retention, longestLife(config))
       const progress = new CommandProgress(`purge of ${target}`)
       const { deleted, error } = await purgeTarget({ store, log, clock: systemClock }, target, rows, (count) => {
         progress.show(count)
@@ -105,14 +105,13 @@ function readRetention(targets: readonly string[], { olderThan, export: file }: 
   return { olderThan: seconds, file, now: systemClock.now() }
 }
 
-interface Bounds {
-  retention: Retention | undefined
-  /** Maximum lifetime of an access token, in seconds. */
-  life: number
-}
-
-/** Deletes the rows of a target. Yields the number of deleted rows after each window. */
-function deleting(store: Store, target: string, { retention, life }: Bounds): AsyncGenerator<number> {
+/** Deletes the rows of a target. `life` is the longest lifetime of an access token. Yields the number of deleted rows after each window. */
+function deleting(
+  store: Store,
+  target: string,
+  retention: Retention | undefined,
+  life: number,
+): AsyncGenerator<number> {
   if (retention && isRecord(target)) return retire(store, target, retention)
   const now = systemClock.now()
   return target === UNUSED_CLIENTS ? unusedClients(store, now) : expiredRows(store, target, { now, life })

@@ -62,8 +62,10 @@ export async function mint(app: App, grant: Grant, form: Params, caller: Caller)
   return issue(app, request, await grant.run(app, { request, form, client }), [])
 }
 
+type Examined = z.output<typeof answers.examined>
+
 /** What an opaque value is: a refresh token or a key of the admin API. */
-async function examineOpaque({ store, clock }: App, text: string) {
+async function examineOpaque({ store, clock }: App, text: string): Promise<Examined> {
   const now = clock.now()
   const token = parseBearer(REFRESH_TOKEN_PREFIX, text)
   const found = token && (await store.findRefreshToken({ id: token.id }))
@@ -80,7 +82,7 @@ async function examineOpaque({ store, clock }: App, text: string) {
 }
 
 /** The content of a token, its signature, and whether it is still active. */
-async function examine(app: App, text: string) {
+async function examine(app: App, text: string): Promise<Examined> {
   const jws = decodeJws(text, MAX_TOKEN_LENGTH)
   if (!jws) return examineOpaque(app, text)
   const { header, payload: claims } = jws
@@ -146,16 +148,8 @@ export const tries: AdminResource = {
       cli: { flags: { token: { field: 'token', secret: true } } },
       async run(app, { body }) {
         const shown = await examine(app, body.token)
-        return {
-          shown,
-          noted: {
-            detail: {
-              ours: shown.ours,
-              jti: 'issuance_id' in shown ? shown.issuance_id : undefined,
-              ...('kind' in shown ? { family: shown.family_id, api_key_id: shown.api_key_id } : {}),
-            },
-          },
-        }
+        const { ours, issuance_id: jti, family_id: family, api_key_id } = shown
+        return { shown, noted: { detail: { ours, jti, family, api_key_id } } }
       },
     }),
   },

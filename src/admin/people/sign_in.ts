@@ -1,10 +1,10 @@
 // Sign-in to the admin page: of people at an upstream provider, and with an API key, which the page exchanges for a cookie once.
 import type { App } from '../../context.ts'
-import { htmlReply, json, NO_STORE, type Reply, type Request, redirect } from '../../http/message.ts'
+import { htmlReply, json, NO_STORE, parseParams, type Reply, type Request, redirect } from '../../http/message.ts'
 import type { Route } from '../../http/route.ts'
 import { OAuthError } from '../../lib/error.ts'
 import { html } from '../../lib/html.ts'
-import { newId } from '../../lib/id.ts'
+import { digest, newId } from '../../lib/id.ts'
 import { audit, sentBy } from '../../oauth/audit.ts'
 import { providerNamed } from '../../oauth/federation/oidc_providers.ts'
 import {
@@ -13,14 +13,16 @@ import {
   startUpstreamSignIn,
   type UpstreamSignIn,
 } from '../../oauth/federation/upstream_sign_in.ts'
+import { ADMIN_ENTRY_PATH, adminEntry, openAdminCode } from '../../oauth/sign_in/admin_entry.ts'
 import { browserKey } from '../../oauth/sign_in/pending_login.ts'
+import { isLocalAdmin } from '../../oauth/tokens/admin_resource.ts'
 import type { Gatekeeper, Operator } from '../gatekeeper.ts'
-import { finishLocal, startLocal } from './local_sign_in.ts'
 import {
   adminIdentityOf,
   adminProviders,
   callbackUrl,
   capabilityOfPerson,
+  localIdentityOf,
   PAGE_PATH,
   SIGN_IN_PATH,
   startUrl,
@@ -131,9 +133,11 @@ async function signOut(app: App, request: Request, { actor_id, session }: Operat
   return { status: 204, headers: { ...NO_STORE, 'set-cookie': cookie }, body: '' }
 }
 
+const isSecureOf = ({ config }: App): boolean => config.admin.sign_in.url.startsWith('https:')
+
 /** The sign-in of people. Its cookies are sent with the return from the provider, which is a navigation from another site. */
 function adminSignIn(app: App): SignInPlace {
-  const isSecure = app.config.admin.sign_in.url.startsWith('https:')
+  const isSecure = isSecureOf(app)
   const [prefix, path] = isSecure ? ['__Host-', '/'] : ['', SIGN_IN_PATH]
   const write = (name: string, value: string, maxAge: number) =>
     `${name}=${value}; Path=${path}; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`
@@ -177,6 +181,29 @@ async function enterAsPerson(
   const detail = { provider: provider.slug, user_id: user.id }
   await audit(app, { action: 'admin_ui_login', actor_id: identity.actor_id, ...sentBy(request), detail })
   return redirect(login.target, { 'set-cookie': [started, cookie] })
+}
+
+/** Sends the browser to the sign-in with a passkey, which belongs to the host of the issuer. The browser brings back a code that only it can use, once. */
+async function startLocal(app: App, request: Request, { browserOf }: SignInPlace): Promise<Reply> {
+  const { key, cookie } = browserOf(request)
+  const query = new URLSearchParams({ request: await adminEntry(app, digest(key)) })
+  return redirect(`${app.config.server.issuer}${ADMIN_ENTRY_PATH}?${query}`, { 'set-cookie': cookie })
+}
+
+/** Starts the session of the person whom a code names. Throws access_denied. */
+async function finishLocal(app: App, request: Request, { browserOf }: SignInPlace): Promise<Reply> {
+  const { code = '' } = parseParams(request.query)
+  const user_id = await openAdminCode(app, digest(browserOf(request).key), code)
+  const user = user_id === undefined ? undefined : await app.store.findUser({ id: user_id })
+  if (!user || !isLocalAdmin(app, user))
+    throw new OAuthError('access_denied', 'this sign-in has expired, was used, or is not of an admin', {
+      reason: 'admin_local_sign_in',
+    })
+  const identity = localIdentityOf(user)
+  const cookie = await startAdminSession(app, { user_id: user.id, identity }, isSecureOf(app))
+  const detail = { user_id: user.id }
+  await audit(app, { action: 'admin_ui_login', actor_id: identity.actor_id, ...sentBy(request), detail })
+  return redirect(PAGE_PATH, { 'set-cookie': cookie })
 }
 
 const MAX_SID = 255

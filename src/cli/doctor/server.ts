@@ -21,15 +21,8 @@ const LIMITS = { maxBytes: 1024 * 1024, timeoutMs: 10_000, allowHttp: true } as 
 const CLOCK_SECONDS = 5
 const METADATA = '/.well-known/oauth-authorization-server'
 
-export interface ServerCheck {
-  env: Env
-  fetcher: Fetcher
-  /** Whether a server is expected to answer. */
-  running: boolean
-}
-
-/** Checks the listeners, the metadata under the issuer, the clocks, the keys, registration and the resources. */
-export async function checkServer(config: Config, { env, fetcher, running }: ServerCheck): Promise<Finding[]> {
+/** Checks the listeners, the metadata under the issuer, the clocks, the keys, registration and the resources. `running`: a server must answer. */
+export async function checkServer(config: Config, env: Env, fetcher: Fetcher, running: boolean): Promise<Finding[]> {
   const local = await get(fetcher, `${originOf(config.server.address)}/health`)
   if (!('reply' in local)) return [silent(config, running), ...registration(config, config.dcr.mode)]
   const answers = health(local.reply)
