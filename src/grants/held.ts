@@ -1,10 +1,10 @@
 // The rules for what a user has allowed before: an authorization code, a device code or a refresh token.
 import type { OAuthError } from '../lib/error.ts'
 import { type Identity, identityOf } from '../oauth/openid.ts'
-import { accessRules, HELD_DETAILS } from '../oauth/tokens/common_rules.ts'
+import { accessRules, HELD_DETAILS, SIGN_IN_RESOURCE_KNOWN } from '../oauth/tokens/common_rules.ts'
 import type { Authorization } from '../oauth/tokens/issue.ts'
 import { refreshedScope } from '../oauth/tokens/requested_scope.ts'
-import { remainingScope, resolveMint } from '../oauth/tokens/resource.ts'
+import { remainingScope } from '../oauth/tokens/resource.ts'
 import type { GrantFacts, GrantRule } from '../oauth/tokens/rule.ts'
 import type { TokenAudience } from '../records/resource.ts'
 import type { RequestedSignIn } from '../records/sign_in.ts'
@@ -48,12 +48,7 @@ export const HELD_RULES: readonly GrantRule<Held>[] = [
       if (consent_revoked) throw refuse('consent_revoked')
     },
   },
-  {
-    name: 'resource_known',
-    async check(app, facts) {
-      if (facts.uri !== undefined) facts.resource = await resolveMint(app, facts.uri, 'sign_in')
-    },
-  },
+  SIGN_IN_RESOURCE_KNOWN,
   ...accessRules('invalid_grant'),
   {
     name: 'scope',

@@ -13,6 +13,14 @@ export const RESOURCE_KNOWN: GrantRule<GrantFacts> = {
   },
 }
 
+/** The resource, which issues its tokens here or is the admin listener. */
+export const SIGN_IN_RESOURCE_KNOWN: GrantRule<GrantFacts> = {
+  name: 'resource_known',
+  async check(app, facts) {
+    if (facts.uri !== undefined) facts.resource = await resolveMint(app, facts.uri, 'sign_in')
+  },
+}
+
 /** The details that a request asks for, in the types of the resource. */
 export const REQUESTED_DETAILS: GrantRule<GrantFacts> = {
   name: 'authorization_details',

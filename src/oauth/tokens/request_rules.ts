@@ -6,9 +6,8 @@ import type { AuthorizationDetail } from '../../records/authorization_details.ts
 import type { Client } from '../../records/client.ts'
 import type { Resource } from '../../records/resource.ts'
 import { adminScope } from './admin_resource.ts'
-import { REQUESTED_DETAILS, RESOURCE_KNOWN } from './common_rules.ts'
+import { REQUESTED_DETAILS, RESOURCE_KNOWN, SIGN_IN_RESOURCE_KNOWN } from './common_rules.ts'
 import { authorizedScope, parseScope, requestedUri } from './requested_scope.ts'
-import { resolveMint } from './resource.ts'
 import { decide, type GrantFacts, type GrantRule } from './rule.ts'
 
 type Rules = readonly GrantRule<GrantFacts>[]
@@ -24,15 +23,7 @@ const SCOPE: GrantRule<GrantFacts> = {
 }
 
 /** The rules of a request that comes in a browser, in which the person may also sign in to the admin listener. */
-export const IN_BROWSER: Rules = [
-  {
-    name: 'resource_known',
-    async check(app, facts) {
-      if (facts.uri !== undefined) facts.resource = await resolveMint(app, facts.uri, 'sign_in')
-    },
-  },
-  SCOPE,
-]
+export const IN_BROWSER: Rules = [SIGN_IN_RESOURCE_KNOWN, SCOPE]
 /** The rules of a request that comes from a device or another program, which the person decides on elsewhere. */
 export const ELSEWHERE: Rules = [RESOURCE_KNOWN, SCOPE]
 
