@@ -34,7 +34,7 @@ const REFUSED = 'request refused'
 
 /** Opens the request log of one of `threads` threads, which share the lines of a second. */
 export function openRequestLog(log: Logger, threads: number): RequestLog {
-  const refused = new RefusalLines(log, Math.floor(LINES_PER_SECOND / threads) || 1)
+  const writeRefused = refusalLines(log, Math.floor(LINES_PER_SECOND / threads) || 1)
   const [counters, overloads] = [new Counters(), new Counters()]
   const outages = new Outages()
   return {
@@ -68,41 +68,31 @@ export function openRequestLog(log: Logger, threads: number): RequestLog {
         return counters.countAndReport(
           `${reason} ${client}`,
           (requests) => log.info({ reason, client_id: client, requests }, 'requests of a client were refused'),
-          () => refused.write(fields),
+          () => writeRefused(fields),
         )
       const isFault = status >= 500 && (code !== 'temporarily_unavailable' || outages.isNew(reason))
       if (isFault) log.error({ ...fields, err: error.cause ?? error }, 'request failed')
-      else refused.write(fields)
+      else writeRefused(fields)
     },
   }
 }
 
 /** A line for each refused request up to a number per second; the others are counted. */
-class RefusalLines {
-  private readonly log: Logger
-  private readonly perSecond: number
-  private readonly omitted = new Counters()
-  private left = 0
-  private endsMs = Number.NEGATIVE_INFINITY
-
-  constructor(log: Logger, perSecond: number) {
-    this.log = log
-    this.perSecond = perSecond
-  }
-
-  write(fields: object): void {
+function refusalLines(log: Logger, perSecond: number): (fields: object) => void {
+  const omitted = new Counters()
+  let left = 0
+  let endsMs = Number.NEGATIVE_INFINITY
+  return (fields) => {
     const nowMs = performance.now()
-    if (nowMs >= this.endsMs) {
-      this.left = this.perSecond
-      this.endsMs = nowMs + SECOND_MS
+    if (nowMs >= endsMs) {
+      left = perSecond
+      endsMs = nowMs + SECOND_MS
     }
-    if (this.left-- > 0) this.log.info(fields, REFUSED)
-    else {
-      this.log.debug(fields, REFUSED)
-      this.omitted.count('left_out', SECOND_MS, (left_out) =>
-        this.log.info({ left_out }, 'more requests were refused than are logged'),
-      )
-    }
+    if (left-- > 0) return log.info(fields, REFUSED)
+    log.debug(fields, REFUSED)
+    omitted.count('left_out', SECOND_MS, (left_out) =>
+      log.info({ left_out }, 'more requests were refused than are logged'),
+    )
   }
 }
 
