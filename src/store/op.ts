@@ -14,7 +14,7 @@ export type SqlText = string | TemplateStringsArray
 export type SqlValue = Param | Sql
 
 /** The texts of templates that contain no parts: each is made once, because drivers prepare each text once. */
-const texts = new WeakMap<TemplateStringsArray, string>()
+const texts = new Map<TemplateStringsArray, string>()
 
 /** The SQL of a text with its values. */
 export function sqlOf(text: SqlText, values: readonly SqlValue[]): Sql {
@@ -30,7 +30,8 @@ export function sqlOf(text: SqlText, values: readonly SqlValue[]): Sql {
   }
   return { sql, params: values as readonly Param[] }
 }
-const isPart = (value: SqlValue): value is Sql => typeof value === 'object' && value !== null && 'sql' in value
+const isPart = (value: SqlValue): value is Sql =>
+  typeof value === 'object' && value !== null && !(value instanceof Buffer)
 const placeOf = (value: SqlValue): string => (isPart(value) ? value.sql : '?')
 
 /** A part with its values in their places. */
