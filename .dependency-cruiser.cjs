@@ -13,7 +13,7 @@ const KNOWN_BY = {
   bcryptjs: 'workers/password',
   'lru-cache': 'src/lib/lru',
   piscina: 'src/lib/threads/worker_pool',
-  jose: 'src/(crypto/(foreign_jwt|seal)|broker/service_account|cli/tour/assertion)',
+  jose: 'src/(crypto/(foreign_jwt|seal)|broker/service_account|cli/tour/(assertion|server))',
   'openid-client': 'src/oauth/federation/oidc_provider',
   yaml: 'src/config/yaml',
   pino: 'src/telemetry/logger',

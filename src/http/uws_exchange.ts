@@ -1,5 +1,4 @@
 // One request on uWebSockets.js: copying its head, reading its body, writing its answer.
-import { STATUS_CODES } from 'node:http'
 import { newNamed } from '../lib/named.ts'
 import { headerLines, peerAddress } from './listener.ts'
 import { addHeader, type Reply, type RequestHead } from './message.ts'
@@ -22,9 +21,28 @@ export interface NativeResponse {
   close(): unknown
   getRemoteAddressAsText(): ArrayBuffer
 }
-/** The phrases of RFC 9110, of which Node has older ones for two codes. */
-const PHRASES = { ...STATUS_CODES, 413: 'Content Too Large', 422: 'Unprocessable Content' }
-const STATUS = Object.fromEntries(Object.entries(PHRASES).map(([status, phrase]) => [status, `${status} ${phrase}`]))
+const STATUS: Record<number, string> = {
+  200: '200 OK',
+  201: '201 Created',
+  204: '204 No Content',
+  302: '302 Found',
+  303: '303 See Other',
+  304: '304 Not Modified',
+  400: '400 Bad Request',
+  401: '401 Unauthorized',
+  403: '403 Forbidden',
+  404: '404 Not Found',
+  405: '405 Method Not Allowed',
+  409: '409 Conflict',
+  411: '411 Length Required',
+  413: '413 Content Too Large',
+  415: '415 Unsupported Media Type',
+  422: '422 Unprocessable Content',
+  429: '429 Too Many Requests',
+  431: '431 Request Header Fields Too Large',
+  500: '500 Internal Server Error',
+  503: '503 Service Unavailable',
+}
 
 /** One request: open, answered or aborted. */
 export class HttpExchange {

@@ -50,7 +50,7 @@ export function FailuresCard({ client }: { client: ClientAnswer }) {
         <p class="body soft">None is stored. A failure is stored at the end of its minute and kept for 90 days.</p>
       )}
       {data && data.length > 0 && (
-        <ol class="concerns failures" aria-label="Last failures">
+        <ol class="concerns" aria-label="Last failures">
           {data.map((failure) => {
             const uri = addable(client, failure)
             return (
