@@ -25,7 +25,7 @@ function prepare(sql: string) {
   return statement
 }
 
-/** Throws for a change in an operation that is named as a read: PostgreSQL runs these without a transaction, and nobody hears of the change. */
+/** Throws for a change in an operation that is named as a read: PostgreSQL runs these without a transaction, and no other instance is notified. */
 function execute({ sql, params, want }: Statement, op: OpName): unknown {
   const statement = prepare(sql)
   if (!statement.readonly && isRead(op))

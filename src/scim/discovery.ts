@@ -70,7 +70,7 @@ const attribute = (name: string, description: string, more: object = {}) => ({
   uniqueness: 'none',
   ...more,
 })
-/** An attribute that is no text. */
+/** An attribute that is not a text. */
 const other = (type: string, name: string, description: string, more: object = {}) => {
   const { caseExact: _, uniqueness: __, ...rest } = attribute(name, description, { type, ...more })
   return rest

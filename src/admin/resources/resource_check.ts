@@ -21,13 +21,11 @@ export const checkedResource = {
 }
 
 /** Sends a request to the server of a resource for an operator. Rejects with FetchError. */
-export const fetchForOperator = ({ fetchers, config }: App, url: string, request: Partial<FetchRequest>) =>
-  fetchers.operator.fetch(url, {
-    ...request,
-    maxBytes: 64 * 1024,
-    timeoutMs: config.cimd.fetch_timeout * 1000,
-    allowHttp: true,
-  })
+export function fetchForOperator({ fetchers, config }: App, url: string, request: Partial<FetchRequest>) {
+  const fetcher = fetchers.operator
+  const timeoutMs = config.cimd.fetch_timeout * 1000
+  return fetcher.fetch(url, { ...request, maxBytes: 64 * 1024, timeoutMs, allowHttp: true })
+}
 
 /** Refuses a type whose schema cannot be used. Throws invalid_request. */
 export async function checkDetailsTypes({ details }: App, { authorization_details_types }: Resource): Promise<void> {
