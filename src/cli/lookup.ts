@@ -9,6 +9,14 @@ import type { AdminClient } from './send.ts'
 /** Finds the id of an item by what a flag says. */
 export type FindId = (sender: AdminClient, value: string) => Promise<string>
 
+/** A flag that names an item without its id. */
+interface LookupFlag {
+  /** The name without the dashes: `email`. */
+  name: string
+  doc: string
+  find: FindId
+}
+
 /** The path parameter that names the item of an operation: the first one, unless it takes two to name an item. */
 export function itemParamOf({ path }: Action): string | undefined {
   const [name] = paramNames(path)
@@ -25,11 +33,11 @@ export function namedBy(action: Action, part: 'params' | 'query' | 'body', field
 }
 
 /** The flags that find an item of a kind, in place of its id. */
-export const lookupsOf = (resource: AdminResource) =>
+export const lookupsOf = (resource: AdminResource): LookupFlag[] =>
   Object.entries(resource.lookup ?? byName(resource)).map(([name, lookup]) => ({
     name,
     doc: lookup.doc,
-    find: (sender: AdminClient, value: string) => findId(sender, resource, { flag: name, ...lookup }, value),
+    find: (sender, value) => findId(sender, resource, { flag: name, ...lookup }, value),
   }))
 
 /** What help texts call one item of a kind. */

@@ -28,12 +28,13 @@ export interface Retention {
 export const RECORD_KINDS = {
   'audit-events': {
     table: 'audit_events',
-    list: (store: Store, page: InputOf<'listOldAudit'>) => store.listOldAudit(page),
+    list: (store: Store, page: { after: string; before: string; limit: number }) => store.listOldAudit(page),
     shown: eventJson,
   },
   issuances: {
     table: 'issuances',
-    list: (store: Store, page: InputOf<'listOldIssuances'>) => store.listOldIssuances(page),
+    list: (store: Store, page: { after: string; before: string; limit: number; now: number }) =>
+      store.listOldIssuances(page),
     shown: issuanceJson,
   },
 } as const

@@ -8,9 +8,17 @@ const MARKDOWN = 'text/markdown'
 /** The reference of reasons. */
 const REASONS = 'service://reference/reasons'
 
-let read: ReturnType<typeof runbook> | undefined
+interface Guide {
+  uri: string
+  name: string
+  title: string
+  mimeType: typeof MARKDOWN
+  text: string
+}
+
+let read: readonly Guide[] | undefined
 /** The resources. The documents do not change while the process runs. */
-export const guides = () => {
+export const guides = (): readonly Guide[] => {
   read ??= [...runbook(), ...reasons()]
   return read
 }
@@ -20,7 +28,7 @@ function documentAt(file: string): string | undefined {
   return existsSync(full) ? readFileSync(full, 'utf8') : undefined
 }
 
-const runbook = () =>
+const runbook = (): Guide[] =>
   (documentAt('operate/runbook.md') ?? '')
     .split(/^(?=## )/m)
     .filter((section) => section.startsWith('## '))
@@ -30,7 +38,7 @@ const runbook = () =>
       return { uri: `service://runbook/${name}`, name, title: `Runbook: ${title}`, mimeType: MARKDOWN, text }
     })
 
-function reasons() {
+function reasons(): Guide[] {
   const text = documentAt('operate/troubleshooting.md')
   return text === undefined
     ? []

@@ -45,12 +45,14 @@ const groupJson = ({ name, users }: GroupCount, resources: readonly string[]) =>
 /** The slugs of the resources that name a group, by group. */
 function namedIn(resources: readonly Resource[]): Map<string, string[]> {
   const named = new Map<string, string[]>()
-  for (const { slug, access, scopes } of resources)
-    for (const name of new Set([...access.groups, ...scopes.flatMap(({ groups = [] }) => groups)])) {
-      const slugs = named.get(name) ?? []
-      named.set(name, slugs)
-      slugs.push(slug)
+  for (const { slug, access, scopes } of resources) {
+    const names = new Set([...access.groups, ...scopes.flatMap((scope) => scope.groups ?? [])])
+    for (const name of names) {
+      const slugs = named.get(name)
+      if (slugs) slugs.push(slug)
+      else named.set(name, [slug])
     }
+  }
   for (const slugs of named.values()) slugs.sort()
   return named
 }

@@ -14,8 +14,16 @@ import { hasDatabase, noDatabase } from '../../store/open.ts'
 import { UsageError } from '../output.ts'
 import { type Source, writeArchive } from './archive.ts'
 
-/** Writes a backup of the SQLite database to a new file. The server may run. Returns what it contains. On failure it throws and leaves no file. */
-export async function backup(configFile: string | undefined, env: Env, to: string) {
+export interface BackedUp {
+  file: string
+  bytes: number
+  encrypted: boolean
+  /** Whether it contains the signing keys. */
+  keys: boolean
+}
+
+/** Writes a backup of the SQLite database to a new file. The server may run. On failure it throws and leaves no file. */
+export async function backup(configFile: string | undefined, env: Env, to: string): Promise<BackedUp> {
   const { config } = loadConfig(configFile, env)
   const { storage, signing } = config
   if (storage.driver !== 'sqlite') throw new UsageError('back up PostgreSQL with its own tools: pg_dump, or its WAL')

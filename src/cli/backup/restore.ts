@@ -14,6 +14,14 @@ import { originOf } from '../origin.ts'
 import { UsageError } from '../output.ts'
 import { type Entry, type Opening, readArchive, readHeader } from './archive.ts'
 
+export interface Restored {
+  database: string
+  /** New name of the former database. Empty when there was none. */
+  before: string
+  created_at: string
+  keys: string
+}
+
 const ENTRY = /^(service\.db|keys\/(id-token\/)?[\w.-]+\.(pem|json))$/
 
 /** Restores a backup. Throws and changes nothing when the backup is damaged, a server runs, or a database exists and `force` is not set. */
@@ -21,7 +29,7 @@ export async function restore(
   configFile: string | undefined,
   env: Env,
   { from, force, allowsClear }: { from: string; force: boolean; allowsClear: boolean },
-) {
+): Promise<Restored> {
   const { config } = loadConfig(configFile, env)
   const { storage, signing } = config
   if (storage.driver !== 'sqlite') throw new UsageError('restore PostgreSQL with its own tools')
@@ -40,7 +48,6 @@ export async function restore(
     await unpack(from, folder, entries, { atRest: await openAtRest(config, env), allowsClear })
     checkCopy(path.join(folder, 'service.db'))
     const keys = placeKeys(path.join(folder, 'keys'), signing.key_path)
-    // The new name of the former database. Empty when there was none.
     const before = putAside(database)
     renameSync(path.join(folder, 'service.db'), database)
     syncFolder(path.dirname(database))

@@ -1,7 +1,5 @@
 // Checks of the running server, over the addresses that clients use.
 
-import type { z } from 'zod'
-import type { resource } from '../../admin/answers/answers.ts'
 import { type Finding, fail, ok, warn } from '../../admin/finding.ts'
 import type { Env } from '../../config/env.ts'
 import { issuerOf } from '../../config/issuer.ts'
@@ -137,7 +135,12 @@ function registration(config: Config, mode: DcrMode): Finding[] {
 }
 const CLOSE_REGISTRATION = '`service admin dcr set --mode admin_only`, or set dcr.mode'
 
-type ShownResource = z.output<typeof resource>
+interface ShownResource {
+  slug: string
+  uri: string
+  scopes: unknown[]
+  warning?: string
+}
 
 /** Checks the resource metadata (RFC 9728), which an MCP client reads first: it must name this server as authorization server. */
 async function resources(config: Config, sender: AdminClient, fetcher: Fetcher): Promise<Finding[]> {

@@ -28,8 +28,17 @@ export interface AssertionFlags {
   scope?: string
 }
 
-/** Creates an assertion, the registration that the client needs, and the command that sends it. Sends nothing, and returns nothing that contains the private key. Throws UsageError for a key that no client may have. */
-export async function tryAssertion(config: Config, flags: AssertionFlags, now: number) {
+interface TriedAssertion {
+  header: { alg: ClientAlg; kid?: string; typ: string }
+  claims: Record<string, unknown>
+  client_assertion: string
+  /** The registration that the client needs. */
+  jwks: { keys: Jwk[] }
+  command: string
+}
+
+/** Creates an assertion. Sends nothing, and returns nothing that contains the private key. Throws UsageError for a key that no client may have. */
+export async function tryAssertion(config: Config, flags: AssertionFlags, now: number): Promise<TriedAssertion> {
   const { key, kid = flags.kid } = readKey(await readText(flags.key), flags.key)
   const jwk = createPublicKey(key).export({ format: 'jwk' }) as Jwk
   const alg = algOf(jwk, flags.alg)
@@ -94,15 +103,13 @@ export const assertionText = ({
   claims,
   jwks,
   command,
-}: Awaited<
-  ReturnType<typeof tryAssertion>
->) => `# The public key. The client must be registered with it, as jwks or at its jwks_uri.
+}: TriedAssertion): string => `# The public key. The client must be registered with it, as jwks or at its jwks_uri.
 ${JSON.stringify(jwks)}
 
 # The assertion says:
 ${JSON.stringify(header)}
 ${JSON.stringify(claims, null, 2)}
 
-# It can be used once, for ${claims.exp - claims.iat} seconds:
+# It can be used once, for ${Number(claims['exp']) - Number(claims['iat'])} seconds:
 ${command}
 `

@@ -12,8 +12,18 @@ const CLIENT_ID = 'quickstart'
 const SEEN_MS = 1500
 const TRIES = 4
 
-/** Creates the missing items and requests a token. Returns it, with the shell commands that do the same. It can be repeated. Throws when no server runs or one step is refused. */
-export async function quickstart(config: Config, sender: AdminClient) {
+export interface Quickstart {
+  client_id: string
+  client_secret: string
+  access_token: string
+  header: unknown
+  claims: unknown
+  /** Shell commands that do the same. */
+  commands: string[]
+}
+
+/** Creates the missing items and requests a token. It can be repeated. Throws when no server runs or one step is refused. */
+export async function quickstart(config: Config, sender: AdminClient): Promise<Quickstart> {
   await checkRunning(config)
   const scopes = [{ name: SCOPE, description: 'Read' }]
   await makeOnce(sender, 'resource', { ...RESOURCE, display_name: 'Quickstart', scopes })
@@ -66,12 +76,7 @@ function commandsFor(config: Config, secret: string, form: Record<string, string
 }
 
 /** The tour as text for a terminal. */
-export function quickstartText({
-  access_token,
-  header,
-  claims,
-  commands,
-}: Awaited<ReturnType<typeof quickstart>>): string {
+export function quickstartText({ access_token, header, claims, commands }: Quickstart): string {
   const [resource, client, token] = commands
   return `# 1. A resource: the MCP server that tokens are for.
 ${resource}
