@@ -59,8 +59,7 @@ export function openSender(target: AdminTarget): AdminClient {
       return shown
     },
     async close() {
-      // What could not be opened has been reported.
-      await here?.then(closeHere, () => {})
+      if (here) await closeHere(await here)
     },
   }
 }
@@ -154,6 +153,10 @@ export async function makeOnce(sender: AdminClient, resource: string, body: Reco
     throw error
   }
 }
+
+/** Runs one operation. Returns its answer. Throws OAuthError when it is refused. */
+export const runAction = (target: AdminTarget, action: Action, input: RawInput): Promise<unknown> =>
+  withSender(target, (sender) => sender.send(action, input))
 
 /** Sends the request to the server. Returns undefined when none listens. */
 async function request(

@@ -7,41 +7,43 @@ import { type ClientTrail, clientFindings } from '../../admin/clients/client_fin
 import { REMEDIES } from '../../admin/doctor.ts'
 import { type Finding, fail, ok, warn } from '../../admin/finding.ts'
 import { actionNamed } from '../../admin/index.ts'
+import type { Env } from '../../config/env.ts'
 import type { Config } from '../../config/schema.ts'
-import type { AdminClient } from '../send.ts'
+import { runAction, withSender } from '../send.ts'
 import { checkReferences } from './references.ts'
 
 /** Checks providers, keys of issuers, clients, and references between records. */
-export async function checkRecords(sender: AdminClient, config: Config): Promise<Finding[]> {
+export async function checkRecords(config: Config, env: Env): Promise<Finding[]> {
+  const references = () => withSender({ config, env }, (sender) => checkReferences(sender, config))
   return [
-    await unlessUnread('broker providers', brokerProviders(sender)),
-    await unlessUnread('addresses of providers', blockedHosts(sender, 'provider')),
-    await unlessUnread('addresses of identity providers', blockedHosts(sender, 'idp')),
-    await unlessUnread('keys of identity providers', issuerKeys(sender)),
-    await unlessUnread('scim', config.scim.enabled ? scimProviders(sender) : []),
-    await unlessUnread('what the server noticed', noticed(sender)),
-    await unlessUnread('clients', clients(sender)),
-    await unlessUnread('references', checkReferences(sender, config)),
+    await unlessUnread('broker providers', brokerProviders(config, env)),
+    await unlessUnread('addresses of providers', blockedHosts(config, env, 'provider')),
+    await unlessUnread('addresses of identity providers', blockedHosts(config, env, 'idp')),
+    await unlessUnread('keys of identity providers', issuerKeys(config, env)),
+    await unlessUnread('scim', scimProviders(config, env)),
+    await unlessUnread('what the server noticed', noticed(config, env)),
+    await unlessUnread('clients', clients(config, env)),
+    await unlessUnread('references', references()),
   ].flat()
 }
 
 /** The findings. A check that could not be made is a warning: without it, the records would look right. */
-export const unlessUnread = (check: string, findings: Finding[] | Promise<Finding[]>): Promise<Finding[]> =>
-  Promise.resolve(findings).catch((error: Error) => [
+export const unlessUnread = (check: string, findings: Promise<Finding[]>): Promise<Finding[]> =>
+  findings.catch((error: Error) => [
     warn(check, `not checked: ${error.message}`, 'use the admin.api_key of the running server, or see its log'),
   ])
 
 type ShownCheck = z.output<typeof providerCheck>
 
 /** Checks the providers of broker resources from the server, which has their secrets. */
-async function brokerProviders(sender: AdminClient): Promise<Finding[]> {
-  const all = (await askServer(sender, 'provider', 'list')) as z.output<typeof provider>[]
+async function brokerProviders(config: Config, env: Env): Promise<Finding[]> {
+  const all = (await askServer(config, env, 'provider', 'list')) as z.output<typeof provider>[]
   return Promise.all(
     all
       .filter(({ protocol }) => protocol === 'oauth')
       .map(async ({ slug }) => {
         const check = `broker provider ${slug}`
-        const asked = askServer(sender, 'provider', 'check', { params: { id: slug } }) as Promise<ShownCheck>
+        const asked = askServer(config, env, 'provider', 'check', {}, { id: slug }) as Promise<ShownCheck>
         const { reason, fix = '' } = await asked.catch(unchecked)
         return reason === undefined
           ? ok(check, 'answers, and accepts the client id and secret')
@@ -58,16 +60,16 @@ const unchecked = (error: Error): ShownCheck => ({
 })
 
 /** Providers and issuers whose hosts requests must not reach. The warning names the key. */
-async function blockedHosts(sender: AdminClient, resource: 'provider' | 'idp'): Promise<Finding[]> {
-  const all = await askServer(sender, resource, 'list')
+async function blockedHosts(config: Config, env: Env, resource: 'provider' | 'idp'): Promise<Finding[]> {
+  const all = await askServer(config, env, resource, 'list')
   return (all as { id: string; warning?: string }[]).flatMap(({ id, warning }) =>
     warning ? [fail(`${resource} ${id}`, warning, 'add the host to this list if requests may go to it')] : [],
   )
 }
 
 /** The keys of the identity providers whose assertions are accepted, as the server fetches them. */
-async function issuerKeys(sender: AdminClient): Promise<Finding[]> {
-  const { providers = [] } = await askStatus(sender)
+async function issuerKeys(config: Config, env: Env): Promise<Finding[]> {
+  const { providers = [] } = await askStatus(config, env)
   return providers
     .filter(({ use, reason }) => use === 'assertions' && reason !== 'jwks_blocked_address')
     .map(({ slug, reason, since, keys = 0 }) => {
@@ -85,8 +87,9 @@ async function issuerKeys(sender: AdminClient): Promise<Finding[]> {
 }
 
 /** What providers manage over SCIM: those with a key. */
-async function scimProviders(sender: AdminClient): Promise<Finding[]> {
-  const { providers = [] } = await askStatus(sender)
+async function scimProviders(config: Config, env: Env): Promise<Finding[]> {
+  if (!config.scim.enabled) return []
+  const { providers = [] } = await askStatus(config, env)
   const shown = providers.flatMap(({ slug, scim }) => (scim ? [{ slug, scim }] : []))
   if (shown.length === 0) return [warn('scim', 'no provider has a SCIM key', CREATE_SCIM_KEY)]
   return shown.map(({ slug, scim: { people, groups, last_call_at, last_error, last_error_at } }) => {
@@ -103,8 +106,8 @@ async function scimProviders(sender: AdminClient): Promise<Finding[]> {
 const CREATE_SCIM_KEY = '`service admin api-key create --name NAME --capability scim --provider SLUG`'
 
 /** What only the running server can know of its surroundings. */
-async function noticed(sender: AdminClient): Promise<Finding[]> {
-  const { attention = [], concerns = [] } = await askStatus(sender)
+async function noticed(config: Config, env: Env): Promise<Finding[]> {
+  const { attention = [], concerns = [] } = await askStatus(config, env)
   return [
     ...attention.flatMap(({ kind, severity, text }) => {
       const known = NOTICED.find((each) => each === kind)
@@ -119,16 +122,23 @@ async function noticed(sender: AdminClient): Promise<Finding[]> {
 const NOTICED = ['instances', 'document', 'database'] as const
 
 /** The failures of clients that a setting can correct. */
-async function clients(sender: AdminClient): Promise<Finding[]> {
-  const trails = await askServer(sender, 'connection', 'list', { query: { limit: MAX_TRAILS } })
+async function clients(config: Config, env: Env): Promise<Finding[]> {
+  const query = { limit: MAX_TRAILS }
+  const trails = await askServer(config, env, 'connection', 'list', query)
   return clientFindings(trails as ClientTrail[])
 }
 const MAX_TRAILS = 2000
 
 /** The status of the running server. Each check asks for itself, so that each reports a failure. */
-const askStatus = async (sender: AdminClient) =>
-  (await askServer(sender, 'system', 'status')) as z.output<typeof systemStatus>
+const askStatus = async (config: Config, env: Env) =>
+  (await askServer(config, env, 'system', 'status')) as z.output<typeof systemStatus>
 
 /** Runs an operation of the admin API on the running server. */
-export const askServer = (sender: AdminClient, resource: string, word: string, { params = {}, query = {} } = {}) =>
-  sender.send(actionNamed(resource, word), { params, query })
+export const askServer = (
+  config: Config,
+  env: Env,
+  resource: string,
+  word: string,
+  query = {},
+  params = {},
+): Promise<unknown> => runAction({ config, env }, actionNamed(resource, word), { params, query })

@@ -11,7 +11,6 @@ import type { Fetcher, FetchReply } from '../../net/fetcher.ts'
 import { differences, metadataUrlOf } from '../../oauth/tokens/resource_check.ts'
 import { lockHolder } from '../../store/lock.ts'
 import { originOf } from '../origin.ts'
-import { type AdminClient, withSender } from '../send.ts'
 import { askServer, checkRecords, unlessUnread } from './records.ts'
 
 const LIMITS = { maxBytes: 1024 * 1024, timeoutMs: 10_000, allowHttp: true } as const
@@ -26,17 +25,15 @@ export async function checkServer(config: Config, env: Env, fetcher: Fetcher, ru
   const answers = health(local.reply)
   // The other checks would only repeat that fault.
   if (answers.result === 'fail') return [answers, clocks(local.reply)]
-  return withSender({ config, env }, async (sender) =>
-    [
-      answers,
-      clocks(local.reply),
-      await issuer(config, fetcher),
-      await adminKey(config, sender),
-      registration(config, await modeInForce(config, sender)),
-      await unlessUnread('resources', resources(config, sender, fetcher)),
-      await checkRecords(sender, config),
-    ].flat(),
-  )
+  return [
+    answers,
+    clocks(local.reply),
+    await issuer(config, fetcher),
+    await adminKey(config, env),
+    registration(config, await modeInForce(config, env)),
+    await unlessUnread('resources', resources(config, env, fetcher)),
+    await checkRecords(config, env),
+  ].flat()
 }
 
 /** Without a server the set-up is checked before its start. A server that uses the database must answer. */
@@ -108,10 +105,10 @@ async function keys(fetcher: Fetcher, url: string): Promise<Finding> {
     : fail('keys', `no keys at ${url}`, 'resource servers cannot verify tokens: check the proxy')
 }
 
-async function adminKey(config: Config, sender: AdminClient): Promise<Finding | Finding[]> {
+async function adminKey(config: Config, env: Env): Promise<Finding | Finding[]> {
   if (!config.admin.enabled || !config.admin.api_key) return []
   try {
-    await askServer(sender, 'system', 'status')
+    await askServer(config, env, 'system', 'status')
     return ok('admin API', `answers at ${config.admin.address}`)
   } catch (error) {
     return fail('admin API', (error as Error).message, 'use the admin.api_key of the running server')
@@ -121,8 +118,8 @@ async function adminKey(config: Config, sender: AdminClient): Promise<Finding | 
 type DcrMode = Config['dcr']['mode']
 
 /** The mode of the running server, which operators can change. The configured one when the server does not say it. */
-async function modeInForce(config: Config, sender: AdminClient): Promise<DcrMode> {
-  const asked = askServer(sender, 'dcr', 'get') as Promise<{ mode: DcrMode }>
+async function modeInForce(config: Config, env: Env): Promise<DcrMode> {
+  const asked = askServer(config, env, 'dcr', 'get') as Promise<{ mode: DcrMode }>
   return asked.then(({ mode }) => mode).catch(() => config.dcr.mode)
 }
 
@@ -143,8 +140,8 @@ interface ShownResource {
 }
 
 /** Checks the resource metadata (RFC 9728), which an MCP client reads first: it must name this server as authorization server. */
-async function resources(config: Config, sender: AdminClient, fetcher: Fetcher): Promise<Finding[]> {
-  const all = (await askServer(sender, 'resource', 'list')) as ShownResource[]
+async function resources(config: Config, env: Env, fetcher: Fetcher): Promise<Finding[]> {
+  const all = (await askServer(config, env, 'resource', 'list')) as ShownResource[]
   const described = all.filter(({ uri }) => isHttpUrl(uri))
   if (described.length === 0)
     return [
