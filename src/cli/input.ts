@@ -1,6 +1,6 @@
 // Input of commands beside their flags: items, secrets and documents, from files or standard input.
 import { createReadStream } from 'node:fs'
-import { parseObject } from '../lib/json.ts'
+import { isObject } from '../lib/json.ts'
 import { UsageError } from './output.ts'
 
 const MAX_BYTES = 1024 * 1024
@@ -27,8 +27,12 @@ const placeOf = (file: string) => (file === '-' ? 'standard input' : file)
 
 /** The JSON object in a file or on standard input (`-`). Throws UsageError for anything else, and beyond 1 MiB. */
 export async function readItem(file: string): Promise<Record<string, unknown>> {
-  const item = parseObject(Buffer.from(await readText(file)))
-  if (!item) throw new UsageError(`${placeOf(file)} must hold a JSON object`)
+  const text = await readText(file)
+  let item: unknown
+  try {
+    item = JSON.parse(text)
+  } catch {}
+  if (!isObject(item)) throw new UsageError(`${placeOf(file)} must hold a JSON object`)
   return item
 }
 

@@ -42,7 +42,7 @@ const SLOW =
 export function openPasswords(log: ThreadLog & { warn(fields: object, message: string): void }) {
   const max = Math.max(1, Math.floor(availableParallelism() / 4))
   const pool = openWorkerPool<PasswordJob, { result: PasswordResult; ms: number; fault: string | undefined }>(
-    { name: 'password', max, idleMs: IDLE_MS, maxQueue: MAX_WAITING },
+    { name: 'password', max, idleMs: IDLE_MS, maxQueue: MAX_WAITING, msOf: ({ ms }) => ms },
     log,
   )
   let isToldOf = false

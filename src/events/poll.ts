@@ -172,10 +172,10 @@ interface Room {
   /** Number of waiting polls, by stream. */
   waiting: Map<string, number>
 }
-const rooms = new WeakMap<App['config'], Room>()
-function roomOf({ config, store }: App): Room {
-  const known = rooms.get(config) ?? { end: sharedRead(LOOK_MS / 2, () => feedEnd(store)), waiting: new Map() }
-  rooms.set(config, known)
+const rooms = new WeakMap<App['store'], Room>()
+function roomOf({ store }: App): Room {
+  const known = rooms.get(store) ?? { end: sharedRead(LOOK_MS / 2, () => feedEnd(store)), waiting: new Map() }
+  rooms.set(store, known)
   return known
 }
 

@@ -5,7 +5,6 @@ import type { App } from '../context.ts'
 import { beginsAsJws } from '../crypto/jws.ts'
 import type { RequestHead } from '../http/message.ts'
 import { OAuthError } from '../lib/error.ts'
-import { parseValue } from '../lib/json.ts'
 import type { Reason } from '../lib/reasons/index.ts'
 import { isUserId } from '../oauth/clients/client_metadata.ts'
 import { checkToken, type LiveToken } from '../oauth/tokens/access_token.ts'
@@ -135,8 +134,15 @@ export function refuseBeyondScope(
   if (beyond) throw beyondScope(app, beyond.needs)
 }
 
-/** The names of the tools that a body calls. A body that is not JSON calls none: the SDK refuses it. */
+/** The names of the tools that a body calls. It is read as the SDK reads it, without a limit of its depth. A body that is not JSON calls none: the SDK refuses it. */
 function namesIn(body: Buffer): unknown[] {
-  const messages = [parseValue(body)].flat() as ({ method?: unknown; params?: { name?: unknown } } | null | undefined)[]
-  return messages.map((each) => (each?.method === 'tools/call' ? each.params?.name : undefined))
+  try {
+    const messages = [JSON.parse(body.toString('utf8'))].flat() as ({
+      method?: unknown
+      params?: { name?: unknown }
+    } | null)[]
+    return messages.map((each) => (each?.method === 'tools/call' ? each.params?.name : undefined))
+  } catch {
+    return []
+  }
 }

@@ -27,7 +27,13 @@ export interface Tool {
     description: string
     inputSchema: ObjectSchema
     outputSchema: ObjectSchema
-    annotations: Readonly<Record<string, string | boolean>>
+    annotations: {
+      title: string
+      readOnlyHint: boolean
+      destructiveHint: boolean
+      idempotentHint: boolean
+      openWorldHint: boolean
+    }
   }
 }
 

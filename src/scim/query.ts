@@ -1,4 +1,4 @@
-// The query of a list or of one resource: paging, and the attributes that are shown (RFC 7644 §3.4.2.4, §3.9).
+// The query of a list or of one resource, and the answer to a list: paging, and the attributes that are shown (RFC 7644 §3.4.2.4, §3.9).
 import { parseParams, type Reply, type Request } from '../http/message.ts'
 import { isObject } from '../lib/json.ts'
 import { queryOfFilter } from './filter.ts'

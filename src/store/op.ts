@@ -8,17 +8,17 @@ export interface Sql {
   sql: string
   params: readonly Param[]
 }
-/** A template with the values in their places, as in change`DELETE FROM jobs WHERE id = ${id}`; or a constant text with a `?` for each value. */
-export type SqlText = string | TemplateStringsArray
+/** A template with the values in their places, as in change`DELETE FROM jobs WHERE id = ${id}`, or a text that was put together. A text alone does not compile: with parentheses around a template, its values would be SQL. */
+export type SqlText = TemplateStringsArray | Sql
 /** A value in a place: a parameter, or a part with parameters of its own. */
 export type SqlValue = Param | Sql
 
-/** The texts of templates that contain no parts: each is made once, because drivers prepare each text once. */
+/** The texts of templates that contain no parts, so that each is joined once. */
 const texts = new Map<TemplateStringsArray, string>()
 
 /** The SQL of a text with its values. */
 export function sqlOf(text: SqlText, values: readonly SqlValue[]): Sql {
-  if (typeof text === 'string') return { sql: text, params: values as readonly Param[] }
+  if ('sql' in text) return text
   if (values.some(isPart)) {
     const sql = text.reduce((before, after, i) => before + placeOf(values[i - 1] as SqlValue) + after)
     return { sql, params: values.flatMap((value) => (isPart(value) ? value.params : [value])) }
@@ -37,7 +37,7 @@ const placeOf = (value: SqlValue): string => (isPart(value) ? value.sql : '?')
 /** A part with its values in their places. */
 export const part = (text: TemplateStringsArray, ...values: SqlValue[]): Sql => sqlOf(text, values)
 
-/** A part without parameters: a name, the columns of a table, or a constant that the planner must know. It must not be a value of a caller. */
+/** A part without parameters: a name, columns, a constant condition, or a number that the planner must know. It must not be a text of a caller. */
 export const raw = (sql: string | number): Sql => ({ sql: String(sql), params: [] })
 
 export interface Statement extends Sql {
@@ -64,7 +64,7 @@ export function* forUpdate(text: SqlText, ...values: SqlValue[]): Op<Row | undef
 }
 /** Operations of one kind, one after another until their commits: what one counts or reads has what the others added. On databases with concurrent writers it locks the row of a migration, which always exists. */
 export function* oneAtATime(kind: keyof typeof ROW_OF): Op<void> {
-  yield* forUpdate('SELECT version FROM schema_migrations WHERE version = ?', ROW_OF[kind])
+  yield* forUpdate`SELECT version FROM schema_migrations WHERE version = ${ROW_OF[kind]}`
 }
 const ROW_OF = { client_requests: 1, fronting_links: 2, event_receivers: 3 } as const
 /** Every row. */
@@ -82,8 +82,7 @@ export function* changed(text: SqlText, ...values: SqlValue[]): Op<boolean> {
 }
 /** Whether there is a row: exists`users WHERE id = ${id}`. */
 export function* exists(rows: SqlText, ...values: SqlValue[]): Op<boolean> {
-  const { sql, params } = sqlOf(rows, values)
-  return (yield* one(`SELECT 1 AS found FROM ${sql} LIMIT 1`, ...params)) !== undefined
+  return (yield* one`SELECT 1 AS found FROM ${sqlOf(rows, values)} LIMIT 1`) !== undefined
 }
 /** The number that a statement selects as `n`. */
 export function* selectNumber(text: SqlText, ...values: SqlValue[]): Op<number> {
@@ -119,7 +118,7 @@ export function* insertRows(into: string, rows: readonly (readonly Param[])[], e
   let added = 0
   for (const some of partsOf(rows, rows[0]?.length)) {
     const { sql, params } = valuesOf(some)
-    added += yield* change(`INSERT INTO ${into} ${sql} ${ending}`.trimEnd(), ...params)
+    added += yield* change({ sql: `INSERT INTO ${into} ${sql} ${ending}`.trimEnd(), params })
   }
   return added
 }
@@ -145,7 +144,7 @@ export const maybeEncoded = (value: object | undefined): string | null =>
 
 /** The last id of the next `rows` rows of a table after an id. Undefined when fewer rows are left. */
 export function* windowEnd(table: string, after: Buffer, rows: number): Op<Buffer | undefined> {
-  const last = yield* one(`SELECT id FROM ${table} WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?`, after, rows - 1)
+  const last = yield* one`SELECT id FROM ${raw(table)} WHERE id > ${after} ORDER BY id LIMIT 1 OFFSET ${rows - 1}`
   return last?.id as Buffer | undefined
 }
 

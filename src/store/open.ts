@@ -119,8 +119,8 @@ export async function openStore(storage: Storage, parts: StoreParts): Promise<St
 }
 
 /**
- * The store of a front thread, and what takes the health of the storage as the main thread reports it. On SQLite the main thread runs every operation by `call`. On PostgreSQL the front thread has its own
- * share of the connections, as another instance would.
+ * The store of a front thread, and `note`, which takes the health of the storage as the main thread reports it. On SQLite the main thread runs
+ * every operation by `call`. On PostgreSQL the front thread has its own share of the connections, as another instance would.
  */
 export async function openFrontStore(
   { storage, server }: Pick<Config, 'storage' | 'server'>,

@@ -1,5 +1,5 @@
 // Operations on the partitions of the record on PostgreSQL: a whole month is dropped at once, after it was exported.
-import { all, change, type Op, one, type Row, str } from './op.ts'
+import { all, change, type Op, one, type Row, raw, str } from './op.ts'
 import { column, plainTable } from './table.ts'
 
 /** The tables of the record, each of them partitioned. */
@@ -26,7 +26,7 @@ const milliseconds = (bound: string) =>
 
 /** The partitions of a table, oldest first. */
 export function* listPartitions({ table }: { table: RecordTable }): Op<Partition[]> {
-  return (yield* all(PARTITIONS, table)).map(readPartition).sort((a, b) => a.from - b.from)
+  return (yield* all({ sql: PARTITIONS, params: [table] })).map(readPartition).sort((a, b) => a.from - b.from)
 }
 
 /** How much of a partition was exported; none of its rows is deleted yet. */
@@ -55,6 +55,6 @@ export function* dropPartition({ table, name }: { table: RecordTable; name: stri
   const { name: known } = (yield* listPartitions({ table })).find((each) => each.name === name) ?? {}
   if (known === undefined) return
   yield* one`SELECT set_config('lock_timeout', ${LOCK_MS}, true)`
-  yield* change(`DROP TABLE ${known}`)
+  yield* change`DROP TABLE ${raw(known)}`
   yield* change`DELETE FROM exported_partitions WHERE partition = ${known}`
 }

@@ -44,7 +44,7 @@ function* rewrite<T>(column: 'policy' | 'access', name: string, now: number, nex
   const found = yield* all`SELECT id FROM resources ${naming} ORDER BY id`
   for (const { id } of found) {
     // Locked and read again, because another transaction may have changed it.
-    const row = yield* forUpdate(`SELECT slug, ${column} FROM resources WHERE id = ?`, str(id))
+    const row = yield* forUpdate`SELECT slug, ${raw(column)} FROM resources WHERE id = ${str(id)}`
     const value = row?.[column] ? decoded<T>(row[column]) : undefined
     if (!row || value === undefined || isDeepStrictEqual(next(value), value)) continue
     changed.push(str(row.slug))

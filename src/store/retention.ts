@@ -1,5 +1,5 @@
 // Operations of `service purge`: deletion by age of rows that were exported, and the last run of each target.
-import { all, change, idBytes, idText, num, type Op, one, where, windowEnd } from './op.ts'
+import { all, change, idBytes, idText, num, type Op, one, raw, where, windowEnd } from './op.ts'
 import type { RecordTable } from './partitions.ts'
 import { EVENTS, ISSUANCES } from './record.ts'
 import { column, plainTable } from './table.ts'
@@ -24,7 +24,7 @@ export const listOldIssuances = ({ after, before, limit, now }: OldRows & { now:
 /** Deletes rows by their ids. Returns the number of deleted rows. */
 export function* deleteOldRows({ table, ids }: { table: RecordTable; ids: readonly string[] }): Op<number> {
   let deleted = 0
-  for (const id of ids) deleted += yield* change(`DELETE FROM ${table} WHERE id = ?`, idBytes(id))
+  for (const id of ids) deleted += yield* change`DELETE FROM ${raw(table)} WHERE id = ${idBytes(id)}`
   return deleted
 }
 

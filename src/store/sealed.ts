@@ -98,6 +98,6 @@ export function* listSealed(w: { column: number; after: string | undefined; rows
 /** Replaces an encrypted text unless it was changed in the meantime. Returns whether it was replaced. */
 export function* replaceSealed(w: { column: number; id: string; before: string; after: string }): Op<boolean> {
   const { table, column, key } = at(w.column)
-  const update = `UPDATE ${table} SET ${column} = ? WHERE ${key.name} = ? AND ${column} = ?`
-  return yield* changed(update, w.after, keyOf(key, w.id), w.before)
+  return yield* changed`UPDATE ${raw(table)} SET ${raw(column)} = ${w.after}
+    WHERE ${raw(key.name)} = ${keyOf(key, w.id)} AND ${raw(column)} = ${w.before}`
 }

@@ -17,7 +17,7 @@ interface Setting {
 }
 function* set({ name, value, now }: Setting, ending: string): Op<void> {
   const sql = `INSERT INTO runtime_settings (name, value, updated_at) VALUES (?, ?, ?) ON CONFLICT ${ending}`
-  yield* change(sql, name, value, now)
+  yield* change({ sql, params: [name, value, now] })
 }
 const REPLACE = '(name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at'
 

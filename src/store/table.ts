@@ -143,24 +143,24 @@ export function plainTable<R extends object, InParts extends keyof R = never>(
     /** The first record of a SELECT that ends so. */
     *find(ending: SqlText, ...values: SqlValue[]): Op<R | undefined> {
       const { sql, params } = sqlOf(ending, values)
-      const row = yield* one(`${SELECT} ${sql}`, ...params)
+      const row = yield* one({ sql: `${SELECT} ${sql}`, params })
       return row && read(row)
     },
     /** As find(), and locks the row. */
     *lock(ending: SqlText, ...values: SqlValue[]): Op<R | undefined> {
       const { sql, params } = sqlOf(ending, values)
-      const row = yield* forUpdate(`${SELECT} ${sql}`, ...params)
+      const row = yield* forUpdate({ sql: `${SELECT} ${sql}`, params })
       return row && read(row)
     },
     /** The records of a SELECT that ends so. */
     *list(ending: SqlText, ...values: SqlValue[]): Op<R[]> {
       const { sql, params } = sqlOf(ending, values)
-      return (yield* all(`${SELECT} ${sql}`, ...params)).map(read)
+      return (yield* all({ sql: `${SELECT} ${sql}`, params })).map(read)
     },
     /** Deletes the record of a condition. Returns it. */
     *remove(condition: SqlText, ...values: SqlValue[]): Op<R | undefined> {
       const { sql, params } = sqlOf(condition, values)
-      const row = yield* one(`DELETE FROM ${into} WHERE ${sql} RETURNING ${SELECTED}`, ...params)
+      const row = yield* one({ sql: `DELETE FROM ${into} WHERE ${sql} RETURNING ${SELECTED}`, params })
       return row && read(row)
     },
     /** Adds a record. Throws when it conflicts with a row. */
@@ -172,11 +172,12 @@ export function plainTable<R extends object, InParts extends keyof R = never>(
       return (yield { sql: CREATE, params: values(record), want: 'run' }) === 1 ? 'created' : 'exists'
     },
     /** Adds a record; `ending` says what happens if it conflicts with a row, and which columns are returned. */
-    save: (record: R, ending: string): Op<Row | undefined> => one(`${ADD} ${ending}`, ...values(record)),
+    save: (record: R, ending: string): Op<Row | undefined> => one({ sql: `${ADD} ${ending}`, params: values(record) }),
     /** Adds a record. It replaces the one with the same key, one of its columns. */
     *replace(record: R, key: keyof R & string): Op<void> {
       const others = writes.filter(({ member }) => member !== key).map(({ name }) => `${name} = excluded.${name}`)
-      yield* change(`${ADD} ON CONFLICT (${key}) DO UPDATE SET ${others.join(', ')}`, ...values(record))
+      const sql = `${ADD} ON CONFLICT (${key}) DO UPDATE SET ${others.join(', ')}`
+      yield* change({ sql, params: values(record) })
     },
     /** Adds records. `ending` says what happens to those that conflict with a row. Returns the number of written rows. */
     insert: (records: readonly R[], ending = ''): Op<number> => insertRows(INTO, records.map(values), ending),
@@ -199,13 +200,9 @@ export function recordTable<R extends { version: number }, InParts extends keyof
     ...statements,
     /** Writes a record that was read at its version, with other values for some columns. */
     *update(record: R, instead: Readonly<Record<string, Param>> = {}): Op<'updated' | 'stale'> {
-      const changed = yield* change(
-        UPDATE,
-        ...changing.map((each) => instead[each.name] ?? valueIn(each, record)),
-        record[id] as Param,
-        record.version,
-      )
-      return changed === 1 ? 'updated' : 'stale'
+      const values = changing.map((each) => instead[each.name] ?? valueIn(each, record))
+      const params = [...values, record[id] as Param, record.version]
+      return (yield* change({ sql: UPDATE, params })) === 1 ? 'updated' : 'stale'
     },
   }
 }

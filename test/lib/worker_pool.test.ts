@@ -25,7 +25,7 @@ afterEach(() => {
   error.mockClear()
 })
 
-function poolOf(options: Partial<WorkerPoolOptions> = {}, code = RUN) {
+function poolOf(options: Partial<WorkerPoolOptions<unknown>> = {}, code = RUN) {
   const file = path.join(tempFolder(), 'worker.cjs')
   writeFileSync(file, code)
   return openWorkerPool<string, number>({ name: 'test', file, max: 1, ...options }, { error })

@@ -20,12 +20,14 @@ export async function learnNames(ids: readonly (string | undefined)[]): Promise<
     const part = asked.slice(from, from + AT_ONCE)
     const names = await get<NamesAnswer>('/admin/names', { ids: part.join(',') }).then(
       (answer) => answer.names,
-      (): Names => ({}),
+      () => undefined,
     )
     for (const id of part) {
+      // What cannot be read now has the name that it had.
+      const name = names ? names[id] : known.get(id)?.name
       // Behind all others: the first of the map go.
       known.delete(id)
-      known.set(id, { name: names[id], askedAt: now })
+      known.set(id, { name, askedAt: now })
     }
   }
   for (const id of known.keys()) if (known.size > MOST) known.delete(id)

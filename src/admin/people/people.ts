@@ -1,4 +1,4 @@
-// People who may use the admin page: their capability follows from the groups that the upstream provider says.
+// Users as operations find them, and people who may use the admin page: their capability follows from the groups that the upstream provider says.
 import { callbackPath } from '../../config/oidc_keys.ts'
 import type { App, OidcProvider } from '../../context.ts'
 import { isLocalAdmin } from '../../oauth/tokens/admin_resource.ts'

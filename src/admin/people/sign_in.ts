@@ -1,4 +1,5 @@
-// Sign-in to the admin page: of people at an upstream provider, and with an API key, which the page exchanges for a cookie once.
+// Sign-in to the admin page: of people at an upstream provider, of local users with a passkey, and with an API key, which the page exchanges for
+// a cookie once.
 import type { App } from '../../context.ts'
 import { htmlReply, json, NO_STORE, parseParams, type Reply, type Request, redirect } from '../../http/message.ts'
 import type { Route } from '../../http/route.ts'

@@ -21,7 +21,11 @@ export const checkedResource = {
 }
 
 /** Sends a request to the server of a resource for an operator. Rejects with FetchError. */
-export function fetchForOperator({ fetchers, config }: App, url: string, request: Partial<FetchRequest>) {
+export function fetchForOperator(
+  { fetchers, config }: App,
+  url: string,
+  request: Omit<Partial<FetchRequest>, 'maxBytes' | 'timeoutMs' | 'allowHttp'>,
+) {
   const fetcher = fetchers.operator
   const timeoutMs = config.cimd.fetch_timeout * 1000
   return fetcher.fetch(url, { ...request, maxBytes: 64 * 1024, timeoutMs, allowHttp: true })

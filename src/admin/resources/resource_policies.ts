@@ -2,17 +2,16 @@
 import { z } from 'zod'
 import type { App } from '../../context.ts'
 import { text } from '../../lib/field.ts'
-import type { Resource } from '../../records/resource.ts'
+import type { Resource, ResourcePolicy } from '../../records/resource.ts'
 import { type ActionResult, type AdminResource, action, type Recorder } from '../action.ts'
 import { invalid } from '../outcome.ts'
 import { getResource } from './resource_record.ts'
 import { writeResource } from './resources.ts'
 
+/** The member of a policy that has the items, which answers have too. */
+type Place = { [N in keyof ResourcePolicy]: { name: N; member: keyof ResourcePolicy[N] } }[keyof ResourcePolicy]
 /** A list of a policy. */
-interface PolicyList {
-  name: 'exchange' | 'runtime' | 'connect'
-  /** The member of the policy, and of answers, that has the items. */
-  member: string
+type PolicyList = Place & {
   /** Path after `/admin/resources/{slug}/policy/`. */
   path: string
   /** The member that names an item. */
@@ -53,7 +52,7 @@ const LISTS: readonly PolicyList[] = [
 ]
 
 const itemsIn = ({ name, member }: PolicyList, { policy }: Resource): string[] =>
-  (policy[name] as Record<string, string[]>)[member] ?? []
+  (policy[name] as Record<typeof member, string[]>)[member]
 
 const shownList = (list: PolicyList, resource: Resource) => ({ [list.member]: itemsIn(list, resource) })
 

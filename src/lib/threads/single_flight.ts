@@ -1,4 +1,4 @@
-// At most one call in flight per key: callers that ask while it runs share its result.
+// Calls whose result several callers share: those that ask while a call is in flight, or within some time after it began.
 
 /** A read whose result, or failure, all callers share for some milliseconds after it began. */
 export function sharedRead<R>(ms: number, read: () => Promise<R>): () => Promise<R> {

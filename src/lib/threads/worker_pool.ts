@@ -4,7 +4,7 @@ import { programFile } from '../paths.ts'
 import { withTimeout } from '../timeout.ts'
 import { Lane } from './lane.ts'
 
-export interface WorkerPoolOptions {
+export interface WorkerPoolOptions<R> {
   /** The name of the threads in the log, of their queue, and of the file in `workers/` unless `file` is given. */
   name: string
   /** A built file that exports the function `run`. */
@@ -15,6 +15,8 @@ export interface WorkerPoolOptions {
   tasks?: number
   /** Maximum number of tasks that wait for a thread. Further tasks are refused with 503. Unbounded if missing. */
   maxQueue?: number
+  /** The milliseconds that a task took in its thread, as its result says. Without it the time until the result came counts as work. */
+  msOf?: (result: R) => number
   /** A thread ends this many milliseconds after its last task. Without it threads stay. */
   idleMs?: number
   /** A task without a result this many milliseconds after its turn began hangs. The time in which it waits for other tasks does not count. */
@@ -33,13 +35,14 @@ const HANG_MS = 30_000
 const HEAP_MB = 256
 
 /** Prepares a pool. The first task starts its first thread. Errors of threads are logged. */
-export function openWorkerPool<T, R>(options: WorkerPoolOptions, log: ThreadLog) {
+export function openWorkerPool<T, R>(options: WorkerPoolOptions<R>, log: ThreadLog) {
   const {
     name,
     file = programFile(name),
     max,
     tasks = 1,
     maxQueue = Number.POSITIVE_INFINITY,
+    msOf,
     idleMs = Number.POSITIVE_INFINITY,
     hangMs = HANG_MS,
   } = options
@@ -79,7 +82,14 @@ export function openWorkerPool<T, R>(options: WorkerPoolOptions, log: ThreadLog)
     workers: max * tasks,
     maxBatch: 1,
     maxQueue,
-    run: (batch) => Promise.all(batch.map(async (task) => ({ value: await runInTurn(task) }))),
+    run: (batch, worked) =>
+      Promise.all(
+        batch.map(async (task) => {
+          const value = await runInTurn(task)
+          if (msOf) worked(msOf(value))
+          return { value }
+        }),
+      ),
   })
   return {
     /** Whether a thread has loaded, so that a task need not wait for it. */

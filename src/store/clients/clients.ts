@@ -194,7 +194,7 @@ export function* restoreClient(w: {
     WHERE client_id = ${client_id}`
   const recent = idBytes(idFloor(now - DAY))
   for (const waiting of ['device_requests WHERE', 'authorization_requests WHERE consumed_at IS NULL AND'])
-    yield* change(`DELETE FROM ${waiting} id >= ? AND client_id = ?`, recent, client_id)
+    yield* change`DELETE FROM ${raw(waiting)} id >= ${recent} AND client_id = ${client_id}`
   return outcome
 }
 

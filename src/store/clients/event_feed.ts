@@ -16,10 +16,10 @@ const NEXT = '(SELECT COALESCE(max(feed_order), 0) + 1 FROM audit_events)'
 
 /** The first place that cannot be read yet, on PostgreSQL. */
 export const readPostgresFeedEnd = () =>
-  selectNumber(`SELECT LEAST(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, ${NEXT}) AS n`)
+  selectNumber`SELECT LEAST(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, ${raw(NEXT)}) AS n`
 
 /** The first place that cannot be read yet, on SQLite. */
-export const readSqliteFeedEnd = () => selectNumber(`SELECT ${NEXT} AS n`)
+export const readSqliteFeedEnd = () => selectNumber`SELECT ${raw(NEXT)} AS n`
 
 /** The next events after a place and before an end, in order. */
 export function* listFeed(w: {

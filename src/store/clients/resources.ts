@@ -117,7 +117,7 @@ export function* restoreResource(w: {
 /** Those of some ids that exist since before a time. */
 function* existingOf(rows: string, ids: readonly string[], before: number): Op<string[]> {
   const found: string[] = []
-  for (const id of ids) if (yield* exists(rows, id, before)) found.push(id)
+  for (const id of ids) if (yield* exists({ sql: rows, params: [id, before] })) found.push(id)
   return found
 }
 

@@ -4,7 +4,7 @@ import type { ApiKey } from '../../records/api_key.ts'
 import type { User } from '../../records/user.ts'
 import { change, idBytes, type Op, one, raw, str } from '../op.ts'
 import { column, plainTable } from '../table.ts'
-import { USERS } from './user_rows.ts'
+import { USER_COLUMNS, USERS } from './user_rows.ts'
 
 /** A session, with the members of its identity as columns. */
 type StoredSession = Omit<AdminSession, 'identity'> & Partial<AdminIdentity>
@@ -35,10 +35,10 @@ interface FoundAdminSession {
   key?: Pick<ApiKey, 'name' | 'capability'>
 }
 
+const COLUMNS = raw(`${SESSION.columns}, ${USER_COLUMNS}`)
 /** A live session, with the person or the key that it belongs to. */
 export function* findAdminSession({ id, now }: { id: string; now: number }): Op<FoundAdminSession | undefined> {
-  const columns = raw(`${SESSION.columns}, ${USERS.as('u').columns}`)
-  const row = yield* one`SELECT k.name AS key_name, k.capability AS key_capability, ${columns}
+  const row = yield* one`SELECT k.name AS key_name, k.capability AS key_capability, ${COLUMNS}
     FROM admin_sessions s LEFT JOIN users u ON u.id = s.user_id AND u.status = 'active'
       LEFT JOIN api_keys k ON k.id = s.api_key_id
     WHERE s.id = ${idBytes(id)} AND s.expires_at > ${now}`

@@ -62,7 +62,7 @@ export function* endFederatedSessions({
   if (user_id === undefined) return undefined
   yield* endSessions(sessions)
   const atAdminPage = yield* endAdminSessions(user_id)
-  yield* change`DELETE FROM federated_sessions ${where(is('user_id', user_id), is('sid', named.sid))}`
+  yield* change`DELETE FROM federated_sessions ${where(['user_id = ?', user_id], is('sid', named.sid))}`
   const ended = families ? yield* endFamilies('user_id', user_id, 'signed_out', now) : 0
   const connections = families ? yield* countConnections(user_id) : 0
   return { user_id, sessions: sessions.length + atAdminPage, families: ended, connections }
@@ -84,7 +84,7 @@ function* findNamed({ issuer, sub, sid }: NamedByProvider, now: number): Op<{ us
   if (!user) return { sessions: [] }
   const user_id = str(user.id)
   const unnamed = sid === undefined ? undefined : (['oidc_sid IS NULL'] as const)
-  const others = yield* all`SELECT id, user_id FROM sessions ${where(is('user_id', user_id), unnamed)}`
+  const others = yield* all`SELECT id, user_id FROM sessions ${where(['user_id = ?', user_id], unnamed)}`
   return { user_id, sessions: [...bySid.filter((row) => row.user_id === user_id), ...others] }
 }
 

@@ -3,7 +3,7 @@ import { equalSecrets } from '../../lib/id.ts'
 import type { PasswordLink, User } from '../../records/user.ts'
 import { forUpdate, idBytes, idText, type Op, one, raw } from '../op.ts'
 import { column, plainTable } from '../table.ts'
-import { USERS } from './user_rows.ts'
+import { USER_COLUMNS, USERS } from './user_rows.ts'
 import { updateUser } from './users.ts'
 
 const LINKS = plainTable<PasswordLink>('password_links', {
@@ -25,7 +25,7 @@ interface PresentedLink {
 
 /** The user who may set a password with a link. Undefined when the link is wrong, expired or used, or when the user is disabled. */
 export function* findLinkedUser({ id, hash, now }: PresentedLink): Op<User | undefined> {
-  const row = yield* one`SELECT l.hash AS link_hash, ${raw(USERS.as('u').columns)}
+  const row = yield* one`SELECT l.hash AS link_hash, ${raw(USER_COLUMNS)}
     FROM password_links l JOIN users u ON u.id = l.user_id
     WHERE l.id = ${idBytes(id)} AND l.expires_at > ${now} AND u.status = 'active' AND u.provider = 'local'`
   return row && equalSecrets(idText(row.link_hash), hash) ? USERS.read(row) : undefined

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { EMAIL_ADDRESS } from '../../lib/email.ts'
 import { primaryEmail, profileOfName, type ScimPerson, type ScimProvider, type ScimUser } from '../../records/scim.ts'
 import type { User } from '../../records/user.ts'
-import { all, type Condition, change, exists, idBytes, insertRows, is, type Op, orNull, where } from '../op.ts'
+import { all, type Condition, change, exists, idBytes, insertRows, type Op, orNull, where } from '../op.ts'
 import { forgetConnections } from './connections.ts'
 import { nameKey, PEOPLE } from './scim_people.ts'
 import { hasEmail, isEmailTaken, isSameEmail, USERS } from './user_rows.ts'
@@ -87,7 +87,7 @@ function* addAccount(user: User): Op<User | undefined> {
 /** The account of a person who signed in at the provider before, and whom no SCIM record names. */
 function* findKnown({ issuer, match }: ScimProvider, { provider_sub }: User, person: ScimPerson): Op<User | undefined> {
   const by = (...fits: Condition[]) =>
-    USERS.lock`${where(is('provider_issuer', issuer), ['provider_sub IS NOT NULL'], ...fits)}
+    USERS.lock`${where(['provider_issuer = ?', issuer], ['provider_sub IS NOT NULL'], ...fits)}
       AND NOT EXISTS (SELECT 1 FROM scim_users s WHERE s.user_id = users.id)`
   let found: User | undefined
   if (match === 'email') {

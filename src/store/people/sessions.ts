@@ -3,18 +3,18 @@ import type { Session } from '../../records/session.ts'
 import type { User } from '../../records/user.ts'
 import { all, change, idBytes, type Op, one } from '../op.ts'
 import { endSessions, removeSessions, SESSIONS } from './session_rows.ts'
-import { deletePasswordLinks, USERS } from './user_rows.ts'
+import { deletePasswordLinks, USER_COLUMNS, USERS } from './user_rows.ts'
 
 /** Records a session. */
 export const createSession = (session: Session) => SESSIONS.add(session)
 
 const SESSION = SESSIONS.as('s', 'session_')
-const FIND = `SELECT ${SESSION.columns}, ${USERS.as('u').columns}
+const FIND = `SELECT ${SESSION.columns}, ${USER_COLUMNS}
   FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = ? AND s.expires_at > ? AND u.status = ?`
 
 /** A live session of an active user. */
 export function* findSession(w: { id: string; now: number }): Op<{ session: Session; user: User } | undefined> {
-  const row = yield* one(FIND, idBytes(w.id), w.now, 'active')
+  const row = yield* one({ sql: FIND, params: [idBytes(w.id), w.now, 'active'] })
   return row && { user: USERS.read(row), session: SESSION.read(row) }
 }
 

@@ -54,6 +54,9 @@ export const USERS = recordTable<User, keyof Profile>(
   },
 )
 
+/** The columns of users `u` in a join. */
+export const USER_COLUMNS = USERS.as('u').columns
+
 /**
  * The keys that rows may have for an email: first that of new rows, in which an internationalised domain has its letters, so that searches
  * find them. Earlier versions wrote the email as it was given, in lower case: with letters, or with A-labels. Emails share a key only if

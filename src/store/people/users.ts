@@ -27,6 +27,7 @@ import {
   insertUsers,
   isEmailTaken,
   isSameEmail,
+  USER_COLUMNS,
   USERS,
   withLetters,
 } from './user_rows.ts'
@@ -57,7 +58,7 @@ const LIST: ListSpec = { table: 'users', columns: `${USERS.columns}, email_key`,
 const membersOf = (group: string): ListSpec => ({
   table: 'user_groups g',
   join: 'JOIN users u ON u.id = g.user_id',
-  columns: `${USERS.as('u').columns}, u.email_key, g.user_id`,
+  columns: `${USER_COLUMNS}, u.email_key, g.user_id`,
   at: 'g.created_at',
   id: 'g.user_id',
   only: ['g.name = ?', group],
@@ -173,7 +174,7 @@ export function* deleteUser(w: { id: string; force: boolean; now: number }): Op<
     'user_factors',
     'device_requests',
   ])
-    yield* change(`DELETE FROM ${table} WHERE user_id = ?`, id)
+    yield* change`DELETE FROM ${raw(table)} WHERE user_id = ${id}`
   yield* change`DELETE FROM users WHERE id = ${id}`
   return 'deleted'
 }

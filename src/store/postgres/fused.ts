@@ -99,7 +99,7 @@ function stepOf(
     }
   const [, into, values, orNothing] = INSERT.exec(sql) ?? []
   if (into === undefined)
-    return { sql: `${sql.replace(' WHERE ', ` FROM ${from} v WHERE `)} RETURNING v.*`, passesOn: 'sets' }
+    return { sql: `${sql.replace(/\sWHERE\s/, ` FROM ${from} v WHERE `)} RETURNING v.*`, passesOn: 'sets' }
   const insert = `${into}SELECT ${values} FROM ${from} v`
   // After other changes it fails instead: they must not be made without it.
   return orNothing && first === 0 ? { sql: `${insert}${orNothing} RETURNING id`, passesOn: 'ids' } : { sql: insert }

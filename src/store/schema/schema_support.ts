@@ -1,7 +1,7 @@
 // Which versions of the service work with the tables of a database. A migration that contracts records the oldest version that does.
 import { readBuild } from '../../lib/build.ts'
 import { isOlderVersion } from '../../lib/version.ts'
-import { all, change, maybeStr, num, type Op, str } from '../op.ts'
+import { all, change, maybeStr, num, type Op, raw, str } from '../op.ts'
 
 export interface AppliedMigration {
   version: number
@@ -48,8 +48,7 @@ const nameOfInstance = ({ id, version, host, address }: Record<string, unknown>)
 export function* olderInstances(schema: Schema, from: string): Op<string[]> {
   if (!has(schema, INSTANCES_FROM)) return []
   const columns = has(schema, SUPPORT_FROM) ? 'id, version, host, address' : 'id'
-  const rows = yield* all(
-    `SELECT ${columns} FROM instances WHERE seen_at > (extract(epoch FROM now()) * 1000)::bigint - 60000 ORDER BY id`,
-  )
+  const rows = yield* all`SELECT ${raw(columns)} FROM instances
+    WHERE seen_at > (extract(epoch FROM now()) * 1000)::bigint - 60000 ORDER BY id`
   return rows.filter(({ version }) => isOlderVersion(maybeStr(version) ?? '0', from)).map(nameOfInstance)
 }

@@ -62,7 +62,7 @@ const ANCESTOR = `SELECT i.parent_id, ${DEAD_AT}, cl.status AS client_status
 
 /** The current state of an issued token. Undefined when it was never recorded here. */
 export function* findTokenState({ id }: { id: string }): Op<TokenState | undefined> {
-  const row = yield* one(TOKEN_STATE, idBytes(id))
+  const row = yield* one({ sql: TOKEN_STATE, params: [idBytes(id)] })
   if (!row) return undefined
   const { live, exchanges } = yield* ancestorsOf(row.parent_id)
   return {
@@ -80,7 +80,7 @@ export function* findTokenState({ id }: { id: string }): Op<TokenState | undefin
 function* ancestorsOf(parent_id: unknown): Op<Pick<TokenState, 'live' | 'exchanges'>> {
   let exchanges = 0
   for (let id = parent_id as Buffer | null; id !== null; exchanges++) {
-    const row: Row | undefined = yield* one(ANCESTOR, id)
+    const row: Row | undefined = yield* one({ sql: ANCESTOR, params: [id] })
     if (!row || row.dead_at !== null || row.client_status === 'suspended') return { live: false, exchanges }
     id = row.parent_id as Buffer | null
   }

@@ -33,8 +33,9 @@ export interface PushedRequest {
 /** The request with this id, unless it has expired: pushed, opened or answered. */
 export function* findPushedRequest({ id, now }: { id: string; now: number }): Op<PushedRequest | undefined> {
   const key = idBytes(id)
-  const row = yield* one`SELECT sealed, NULL AS answered_by FROM pushed_requests
-    WHERE id = ${key} AND expires_at > ${now} UNION ALL SELECT sealed, answered_by FROM pending_values WHERE id = ${key} AND expires_at > ${now}`
+  const row =
+    yield* one`SELECT sealed, NULL AS answered_by FROM pushed_requests WHERE id = ${key} AND expires_at > ${now}
+    UNION ALL SELECT sealed, answered_by FROM pending_values WHERE id = ${key} AND expires_at > ${now}`
   return row && { sealed: str(row.sealed), answered_by: maybeIdText(row.answered_by) }
 }
 

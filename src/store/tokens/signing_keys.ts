@@ -1,6 +1,6 @@
 // Operations on signing keys that are stored in the database.
 import type { KeyTimes } from '../../records/jwk.ts'
-import { change, forUpdate, type Op, one } from '../op.ts'
+import { change, forUpdate, type Op, one, raw } from '../op.ts'
 import { column, plainTable } from '../table.ts'
 
 /** A stored key. Its private part is encrypted. */
@@ -27,9 +27,8 @@ const TABLES = { signing_keys: tableOf('signing_keys'), id_token_keys: tableOf('
 
 /** Every key of a table: the previous keys, oldest first, then the current key, then the next key. */
 const keysOf = (name: keyof typeof TABLES) =>
-  TABLES[name].list(
-    "ORDER BY CASE state WHEN 'previous' THEN 0 WHEN 'current' THEN 1 ELSE 2 END, retired_at, created_at, kid",
-  )
+  TABLES[name]
+    .list`ORDER BY CASE state WHEN 'previous' THEN 0 WHEN 'current' THEN 1 ELSE 2 END, retired_at, created_at, kid`
 
 interface KeyChange {
   before: SealedKey[]
@@ -39,7 +38,7 @@ interface KeyChange {
 function* replaceKeys(name: keyof typeof TABLES, { before, after }: KeyChange): Op<boolean> {
   yield* forUpdate`SELECT version FROM store_versions WHERE name = 'keys-0'`
   if (JSON.stringify(yield* keysOf(name)) !== JSON.stringify(before)) return false
-  yield* change(`DELETE FROM ${name}`)
+  yield* change`DELETE FROM ${raw(name)}`
   for (const key of after) yield* TABLES[name].add(key)
   return true
 }

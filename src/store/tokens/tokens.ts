@@ -95,7 +95,7 @@ export interface FoundCode extends Standing {
 }
 /** A code in any state, with the state of its user and consent. */
 export function* findCode({ id }: { id: string }): Op<FoundCode | undefined> {
-  const row = yield* one(FIND_CODE, idBytes(id))
+  const row = yield* one({ sql: FIND_CODE, params: [idBytes(id)] })
   return row && { request: REQUESTS.read(row), ...readStanding(row) }
 }
 
@@ -141,7 +141,7 @@ export interface FoundRefreshToken extends Standing {
 }
 /** A refresh token in any state, with its family and the state of its user and consent. */
 export function* findRefreshToken({ id }: { id: string }): Op<FoundRefreshToken | undefined> {
-  const row = yield* one(FIND_REFRESH_TOKEN, idBytes(id))
+  const row = yield* one({ sql: FIND_REFRESH_TOKEN, params: [idBytes(id)] })
   return row && { token: TOKEN.read(row), family: FAMILIES.read(row), ...readStanding(row) }
 }
 
