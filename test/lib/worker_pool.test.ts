@@ -86,9 +86,9 @@ test('a task waits for a thread, and is counted meanwhile', async () => {
   const pool = poolOf()
   await pool.run('')
   const tasks = ['slow', 'slow', 'slow'].map(pool.run)
-  expect([pool.unfinished(), pool.waiting()]).toEqual([3, 2])
+  expect([pool.unfinished(), pool.stats.waiting]).toEqual([3, 2])
   await Promise.all(tasks)
-  expect([pool.unfinished(), pool.waiting()]).toEqual([0, 0])
+  expect([pool.unfinished(), pool.stats.waiting]).toEqual([0, 0])
   await pool.close()
 })
 

@@ -82,21 +82,16 @@ export function openWorkerPool<T, R>(options: WorkerPoolOptions<R>, log: ThreadL
     workers: max * tasks,
     maxBatch: 1,
     maxQueue,
-    run: (batch, worked) =>
-      Promise.all(
-        batch.map(async (task) => {
-          const value = await runInTurn(task)
-          if (msOf) worked(msOf(value))
-          return { value }
-        }),
-      ),
+    async run([task], worked) {
+      const value = await runInTurn(task as T)
+      if (msOf) worked(msOf(value))
+      return [{ value }]
+    },
   })
   return {
     /** Whether a thread has loaded, so that a task need not wait for it. */
     isLoaded: () => loaded.size > 0,
     stats: lane.stats,
-    /** Number of tasks that wait for a thread. */
-    waiting: () => lane.stats.waiting,
     /** Number of tasks without a result. */
     unfinished: () => lane.stats.waiting + lane.stats.running,
     /** Runs the function with a task. Rejects when it throws, and when its thread fails or hangs: the task may then be completed or not. */
